@@ -1,0 +1,41 @@
+# The doors of the project. Each does its own set-up on a fresh machine.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test quick check bench format clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grv needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/grv demo
+
+test: install
+	$(BIN)/python -m pytest -n auto
+
+quick: install
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu"
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy src tests examples bench
+	$(BIN)/lint-imports
+
+bench: install
+	$(BIN)/python bench/run.py
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	find src tests examples bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,245 @@
+"""One search as a state machine: ask what to do, tell what happened. No I/O.
+
+Theory of operation
+-------------------
+A *policy* proposes: its plan is a generator of steps. The *search* disposes: it checks each step,
+cuts it to `width` and `budget`, and asks the driver for it. The *driver* (live or replay) carries
+the action out and tells the result; only then does the plan go on.
+
+Invariants:
+
+1. `ask` is idempotent: the same action until its result is told.
+2. `tell` is checked completely before anything changes. After an error the search is dead.
+3. What is asked is billed, at the price list or at what the event says was really paid.
+4. The planned cost of an action never takes the bill above the budget. Where the budget does not
+   cover a step, the affordable part of it is asked, then the search stops.
+5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
+   one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
+   even if its first candidate passes.
+6. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
+   are never in flight together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from .errors import EventError, PolicyError, UsageError
+from .pool import Pool
+from .values import (
+    Action,
+    Bill,
+    CandidateId,
+    Costs,
+    Event,
+    Generate,
+    Generated,
+    Outcome,
+    Reason,
+    Step,
+    Stop,
+    Turn,
+    Verdict,
+    Verified,
+    Verify,
+)
+
+_GENERATED, _VERIFIED = 0, 1  # what is billed
+_IDLE_LIMIT = 1000  # steps in a row that change nothing before it is called a bug
+
+
+class Policy(Protocol):
+    """Decides what to do next. A frozen dataclass: its fields are its parameters."""
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield steps. When resumed, the last step's result is already in `pool`.
+
+        Deterministic given the events. Success and budget are not the plan's business; a plan that
+        ends has given up.
+        """
+        ...
+
+
+class Search:
+    """A search for one verified answer.
+
+    Args:
+        policy: what decides.
+        costs: the price list it plans with.
+        budget: the planned cost of all actions together is at most this.
+        width: how many verifications are in flight at once; `None` is a whole step of the plan.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        costs: Costs,
+        *,
+        budget: float = math.inf,
+        width: int | None = None,
+    ) -> None:
+        if math.isnan(budget) or budget < 0:
+            raise UsageError(f"the budget cannot be {budget}")
+        if width is not None and width < 1:
+            raise UsageError(f"the width must be at least 1, not {width}")
+        self.pool = Pool()
+        self.costs = costs
+        self._budget = budget
+        self._width = width
+        self._plan = policy.plan(self.pool, costs)
+        self._asked: Action | None = None
+        self._queue: deque[CandidateId] = deque()  # what is left of the step being verified
+        self._why = ""
+        self._answer: CandidateId | None = None
+        self._listed = [0, 0]  # generated and verified, billed at the price list
+        self._verified = 0
+        self._paid = 0.0
+        self._trace: list[Turn] = []
+        self._error: PolicyError | EventError | None = None
+
+    @property
+    def bill(self) -> Bill:
+        """What was spent so far."""
+        return Bill(len(self.pool), self._verified, self._total())
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, once it has."""
+        if isinstance(self._asked, Stop):
+            return Outcome(self._asked.reason, self._asked.answer, self.bill)
+        return None
+
+    @property
+    def trace(self) -> Sequence[Turn]:
+        """What was asked and told, from the start. Each action carries the policy's reason."""
+        return self._trace
+
+    def ask(self) -> Action:
+        """The next action. The same one, until its result is told."""
+        if self._error is not None:
+            raise self._error
+        if self._asked is None:
+            try:
+                self._asked = self._choose()
+            except PolicyError as error:
+                self._error = error
+                raise
+        return self._asked
+
+    def tell(self, event: Event) -> None:
+        """Take in the result of the action last asked for."""
+        if self._error is not None:
+            raise self._error
+        try:
+            self._check_event(event)
+        except EventError as error:
+            self._error = error
+            raise
+        match self._asked, event:
+            case Generate(n), Generated(scores, _, paid):
+                self.pool._add_generated(event, exhausted=len(scores) < n)
+                self._pay(_GENERATED, len(scores), paid)
+            case Verify(ids), Verified(verdicts, paid):
+                self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
+                self.pool._add_verified(event)
+                self._verified += len(ids)
+                self._pay(_VERIFIED, len(ids), paid)
+        assert isinstance(self._asked, Generate | Verify)
+        self._trace.append(Turn(self._asked, event))
+        self._asked = None
+
+    def _total(self, what: int = _GENERATED, more: int = 0) -> float:
+        """The bill's total, after so many more of one kind."""
+        listed = list(self._listed)
+        listed[what] += more
+        return self.costs.of(*listed) + self._paid
+
+    def _pay(self, what: int, number: int, paid: float | None) -> None:
+        if paid is None:
+            self._listed[what] += number
+        else:
+            self._paid += paid
+
+    def _check_event(self, event: Event) -> None:
+        match self._asked, event:
+            case Generate(n), Generated(scores, keys):
+                if len(scores) > n:
+                    raise EventError(f"asked for {n} candidates, told of {len(scores)}")
+                if any(math.isnan(score) for score in scores):
+                    raise EventError("a score is NaN; score it -inf or leave it out")
+                if keys and len(keys) != len(scores):
+                    raise EventError(f"{len(scores)} candidates have {len(keys)} keys")
+            case Verify(ids), Verified(verdicts):
+                passed = any(verdict is Verdict.PASSED for verdict in verdicts.values())
+                told = set(verdicts)
+                if not told <= set(ids) or not (passed or len(told) == len(ids)):
+                    raise EventError(f"asked about {ids}, told about {tuple(verdicts)}")
+            case asked, _:
+                raise EventError(f"asked {asked}, told {event}")
+        if event.paid is not None and not (math.isfinite(event.paid) and event.paid >= 0):
+            raise EventError(f"what was paid must be finite and not negative, not {event.paid}")
+
+    def _choose(self) -> Action:
+        if self._answer is not None:
+            return Stop(Reason.SOLVED, self._answer)
+        for _ in range(_IDLE_LIMIT):
+            if self._queue and (action := self._verify_some()):
+                return action
+            if self.pool.exhausted and not self.pool.waiting:
+                return Stop(Reason.EXHAUSTED)
+            match next(self._plan, None):
+                case None:
+                    return Stop(Reason.FINISHED)
+                case Generate(n, why) if n > 0:
+                    if not self.pool.exhausted:
+                        n = min(n, self._affordable(_GENERATED))
+                        return Generate(n, why) if n else Stop(Reason.OUT_OF_BUDGET)
+                case Verify(ids, why):
+                    self._check_new(ids)
+                    self._queue.extend(ids)
+                    self._why = why
+                case step:
+                    raise PolicyError(f"not a legal step: {step}")
+        raise PolicyError(f"the plan took {_IDLE_LIMIT} steps that change nothing")
+
+    def _verify_some(self) -> Action | None:
+        """The next verifications of the queue, as width and budget allow; None at its end."""
+        width = len(self._queue) if self._width is None else self._width
+        limit = min(width, self._affordable(_VERIFIED))
+        now: list[CandidateId] = []
+        later: list[CandidateId] = []
+        keys: set[str] = set()
+        while self._queue and len(now) < max(limit, 1):
+            id = self._queue.popleft()
+            if not self.pool.is_open(id):
+                continue
+            key = self.pool.key(id)
+            if key is not None and key in keys:
+                later.append(id)
+                continue
+            now.append(id)
+            if key is not None:
+                keys.add(key)
+        self._queue.extendleft(reversed(later))
+        if not now:
+            return None
+        return Verify(tuple(now), self._why) if limit else Stop(Reason.OUT_OF_BUDGET)
+
+    def _check_new(self, ids: tuple[CandidateId, ...]) -> None:
+        known = range(len(self.pool))
+        if len(set(ids)) < len(ids) or any(i not in known or i in self.pool.verdicts for i in ids):
+            raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
+
+    def _affordable(self, what: int) -> int:
+        """How many more candidates, or verifications, the budget covers."""
+        if math.isinf(self._budget):
+            return 2**62
+        price = self.costs.verify if what == _VERIFIED else self.costs.candidate
+        n = max(0, math.floor((self._budget - self.bill.total) / price))
+        # The quotient may be rounded up to the next whole number; the bill must not be.
+        while n and self._total(what, n) > self._budget:
+            n -= 1
+        return n

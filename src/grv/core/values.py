@@ -1,0 +1,156 @@
+"""The words of the project: what is asked, what is told, what it costs."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+from .errors import UsageError
+
+CandidateId = NewType("CandidateId", int)  # order of arrival: 0, 1, 2, ...
+
+
+class Verdict(enum.Enum):
+    """What a verifier says of a candidate."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"  # the verifier could not tell; paid for, proves nothing
+
+
+class Reason(enum.Enum):
+    """Why a search ended."""
+
+    SOLVED = "solved"
+    FINISHED = "finished"  # the policy's plan came to its end
+    EXHAUSTED = "exhausted"  # nothing left to generate or to verify
+    OUT_OF_BUDGET = "out of budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Make and score `n` candidates. `why` is the policy's reason, for people."""
+
+    n: int
+    why: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Verify these candidates, best first. `why` is the policy's reason, for people."""
+
+    ids: tuple[CandidateId, ...]
+    why: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The search is over."""
+
+    reason: Reason
+    answer: CandidateId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Candidates arrived. Fewer than asked for means that there are no more.
+
+    Attributes:
+        scores: one a candidate, in order of arrival; -inf ranks last, NaN is refused.
+        keys: one a candidate, or none at all. Equal keys have equal verdicts; a null key is in no
+            class.
+        paid: what was really paid, where that is known; the price list is used otherwise.
+    """
+
+    scores: tuple[float, ...]
+    keys: tuple[str | None, ...] = ()
+    paid: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Verdicts arrived.
+
+    Attributes:
+        verdicts: one for each candidate asked about. Those cancelled because another one of the
+            same action passed may be left out; they are billed all the same.
+        paid: what was really paid, where that is known; the price list is used otherwise.
+    """
+
+    verdicts: Mapping[CandidateId, Verdict]
+    paid: float | None = None
+
+
+Step = Generate | Verify  # what a policy may yield
+Action = Step | Stop  # what a search may ask of its driver
+Event = Generated | Verified  # what a driver may tell a search
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange of a search: what was asked, and what was told."""
+
+    action: Step
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The price list that a policy plans with, in any one unit.
+
+    Attributes:
+        generate: one candidate generated.
+        verify: one candidate verified.
+        score: one candidate scored, where that is not part of `generate`.
+    """
+
+    generate: float = 1.0
+    verify: float = 10.0
+    score: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("generate", self.generate), ("verify", self.verify)):
+            if not (math.isfinite(value) and value > 0):
+                raise UsageError(f"the cost to {name} must be positive and finite, not {value}")
+        if not (math.isfinite(self.score) and self.score >= 0):
+            raise UsageError(f"the cost to score must be finite and not negative, not {self.score}")
+
+    @property
+    def candidate(self) -> float:
+        """One candidate, generated and scored: the paper's c_rew."""
+        return self.generate + self.score
+
+    @property
+    def ratio(self) -> float:
+        """How many candidates one verification is worth: c_ver / c_rew."""
+        return self.verify / self.candidate
+
+    def of(self, generated: int, verified: int) -> float:
+        """What so many candidates and verifications cost."""
+        return generated * self.candidate + verified * self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a search has spent: counts, and the total in the unit of its `Costs`."""
+
+    generated: int
+    verified: int
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a search ended. `answer` is set exactly when it is solved."""
+
+    reason: Reason
+    answer: CandidateId | None
+    bill: Bill
+
+    @property
+    def solved(self) -> bool:
+        """Whether a candidate passed."""
+        return self.reason is Reason.SOLVED

@@ -1,0 +1,42 @@
+"""Generate and verify in shells of doubling cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..core.errors import UsageError
+from ..core.pool import Pool
+from ..core.values import Costs, Generate, Step, Verify
+from ..theory.shells import shells
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Spend in doubling shells: in each, generate, then verify the best of the pool.
+
+    The paper's ADAP (Algorithm 1): with `width=1` the algorithm as stated, with `width=None` the
+    accounting of its experiments. At most 400 J* where higher scores pass no less often
+    (Theorem 4.2).
+
+    Attributes:
+        draws: candidates generated in a shell, times the shell's largest scale of generation.
+        checks: verifications in a shell, times the shell's largest scale of verification.
+    """
+
+    draws: float = 2
+    checks: float = 6
+    rank_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name, value in (("draws", self.draws), ("checks", self.checks)):
+            if not 0 < value < 1e9:
+                raise UsageError(f"adaptive: {name} must be positive, not {value}")
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield the shells, one after the other."""
+        for shell in shells(costs):
+            why = f"shell {shell.s}: costs from {shell.low:g} to {shell.high:g}"
+            yield Generate(shell.draws(self.draws), why)
+            yield Verify(pool.best(shell.checks(self.checks)), why)

@@ -1,0 +1,32 @@
+"""Generate so many, verify the best few, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..core.errors import UsageError
+from ..core.pool import Pool
+from ..core.values import Costs, Generate, Step, Verify
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Generate `m` candidates and verify the best `k` of them, whatever the problem.
+
+    The paper's Uniform: a non-adaptive pair (N_rew, N_ver).
+    """
+
+    m: int
+    k: int
+    rank_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.m, int) and isinstance(self.k, int) and 1 <= self.k <= self.m):
+            raise UsageError(f"fixed: needs whole numbers 1 <= k <= m, not m={self.m}, k={self.k}")
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield the two steps."""
+        yield Generate(self.m, f"the first {self.m}")
+        yield Verify(pool.best(self.k), f"the best {self.k} of {len(pool)}")

@@ -1,0 +1,49 @@
+"""The optimum, for somebody who knows the law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..core.pool import Pool
+from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from ..theory.optimum import Law, optimum
+
+
+@dataclass(frozen=True)
+class KnownLaw:
+    """Stream: verify a candidate exactly if its chance of passing is worth the cost.
+
+    The distribution-aware optimum (Theorem 3.2): costs J* on average, and no policy costs less.
+
+    Attributes:
+        scores: the atoms of the law, increasing.
+        passes: the chance of passing at each.
+        masses: the probability of each; equal where not given.
+    """
+
+    scores: tuple[float, ...]
+    passes: tuple[float, ...]
+    masses: tuple[float, ...] = ()
+    rank_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _ = self.law  # refuses what is not a law
+
+    @property
+    def law(self) -> Law:
+        """The law as given."""
+        return Law(self.scores, self.masses or (1.0,) * len(self.scores), self.passes)
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield one candidate after the other, and the verifications of the good ones."""
+        law = self.law
+        tau = optimum(law, costs).tau
+        while not pool.exhausted:
+            yield Generate(1, "the next one")
+            newest = CandidateId(len(pool) - 1)
+            if newest >= 0 and pool.is_open(newest):
+                passing = law.passing(pool.scores[newest])
+                if passing >= tau:
+                    yield Verify((newest,), f"passes with {passing:.3g}, break-even is {tau:.3g}")

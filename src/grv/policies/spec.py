@@ -1,0 +1,113 @@
+"""A policy as text and back: `adaptive(checks=4)`. What ledgers and command lines store."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import re
+
+from ..core.errors import UsageError
+from ..core.search import Policy
+from . import POLICIES
+
+_SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
+
+
+def parse(text: str) -> Policy:
+    """The policy that a specification names.
+
+    >>> parse("fixed(64, k=4)")
+    Fixed(m=64, k=4)
+    """
+    name, positional, named = split(text)
+    if name not in POLICIES:
+        raise UsageError(unknown("policy", name, POLICIES))
+    policy = POLICIES[name]
+    fields = [field.name for field in dataclasses.fields(policy)]
+    for wrong in named.keys() - set(fields):
+        raise UsageError(unknown(f"parameter of {name}", wrong, fields))
+    if len(positional) > len(fields):
+        raise UsageError(f"{name} takes {_listed(fields)}; {len(positional)} values were given")
+    given = dict(zip(fields, positional, strict=False))
+    for twice in given.keys() & named.keys():
+        raise UsageError(f"{name}: {twice} is given twice")
+    given |= named
+    missing = [
+        field.name
+        for field in dataclasses.fields(policy)
+        if field.name not in given and field.default is dataclasses.MISSING
+    ]
+    if missing:
+        raise UsageError(f"{name} needs {_listed(missing)}, as in {_example(name, fields)}")
+    try:
+        made: Policy = policy(**given)
+    except TypeError as error:
+        raise UsageError(f"{name}: a parameter has the wrong type in {text!r}") from error
+    return made
+
+
+def spec(policy: Policy) -> str:
+    """The specification of a policy, without the parameters that are at their defaults.
+
+    >>> from grv.policies import Adaptive
+    >>> spec(Adaptive(checks=4))
+    'adaptive(checks=4)'
+    """
+    name = next((name for name, cls in POLICIES.items() if type(policy) is cls), None)
+    if name is None or not dataclasses.is_dataclass(policy):
+        raise UsageError(f"{type(policy).__name__} is not a registered policy")
+    values = [
+        f"{field.name}={getattr(policy, field.name)!r}"
+        for field in dataclasses.fields(policy)
+        if getattr(policy, field.name) != field.default
+    ]
+    return f"{name}({', '.join(values)})" if values else name
+
+
+def split(text: str) -> tuple[str, list[object], dict[str, object]]:
+    """Name, positional and named parameters of a specification."""
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise UsageError(f"not a policy: {text!r}; write a name, or name(parameter=value, ...)")
+    name, arguments = match[1], match[2] or "()"
+    try:
+        call = ast.parse(f"f{arguments}", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise ValueError
+        positional = [_value(node) for node in call.args]
+        named = {node.arg: _value(node.value) for node in call.keywords if node.arg is not None}
+        if len(named) < len(call.keywords):
+            raise ValueError
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise UsageError(f"the parameters of {text!r} cannot be read") from error
+    return name, positional, named
+
+
+def unknown(what: str, name: str, known: object) -> str:
+    """A message that names what exists, and the nearest to what was meant."""
+    names = sorted(str(each) for each in known)  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown {what} {name!r}{hint} (there are: {', '.join(names)})"
+
+
+def _value(node: ast.expr) -> object:
+    """A literal; lists become tuples, and inf is a number."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(_value(each) for each in node.elts)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _value(node.operand)
+        if isinstance(inner, int | float):
+            return -inner
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return float("inf")
+    return ast.literal_eval(node)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(names) if names else "no parameters"
+
+
+def _example(name: str, fields: list[str]) -> str:
+    return f"{name}({', '.join(f'{field}=...' for field in fields)})"

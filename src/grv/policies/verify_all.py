@@ -1,0 +1,28 @@
+"""Verify everything, in order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..core.pool import Pool
+from ..core.values import CandidateId, Costs, Generate, Step, Verify
+
+
+@dataclass(frozen=True)
+class VerifyAll:
+    """Generate one, verify it, and so on: the score is not looked at.
+
+    Costs (c_rew + c_ver) / p on average, p the pass rate.
+    """
+
+    rank_only: ClassVar[bool] = True
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield one candidate after the other, each with its verification."""
+        while not pool.exhausted:
+            yield Generate(1, "the next one")
+            newest = CandidateId(len(pool) - 1)
+            if newest >= 0 and pool.is_open(newest):
+                yield Verify((newest,), "as it arrived")

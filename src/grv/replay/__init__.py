@@ -1,0 +1,1 @@
+"""Searches over logged scores and verdicts: the same `Search`, driven fast."""

@@ -1,0 +1,83 @@
+"""Any policy over one logged order of candidates, through the same `Search` as live."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..core.search import Policy, Search
+from ..core.values import (
+    Costs,
+    Generate,
+    Generated,
+    Outcome,
+    Stop,
+    Verdict,
+    Verified,
+    Verify,
+)
+from .log import LoggedProblem
+
+
+def replay(
+    policy: Policy,
+    problem: LoggedProblem,
+    costs: Costs,
+    *,
+    order: Sequence[int] | None = None,
+    budget: float = math.inf,
+    width: int | None = None,
+    keys: bool = False,
+) -> Outcome:
+    """How the policy would have fared, had the candidates arrived in this order.
+
+    Args:
+        policy: what decides.
+        problem: the logged candidates.
+        costs: the price list.
+        order: candidate numbers in order of arrival; as logged where not given.
+        budget: the most it may spend.
+        width: verifications in flight at once; `None` is a whole step of the plan.
+        keys: whether the log's equivalence classes are known to the search.
+    """
+    search = replayed(policy, problem, costs, order=order, budget=budget, width=width, keys=keys)
+    assert search.outcome is not None
+    return search.outcome
+
+
+def replayed(
+    policy: Policy,
+    problem: LoggedProblem,
+    costs: Costs,
+    *,
+    order: Sequence[int] | None = None,
+    budget: float = math.inf,
+    width: int | None = None,
+    keys: bool = False,
+) -> Search:
+    """The whole search, with its trace and its pool, after it has ended."""
+    arrivals = range(len(problem)) if order is None else [int(i) for i in order]
+    scores = problem.scores.tolist()
+    passed = problem.passed.tolist()
+    codes = problem.keys.tolist() if keys and problem.keys is not None else None
+    search = Search(policy, costs, budget=budget, width=width)
+    at = 0
+    while True:
+        match search.ask():
+            case Generate(n):
+                batch = arrivals[at : at + n]
+                at += len(batch)
+                names = () if codes is None else tuple(_name(codes[i]) for i in batch)
+                search.tell(Generated(tuple(scores[i] for i in batch), names))
+            case Verify(ids):
+                search.tell(
+                    Verified(
+                        {i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids}
+                    )
+                )
+            case Stop():
+                return search
+
+
+def _name(code: int) -> str | None:
+    return None if code < 0 else str(code)

@@ -1,0 +1,128 @@
+"""A log: scores and labels of many candidates to many problems, as typed arrays.
+
+What may be missing, and what becomes of it, is decided here and nowhere else: a missing score ranks
+last, a missing label is an error unless told otherwise, a key with contradictory labels is no
+class. Files are read in `readers.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedProblem:
+    """The candidates of one problem, in order of their candidate number.
+
+    Attributes:
+        id: the problem's name.
+        scores: `[candidates]`, -inf where unscored.
+        passed: `[candidates]`, whether each passed.
+        keys: `[candidates]` numbers of equivalence classes, -1 for none; or None without keys.
+        unscored: how many candidates had no score.
+        contradictory: names of keys with both labels, which are no classes.
+        generate_costs: `[candidates]`, where the log has them.
+        verify_costs: `[candidates]`, where the log has them.
+    """
+
+    id: str
+    scores: NDArray[np.float64]
+    passed: NDArray[np.bool_]
+    keys: NDArray[np.int32] | None = None
+    unscored: int = 0
+    contradictory: tuple[str, ...] = ()
+    generate_costs: NDArray[np.float64] | None = None
+    verify_costs: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def solvable(self) -> bool:
+        """Whether any candidate passed."""
+        return bool(self.passed.any())
+
+    @property
+    def pass_rate(self) -> float:
+        """The share of candidates that passed."""
+        return float(self.passed.mean())
+
+    @cached_property
+    def levels(self) -> NDArray[np.int32]:
+        """`[candidates]`: 0 for the best score, 1 for the next distinct one, and so on."""
+        _, inverse = np.unique(-self.scores, return_inverse=True)
+        return inverse.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Problems with their candidates, sorted by problem id.
+
+    Attributes:
+        problems: at least one.
+        score: the name of the score that ranks.
+        path: where it was read from, for messages.
+        unlabelled: how many candidates had no label.
+    """
+
+    problems: tuple[LoggedProblem, ...]
+    score: str = "score"
+    path: str = ""
+    unlabelled: int = 0
+    _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.problems:
+            raise UsageError(f"{self.path or 'the log'} has no problems")
+        object.__setattr__(self, "_by_id", {problem.id: problem for problem in self.problems})
+
+    def __getitem__(self, id: str) -> LoggedProblem:
+        return self._by_id[id]
+
+    @property
+    def candidates(self) -> int:
+        """How many there are in all."""
+        return sum(len(problem) for problem in self.problems)
+
+    @property
+    def solvable(self) -> tuple[LoggedProblem, ...]:
+        """The problems with at least one pass."""
+        return tuple(problem for problem in self.problems if problem.solvable)
+
+    @property
+    def unsolvable(self) -> tuple[LoggedProblem, ...]:
+        """The problems without any."""
+        return tuple(problem for problem in self.problems if not problem.solvable)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether any candidate is in an equivalence class."""
+        return any(problem.keys is not None for problem in self.problems)
+
+
+def classes(
+    keys: Sequence[str | None], passed: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Number the equivalence classes of one problem; -1 for none.
+
+    A key whose candidates have contradictory labels is no class: it gets -1, and its name is in the
+    second part of the result.
+    """
+    numbers: dict[str, int] = {}
+    labels: dict[str, set[bool]] = {}
+    for key, label in zip(keys, passed.tolist(), strict=True):
+        if key is not None:
+            numbers.setdefault(key, len(numbers))
+            labels.setdefault(key, set()).add(label)
+    contradictory = tuple(sorted(key for key, seen in labels.items() if len(seen) > 1))
+    for key in contradictory:
+        numbers[key] = -1
+    coded = [-1 if key is None else numbers[key] for key in keys]
+    return np.array(coded, dtype=np.int32), contradictory

@@ -1,0 +1,1 @@
+"""The mathematics. It knows costs and ranks, not searches. Import the module you need."""

@@ -1,0 +1,125 @@
+"""The distribution-aware optimum: what a search costs at best when the law is known (section 3).
+
+A *law* is the score distribution D together with h, the probability of passing given the score.
+Here it is discrete, or empirical; `continuous.py` has the other kind. The paper's letters: tau* is
+the break-even probability of passing, J* the optimal expected cost, q_t and s_t the probabilities
+of scoring at least t, and of doing so and passing.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..core.errors import UsageError
+from ..core.values import Costs
+
+
+@dataclass(frozen=True)
+class Law:
+    """A discrete law: for each atom its score, its probability, and its chance of passing.
+
+    Attributes:
+        scores: increasing.
+        masses: positive; scaled to sum to 1.
+        passes: h at each atom, in [0, 1]; need not be monotone, but not all zero.
+    """
+
+    scores: tuple[float, ...]
+    masses: tuple[float, ...]
+    passes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.scores), len(self.masses), len(self.passes)}
+        if len(sizes) > 1 or not self.scores:
+            raise UsageError("a law needs as many scores as masses and passes, and at least one")
+        if any(not a < b for a, b in zip(self.scores, self.scores[1:], strict=False)):
+            raise UsageError("the scores of a law must increase")
+        if not all(math.isfinite(m) and m > 0 for m in self.masses):
+            raise UsageError("the masses of a law must be positive and finite")
+        if not all(0 <= p <= 1 for p in self.passes):
+            raise UsageError("the chances of passing must be between 0 and 1")
+        if not any(self.passes):
+            raise UsageError("no candidate of this law ever passes, so no search of it can end")
+        total = math.fsum(self.masses)
+        object.__setattr__(self, "masses", tuple(m / total for m in self.masses))
+
+    @classmethod
+    def empirical(cls, scores: Sequence[float], passed: Sequence[bool]) -> Law:
+        """The law of logged candidates: h is the share that passed at each distinct score."""
+        counts: dict[float, list[int]] = {}
+        for score, label in zip(scores, passed, strict=True):
+            count = counts.setdefault(score, [0, 0])
+            count[0] += 1
+            count[1] += bool(label)
+        atoms = sorted(counts)
+        return cls(
+            tuple(atoms),
+            tuple(float(counts[score][0]) for score in atoms),
+            tuple(counts[score][1] / counts[score][0] for score in atoms),
+        )
+
+    @property
+    def pass_rate(self) -> float:
+        """The probability that a candidate passes."""
+        return math.fsum(m * p for m, p in zip(self.masses, self.passes, strict=True))
+
+    def passing(self, score: float) -> float:
+        """h at the nearest atom at or below `score`; 0 below them all."""
+        at = bisect.bisect_right(self.scores, score)
+        return self.passes[at - 1] if at else 0.0
+
+
+class Optimum(NamedTuple):
+    """tau*, the least chance of passing worth a verification, and J*, the optimal cost."""
+
+    tau: float
+    cost: float
+
+
+class BestThreshold(NamedTuple):
+    """The score at which to verify, and J_t, what that costs."""
+
+    score: float
+    cost: float
+
+
+def optimum(law: Law, costs: Costs) -> Optimum:
+    """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
+
+    For a discrete law the root is the best ratio `c_ver s / (c_rew + c_ver q)` over the sets of
+    atoms with the largest h, q being the probability of the set and s that of passing in it.
+    """
+    atoms = sorted(zip(law.passes, law.masses, strict=True), reverse=True)
+    q = s = tau = 0.0
+    for passes, mass in atoms:
+        q += mass
+        s += mass * passes
+        tau = max(tau, costs.verify * s / (costs.candidate + costs.verify * q))
+    return Optimum(tau, costs.verify / tau)
+
+
+def threshold_cost(law: Law, t: float, costs: Costs) -> float:
+    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
+    chosen = range(bisect.bisect_left(law.scores, t), len(law.scores))
+    q = math.fsum(law.masses[i] for i in chosen)
+    s = math.fsum(law.masses[i] * law.passes[i] for i in chosen)
+    return (costs.candidate + costs.verify * q) / s if s else math.inf
+
+
+def best_threshold(law: Law, costs: Costs) -> BestThreshold:
+    """The cheapest J_t, ties to the higher t. Equal to J* where h is non-decreasing (Lemma B.1)."""
+    q = s = 0.0
+    best = BestThreshold(math.inf, math.inf)
+    for score, mass, passes in reversed(
+        list(zip(law.scores, law.masses, law.passes, strict=True))
+    ):
+        q += mass
+        s += mass * passes
+        cost = (costs.candidate + costs.verify * q) / s if s else math.inf
+        if cost < best.cost:
+            best = BestThreshold(score, cost)
+    return best

@@ -1,0 +1,76 @@
+"""The doubling cost shells of the adaptive policy (Algorithm 1).
+
+The paper's letters: a pair (a, b) with 0 <= a <= b stands for a strategy that generates 2^b
+candidates and verifies 2^j of them, j = b - a. Shell s, written S_s, holds the pairs whose cost
+`c_rew 2^b + c_ver 2^j` lies in [2^s c_min, 2^(s+1) c_min), where c_min is the smaller of the two
+costs; b* and j* are the largest b and the largest j in it.
+
+Costs are read as the decimal fractions they are written as and compared as whole numbers, so that
+(0.1, 0.7) has the schedule of (1, 7), a pair on the edge of a shell is on the right side of it, and
+no cost ratio overflows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from ..core.values import Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One non-empty shell: its number, its largest exponents, and its range of costs."""
+
+    s: int
+    b: int
+    j: int
+    low: float  # 2^s c_min
+    high: float  # 2^(s+1) c_min, not included
+
+    def draws(self, factor: float = 2) -> int:
+        """m_s, the candidates to generate: ceil(factor 2^b*); the paper's factor is 2."""
+        return math.ceil(factor * 2**self.b)
+
+    def checks(self, factor: float = 6) -> int:
+        """k_s, the verifications allowed: ceil(factor 2^j*); the paper's factor is 6."""
+        return math.ceil(factor * 2**self.j)
+
+
+def shells(costs: Costs) -> Iterator[Shell]:
+    """The non-empty shells, in order, without end."""
+    generate, verify = _whole(costs.candidate, costs.verify)
+    unit = min(costs.candidate, costs.verify)
+    for s in itertools.count():
+        exponents = _largest(s, generate, verify)
+        if exponents is not None:
+            yield Shell(s, *exponents, math.ldexp(unit, s), math.ldexp(unit, s + 1))
+
+
+@lru_cache(maxsize=256)
+def _whole(generate: float, verify: float) -> tuple[int, int]:
+    """Whole numbers in the same proportion as the costs."""
+    first, second = Fraction(repr(float(generate))), Fraction(repr(float(verify)))
+    scale = math.lcm(first.denominator, second.denominator)
+    return int(first * scale), int(second * scale)
+
+
+@lru_cache(maxsize=4096)
+def _largest(s: int, generate: int, verify: int) -> tuple[int, int] | None:
+    """The largest b and the largest j of shell s; None where it is empty."""
+    unit = min(generate, verify)
+    low, high = unit << s, unit << (s + 1)
+    found: list[tuple[int, int]] = []
+    for b in range(((high - 1) // generate).bit_length()):
+        room = high - 1 - (generate << b)  # 2^j verifications may cost no more than this
+        if room >= verify:
+            j = min(b, (room // verify).bit_length() - 1)
+            if (generate << b) + (verify << j) >= low:
+                found.append((b, j))
+    if not found:
+        return None
+    return max(b for b, _ in found), max(j for _, j in found)
