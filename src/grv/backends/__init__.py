@@ -1,0 +1,1 @@
+"""The outside world: everything that calls a model or runs somebody's code."""
