@@ -70,7 +70,8 @@ class Pool:
         taken: list[_Ranked] = []
         while self._ranked and len(taken) < k:
             item = heapq.heappop(self._ranked)
-            if self._is_offered(item):
+            # Who led before and leads again is in the heap twice, one behind the other.
+            if self._is_offered(item) and item not in taken[-1:]:
                 taken.append(item)
         for item in taken:
             heapq.heappush(self._ranked, item)
@@ -113,8 +114,6 @@ class Pool:
             self._verdicts[id] = verdict
             if key is None:
                 self._waiting -= 1
-            elif key in self._refuted:
-                continue
             elif verdict is Verdict.FAILED:
                 self._refute(key)
             else:

@@ -12,7 +12,7 @@ Invariants:
 2. `tell` is checked completely before anything changes. After an error the search is dead.
 3. What is asked is billed, at the price list or at what the event says was really paid.
 4. The planned cost of an action never takes the bill above the budget. Where the budget does not
-   cover a step, the affordable part of it is asked, then the search stops.
+   cover a step, the affordable part of it is asked; where it covers nothing of it, the search stops.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
    even if its first candidate passes.
@@ -238,8 +238,8 @@ class Search:
         if math.isinf(self._budget):
             return 2**62
         price = self.costs.verify if what == _VERIFIED else self.costs.candidate
-        n = max(0, math.floor((self._budget - self.bill.total) / price))
-        # The quotient may be rounded up to the next whole number; the bill must not be.
+        n = math.floor(min((self._budget - self._total()) / price, 2.0**62))
+        n = max(0, n + 1)  # the quotient may be rounded down, or up; the bill decides
         while n and self._total(what, n) > self._budget:
             n -= 1
         return n

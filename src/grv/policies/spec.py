@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import difflib
 import re
+from collections.abc import Iterable
 
 from ..core.errors import UsageError
 from ..core.search import Policy
@@ -84,9 +85,9 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
     return name, positional, named
 
 
-def unknown(what: str, name: str, known: object) -> str:
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """A message that names what exists, and the nearest to what was meant."""
-    names = sorted(str(each) for each in known)  # type: ignore[attr-defined]
+    names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"unknown {what} {name!r}{hint} (there are: {', '.join(names)})"

@@ -36,6 +36,8 @@ class Law:
         sizes = {len(self.scores), len(self.masses), len(self.passes)}
         if len(sizes) > 1 or not self.scores:
             raise UsageError("a law needs as many scores as masses and passes, and at least one")
+        if any(math.isnan(score) for score in self.scores):
+            raise UsageError("a score of a law is NaN")
         if any(not a < b for a, b in zip(self.scores, self.scores[1:], strict=False)):
             raise UsageError("the scores of a law must increase")
         if not all(math.isfinite(m) and m > 0 for m in self.masses):
@@ -87,31 +89,45 @@ class BestThreshold(NamedTuple):
     cost: float
 
 
+class Tail(NamedTuple):
+    """q_t and s_t: the probabilities of scoring at least t, and of doing so and passing."""
+
+    q: float
+    s: float
+
+
 def optimum(law: Law, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
 
-    For a discrete law the root is the best ratio `c_ver s / (c_rew + c_ver q)` over the sets of
-    atoms with the largest h, q being the probability of the set and s that of passing in it.
+    For a discrete law J* is the least `(c_rew + c_ver q) / s` over the sets of atoms with the
+    largest h, q being the probability of the set and s that of passing in it. As nothing passes
+    before it is generated and verified, J* is at least c_rew + c_ver, and tau* less than 1.
     """
     atoms = sorted(zip(law.passes, law.masses, strict=True), reverse=True)
-    q = s = tau = 0.0
+    q = s = 0.0
+    cost = math.inf
     for passes, mass in atoms:
         q += mass
         s += mass * passes
-        tau = max(tau, costs.verify * s / (costs.candidate + costs.verify * q))
-    return Optimum(tau, costs.verify / tau)
+        cost = min(cost, _cost(q, s, costs))
+    return Optimum(costs.verify / cost, cost)
+
+
+def tail(law: Law, t: float) -> Tail:
+    """What scores at least t: q_t and s_t (Lemma C.1)."""
+    chosen = range(bisect.bisect_left(law.scores, t), len(law.scores))
+    q = math.fsum(law.masses[i] for i in chosen)
+    s = math.fsum(law.masses[i] * law.passes[i] for i in chosen)
+    return Tail(min(q, 1.0), min(s, 1.0))  # the masses sum to 1 up to rounding only
 
 
 def threshold_cost(law: Law, t: float, costs: Costs) -> float:
     """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
-    chosen = range(bisect.bisect_left(law.scores, t), len(law.scores))
-    q = math.fsum(law.masses[i] for i in chosen)
-    s = math.fsum(law.masses[i] * law.passes[i] for i in chosen)
-    return (costs.candidate + costs.verify * q) / s if s else math.inf
+    return _cost(*tail(law, t), costs)
 
 
 def best_threshold(law: Law, costs: Costs) -> BestThreshold:
-    """The cheapest J_t, ties to the higher t. Equal to J* where h is non-decreasing (Lemma B.1)."""
+    """The cheapest J_t, ties to the higher t. Equal to J* where h is non-decreasing (Lemma C.1)."""
     q = s = 0.0
     best = BestThreshold(math.inf, math.inf)
     for score, mass, passes in reversed(
@@ -119,7 +135,12 @@ def best_threshold(law: Law, costs: Costs) -> BestThreshold:
     ):
         q += mass
         s += mass * passes
-        cost = (costs.candidate + costs.verify * q) / s if s else math.inf
+        cost = _cost(q, s, costs)
         if cost < best.cost:
             best = BestThreshold(score, cost)
     return best
+
+
+def _cost(q: float, s: float, costs: Costs) -> float:
+    """What a rule costs that verifies a candidate with probability q, and finds with s."""
+    return (costs.candidate + costs.verify * q) / s if s else math.inf

@@ -34,29 +34,51 @@ class Shell:
 
     def draws(self, factor: float = 2) -> int:
         """m_s, the candidates to generate: ceil(factor 2^b*); the paper's factor is 2."""
-        return math.ceil(factor * 2**self.b)
+        return _scaled(factor, self.b)
 
     def checks(self, factor: float = 6) -> int:
         """k_s, the verifications allowed: ceil(factor 2^j*); the paper's factor is 6."""
-        return math.ceil(factor * 2**self.j)
+        return _scaled(factor, self.j)
 
 
 def shells(costs: Costs) -> Iterator[Shell]:
     """The non-empty shells, in order, without end."""
-    generate, verify = _whole(costs.candidate, costs.verify)
+    generate, verify = _whole(costs)
     unit = min(costs.candidate, costs.verify)
     for s in itertools.count():
         exponents = _largest(s, generate, verify)
         if exponents is not None:
-            yield Shell(s, *exponents, math.ldexp(unit, s), math.ldexp(unit, s + 1))
+            yield Shell(s, *exponents, _times_power(unit, s), _times_power(unit, s + 1))
+
+
+def shell_number(b: int, j: int, costs: Costs) -> int:
+    """The one s whose shell holds the pair (b - j, b)."""
+    generate, verify = _whole(costs)
+    return (((generate << b) + (verify << j)) // min(generate, verify)).bit_length() - 1
+
+
+def _scaled(factor: float, exponent: int) -> int:
+    """ceil(factor 2^exponent), also where that is too large for a float."""
+    return math.ceil(Fraction(factor) * 2**exponent)
+
+
+def _times_power(unit: float, s: int) -> float:
+    """2^s unit, infinite where that is too large for a float."""
+    try:
+        return math.ldexp(unit, s)
+    except OverflowError:
+        return math.inf
 
 
 @lru_cache(maxsize=256)
-def _whole(generate: float, verify: float) -> tuple[int, int]:
-    """Whole numbers in the same proportion as the costs."""
-    first, second = Fraction(repr(float(generate))), Fraction(repr(float(verify)))
-    scale = math.lcm(first.denominator, second.denominator)
-    return int(first * scale), int(second * scale)
+def _whole(costs: Costs) -> tuple[int, int]:
+    """Whole numbers in the same proportion as c_rew and c_ver."""
+    generate, score, verify = (
+        Fraction(repr(float(cost))) for cost in (costs.generate, costs.score, costs.verify)
+    )
+    candidate = generate + score  # added as decimals: 0.1 and 0.2 make 0.3
+    scale = math.lcm(candidate.denominator, verify.denominator)
+    return int(candidate * scale), int(verify * scale)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,148 @@
+"""`grv compare`: what each policy would have cost on a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import typer
+
+from .console import choice, listed, parse_costs, parse_width, progress
+
+if TYPE_CHECKING:
+    from ..replay.comparison import Comparison, Row
+
+
+def compare(
+    log: str = typer.Argument(help="Parquet, JSON lines or CSV; or a published generations.jsonl."),
+    rewards: str = typer.Option(
+        None, metavar="FILE", help="The rewards.jsonl that goes with a generations.jsonl."
+    ),
+    score: str = typer.Option(None, metavar="NAME", help="The column that ranks candidates."),
+    costs: list[str] = typer.Option(
+        ["1,10"],
+        metavar="G,V",
+        help="Cost of generating (and scoring) one candidate, and of verifying one. Repeatable.",
+    ),
+    policy: list[str] = typer.Option(
+        None,
+        metavar="SPEC",
+        help="A row of the table: adaptive, adaptive-all, fixed(64, 4), verify-all, threshold(0.5),"
+        " hindsight, uniform-matched, difficulty-K. Repeatable. Default: all that the paper"
+        " compares.",
+    ),
+    orders: int = typer.Option(10, help="In how many orders each problem is tried."),
+    seed: int = typer.Option(0, help="What the orders are drawn from."),
+    order_scheme: str = typer.Option(
+        "stable", metavar="stable|paper", help="How; paper draws them as the published code does."
+    ),
+    width: str = typer.Option(
+        "1",
+        metavar="1|N|all",
+        help="Verifications in flight at once. 1 stops at the first pass; all pays for whole steps,"
+        " as the published experiments do.",
+    ),
+    keys: bool = typer.Option(
+        False, "--keys/--no-keys", help="Verify each equivalence class (column key) only once."
+    ),
+    unlabelled: str = typer.Option(
+        "error", metavar="error|fail|drop", help="What to do with candidates without a label."
+    ),
+    unsolvable: str = typer.Option(
+        "exclude", metavar="exclude|include", help="What to do with problems without any pass."
+    ),
+    json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
+    csv: str = typer.Option(None, metavar="FILE", help="Save the rows as a table."),
+) -> None:
+    r"""Replay policies on a log and compare what they cost.
+
+    A log has one row a candidate, with the columns problem, candidate, passed, at least one score,
+    and perhaps key. Every policy sees the same candidates in the same orders.
+
+    \b
+    grv compare log.parquet --score score_reward
+    grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
+    grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \
+        --width all --json table.json
+    """
+    price_lists = [parse_costs(text) for text in costs]
+    in_flight = parse_width(width)
+    from ..replay import compare as replaying
+    from ..replay.orders import Scheme
+    from ..replay.readers import Unlabelled, read_log
+    from ..replay.rows import DEFAULT_ROWS, parse_row
+
+    rows = policy or list(DEFAULT_ROWS)
+    for text in rows:
+        parse_row(text)
+    settings = replaying.Settings(
+        orders=orders,
+        seed=seed,
+        scheme=cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper"))),
+        width=in_flight,
+        keys=keys,
+        unsolvable=cast(
+            replaying.Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include"))
+        ),
+    )
+    labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
+    logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
+    with progress("comparing") as tell:
+        comparison = replaying.compare(rows, logged, price_lists, settings=settings, progress=tell)
+    if json is not None:
+        comparison.save(json)
+    if csv is not None:
+        comparison.save_csv(csv)
+    typer.echo("\n".join([*heading(comparison), "", comparison.table(), "", *words(comparison)]))
+
+
+def heading(comparison: Comparison) -> list[str]:
+    """What was compared, and what was left out."""
+    log, settings = comparison.log, comparison.settings
+    width = "whole steps are paid for" if settings["width"] == "all" else "stops at the first pass"
+    keys = "each key verified once" if settings["keys"] else "no keys"
+    lines = [
+        f"{settings['log']}: {log.problems} problems, {log.solvable} of them solvable,"
+        f" {log.candidates} candidates, score {settings['score']}",
+        f"{settings['orders']} orders a problem ({settings['order_scheme']}, seed"
+        f" {settings['seed']}), width {settings['width']} ({width}), {keys}",
+    ]
+    if log.excluded:
+        lines.append(
+            f"left out: {len(log.excluded)} problems without any pass: {listed(log.excluded)}"
+        )
+    if log.unscored:
+        lines.append(f"{log.unscored} candidates have no score and rank last")
+    if log.unlabelled:
+        lines.append(f"{log.unlabelled} candidates have no label")
+    if settings["keys"] and log.contradictory:
+        names = [f"{key} ({id})" for id, keys in log.contradictory.items() for key in keys]
+        lines.append(
+            f"{len(names)} keys have both labels and are no classes: {listed(names, most=6)}"
+        )
+    return lines
+
+
+def words(comparison: Comparison) -> list[str]:
+    """The result in plain words, a line a price list."""
+    found: dict[tuple[float, float], dict[str, Row]] = {}
+    for row in comparison.rows:
+        prices = (row.costs.candidate, row.costs.verify)
+        found.setdefault(prices, {}).setdefault(row.policy, row)
+    lines = []
+    for (generate, verify), rows in found.items():
+        adaptive, single = rows.get("adaptive"), rows.get("difficulty-1")
+        if adaptive is None:
+            continue
+        line = f"At {generate:g},{verify:g} adaptive solves {adaptive.solved:.1%} of the trials"
+        line += f" for {adaptive.cost:.1f} each"
+        if single is not None and single.cost > adaptive.cost:
+            line += (
+                f"; the cheapest single pair that solves as many as possible ({single.m} generated,"
+                f" {single.k} verified) costs {single.cost / adaptive.cost:.1f} times that"
+            )
+        lines.append(line + ".")
+        if adaptive.unsolvable_cost is not None:
+            lines.append(
+                f"On problems without any pass it spends {adaptive.unsolvable_cost:.1f}, in vain."
+            )
+    return lines

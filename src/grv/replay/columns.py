@@ -1,0 +1,80 @@
+"""What each kind of column may hold: labels, whole numbers, scores, prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of column.
+
+    Attributes:
+        dtype: of the array it becomes.
+        read: one value from outside; raises `ValueError` with what it must be instead.
+        plain: whether a typed column is right as it stands, so that no value needs a closer look.
+    """
+
+    dtype: type[np.generic]
+    read: Callable[[Any], float]
+    plain: Callable[[NDArray[Any]], bool]
+
+
+def is_absent(value: Any) -> bool:
+    """Null, in the ways that tables write it."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _label(value: Any) -> int:
+    if is_absent(value):
+        return -1
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return int(value)
+    if isinstance(value, str) and value.lower() in _LABELS:
+        return _LABELS[value.lower()]
+    raise ValueError("true or false")
+
+
+_LABELS = {"true": 1, "false": 0, "1": 1, "0": 0, "passed": 1, "failed": 0, "broken": -1}
+
+
+def _whole(value: Any) -> int:
+    if _is_number(value) and float(value).is_integer() and abs(value) < 2**63:
+        return int(value)
+    raise ValueError("a whole number")
+
+
+def _score(value: Any) -> float:
+    if value is None:
+        return math.nan
+    if _is_number(value) and math.isfinite(value):
+        return float(value)
+    raise ValueError("a finite number, or null where there is none")
+
+
+def _price(value: Any) -> float:
+    if _is_number(value) and math.isfinite(value) and value >= 0:
+        return float(value)
+    raise ValueError("finite and not negative")
+
+
+def _all_finite(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())
+
+
+LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 where there is none
+WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
+SCORE = Kind(np.float64, _score, _all_finite)  # NaN where there is none
+PRICE = Kind(
+    np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
+)

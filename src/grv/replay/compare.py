@@ -1,0 +1,329 @@
+"""Many policies on the same orders of the same log: paired results, with intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import LogError, UsageError
+from ..core.search import Policy
+from ..core.values import Costs
+from ..policies import Adaptive, Fixed
+from ..theory.grouping import Difficulty, Group, best_groups
+from ..theory.hindsight import Pair
+from ..theory.uniform import PairTable
+from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
+from .kernels import Trials, hindsight_trials, least_checks_of, paid_checks_of, trials
+from .log import Log, LoggedProblem
+from .orders import Batch, Scheme, batches
+from .rows import (
+    DEFAULT_ROWS,
+    REFERENCE,
+    DifficultyRow,
+    HindsightRow,
+    PolicyRow,
+    RowKind,
+    UniformRow,
+    parse_row,
+)
+
+Unsolvable = Literal["exclude", "include"]
+Progress = Callable[[int, int], None]
+
+LARGEST_TABLE = 8192  # candidates a problem; all pairs of more do not fit into memory
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a comparison is made.
+
+    Attributes:
+        orders: in how many orders each problem is tried.
+        seed: what the orders are drawn from.
+        scheme: how they are drawn; see `orders.py`.
+        width: verifications in flight at once; `None` pays for whole steps.
+        keys: whether candidates of one equivalence class are verified once.
+        unsolvable: whether problems without any pass are kept.
+    """
+
+    orders: int = 10
+    seed: int = 0
+    scheme: Scheme = "stable"
+    width: int | None = 1
+    keys: bool = False
+    unsolvable: Unsolvable = "exclude"
+
+    def __post_init__(self) -> None:
+        if self.width is not None and self.width < 1:
+            raise UsageError(f"the width must be at least 1, or all, not {self.width}")
+        if self.unsolvable not in get_args(Unsolvable):
+            raise UsageError(f"unsolvable must be exclude or include, not {self.unsolvable!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the file of a comparison."""
+        record = dataclasses.asdict(self)
+        record["order_scheme"] = record.pop("scheme")
+        record["width"] = "all" if self.width is None else self.width
+        return record
+
+
+def compare(
+    policies: Mapping[str, Policy] | Sequence[str] = DEFAULT_ROWS,
+    log: Log | None = None,
+    costs: Costs | Sequence[Costs] = Costs(),
+    *,
+    settings: Settings = Settings(),
+    progress: Progress | None = None,
+) -> Comparison:
+    """Every policy at every price list, on the same orders of the same problems.
+
+    Args:
+        policies: policies by the names their rows shall have, or specifications.
+        log: what to replay.
+        costs: one price list, or several.
+        settings: orders, width, keys and so on.
+        progress: called with the number of problems done and to do.
+    """
+    if log is None:
+        raise UsageError("there is no log to compare on")
+    rows = _rows(policies)
+    prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
+    if not prices or not rows:
+        raise UsageError("a comparison needs at least one policy and one price list")
+    problems = log.problems if settings.unsolvable == "include" else log.solvable
+    if not log.solvable:
+        raise LogError("no problem has a candidate that passed", path=log.path)
+    if settings.keys and not log.has_keys:
+        raise LogError("there are no keys in this log (column 'key')", path=log.path)
+    return _Run(log, problems, rows, prices, settings, progress or _silent).comparison()
+
+
+def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str, RowKind]]:
+    if isinstance(policies, Mapping):
+        named: list[tuple[str, RowKind]] = [(n, PolicyRow(p)) for n, p in policies.items()]
+    else:
+        named = [(text.strip(), parse_row(text)) for text in policies]
+    return dict(enumerate(named))
+
+
+def _silent(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+class _Run:
+    """One comparison in the making. The problems are gone through once, or twice with pairs."""
+
+    def __init__(
+        self,
+        log: Log,
+        problems: Sequence[LoggedProblem],
+        rows: Mapping[int, tuple[str, RowKind]],
+        prices: Sequence[Costs],
+        settings: Settings,
+        progress: Progress,
+    ) -> None:
+        self.log, self.problems, self.settings = log, problems, settings
+        self.rows, self.prices, self.progress = rows, prices, progress
+        kinds = [kind for _, kind in rows.values()]
+        self.matched = any(isinstance(kind, UniformRow) for kind in kinds)
+        self.grouped = any(isinstance(kind, DifficultyRow) for kind in kinds)
+        self.hindsight = any(isinstance(kind, HindsightRow) for kind in kinds)
+        self.passes = 2 if self.matched or self.grouped else 1
+        self.size = max(len(problem) for problem in problems)
+        if self.matched and self.size > LARGEST_TABLE:
+            raise UsageError(
+                f"uniform-matched looks at all pairs of up to {LARGEST_TABLE} candidates; this log"
+                f" has {self.size} for one problem: choose other rows with --policy"
+            )
+        # By price list and row, one entry a problem. The reference is needed to match its cost.
+        self.found: dict[tuple[int, int], dict[str, Trials]] = {}
+        self.reference: list[dict[str, Trials]] = [{} for _ in prices]
+        self.table = PairTable(self.size if self.matched else 0)
+        self.difficulties: dict[str, Difficulty] = {}
+        self.resampled = Resampled(len(problems), settings.seed)
+
+    def comparison(self) -> Comparison:
+        """Go through the problems, and sum up."""
+        for batch in self._batches(done=0):
+            self._try_policies(batch)
+        pairs = [self._pairs(at) for at in range(len(self.prices))]
+        if self.passes == 2:
+            for batch in self._batches(done=len(self.problems)):
+                self._try_pairs(batch, pairs)
+        return self._sum_up(pairs)
+
+    def _batches(self, done: int) -> Iterator[Batch]:
+        s = self.settings
+        made = batches(self.problems, s.orders, seed=s.seed, scheme=s.scheme, keyed=s.keys)
+        for number, batch in enumerate(made, 1):
+            yield batch
+            self.progress(done + number, self.passes * len(self.problems))
+
+    def _try_policies(self, batch: Batch) -> None:
+        """All rows that need to see one problem only, and what the others must know of it."""
+        id, width = batch.problem.id, self.settings.width
+        least = None
+        if self.hindsight or self.passes == 2:
+            least = least_checks_of(batch)
+        for at, costs in enumerate(self.prices):
+            for number, (_, kind) in self.rows.items():
+                match kind:
+                    case PolicyRow(policy, whole):
+                        result = trials(policy, batch, costs, width=None if whole else width)
+                        self._keep(at, number, id, result)
+                    case HindsightRow():
+                        assert least is not None
+                        self._keep(at, number, id, hindsight_trials(batch, least, costs))
+            if self.matched:
+                self.reference[at][id] = trials(Adaptive(), batch, costs, width=width)
+        if self.passes == 2:
+            assert least is not None
+            paid = paid_checks_of(batch, least, width=width)
+            if self.matched:
+                self.table.add(least, paid)
+            if self.grouped:
+                self.difficulties[id] = Difficulty.of(least, paid)
+
+    def _keep(self, at: int, number: int, id: str, result: Trials) -> None:
+        self.found.setdefault((at, number), {})[id] = result
+
+    def _pairs(self, at: int) -> dict[int, _Pairs]:
+        """For each row of pairs, who gets which, at one price list."""
+        costs = self.prices[at]
+        found: dict[int, _Pairs] = {}
+        if self.matched:
+            spent = np.concatenate([t.costs(costs) for t in self._in_order(self.reference[at])])
+            pair = self.table.best_within(float(np.mean(spent)), costs)
+            assert pair is not None  # adaptive pays for more than one candidate and verification
+            everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
+            found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
+        wanted = {n: k.groups for n, (_, k) in self.rows.items() if isinstance(k, DifficultyRow)}
+        if wanted:
+            ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
+            partitions = best_groups(
+                [self.difficulties[problem.id] for problem in ordered],
+                sorted(set(wanted.values())),
+                costs,
+                whole=self.settings.width is None,
+            )
+            for number, groups in wanted.items():
+                found[number] = _Pairs.of_groups(partitions[groups], ordered)
+        return found
+
+    def _try_pairs(self, batch: Batch, pairs: Sequence[dict[int, _Pairs]]) -> None:
+        for at, costs in enumerate(self.prices):
+            for number, assigned in pairs[at].items():
+                pair = assigned.by_problem[batch.problem.id]
+                self._keep(at, number, batch.problem.id, self._try_pair(pair, batch, costs))
+
+    def _try_pair(self, pair: Pair, batch: Batch, costs: Costs) -> Trials:
+        if pair.m <= len(batch.problem):
+            return trials(Fixed(*pair), batch, costs, width=self.settings.width)
+        counts = (np.full(batch.size, count, dtype=np.int32) for count in pair)
+        return Trials(np.zeros(batch.size, dtype=np.bool_), *counts)
+
+    def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
+        return [found[problem.id] for problem in self.problems]
+
+    def _sum_up(self, pairs: Sequence[dict[int, _Pairs]]) -> Comparison:
+        rows: list[Row] = []
+        kept: list[Trials] = []
+        for at, costs in enumerate(self.prices):
+            stacked = {n: _stack(self._in_order(self.found[at, n])) for n in self.rows}
+            reference = next((stacked[n] for n, (x, _) in self.rows.items() if x == REFERENCE), None)
+            for number, (name, kind) in self.rows.items():
+                row = self._row(name, costs, stacked[number], reference)
+                rows.append(self._detailed(row, kind, pairs[at].get(number), stacked[number]))
+                kept.append(stacked[number])
+        settings = {
+            "log": self.log.path,
+            "score": self.log.score,
+            "costs": [[costs.candidate, costs.verify] for costs in self.prices],
+            "policies": [name for name, _ in self.rows.values()],
+            **self.settings.to_json(),
+        }
+        names = tuple(problem.id for problem in self.problems)
+        return Comparison(self._log_summary(), settings, tuple(rows), names, tuple(kept))
+
+    def _row(self, name: str, costs: Costs, of: Trials, reference: Trials | None) -> Row:
+        spent = of.costs(costs)
+        row = Row(
+            policy=name,
+            costs=costs,
+            trials=spent.size,
+            solved=float(of.solved.mean()),
+            cost=float(np.mean(spent.ravel())),
+            generated=float(of.generated.mean()),
+            verified=float(of.verified.mean()),
+        )
+        if reference is None:
+            return row
+        base = reference.costs(costs)
+        low, high = self.resampled.ratio(spent.mean(axis=1), base.mean(axis=1)) or (None, None)
+        ratio = row.cost / float(np.mean(base.ravel()))
+        return dataclasses.replace(row, ratio=ratio, low=low, high=high)
+
+    def _detailed(self, row: Row, kind: RowKind, pairs: _Pairs | None, of: Trials) -> Row:
+        """The row, with what only rows of its kind have."""
+        details: dict[str, Any] = {}
+        pair = pairs.single if pairs else None
+        if isinstance(kind, PolicyRow) and isinstance(kind.policy, Fixed):
+            pair = Pair(kind.policy.m, kind.policy.k)
+        if pair is not None:
+            details |= {"m": pair.m, "k": pair.k}
+        if pairs is not None and pairs.groups:
+            details["groups"] = pairs.groups
+        hopeless = np.array([not problem.solvable for problem in self.problems])
+        if hopeless.any():
+            details["unsolvable_cost"] = float(of.costs(row.costs)[hopeless].mean())
+        return dataclasses.replace(row, **details)
+
+    def _log_summary(self) -> LogSummary:
+        log = self.log
+        used = {problem.id for problem in self.problems}
+        return LogSummary(
+            problems=len(log.problems),
+            solvable=len(log.solvable),
+            candidates=log.candidates,
+            unlabelled=log.unlabelled,
+            unscored=sum(problem.unscored for problem in log.problems),
+            excluded=tuple(problem.id for problem in log.problems if problem.id not in used),
+            contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
+        )
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Which pair each problem gets, and how to say so."""
+
+    by_problem: Mapping[str, Pair]
+    single: Pair | None = None
+    groups: tuple[GroupSummary, ...] = ()
+
+    @classmethod
+    def of_groups(cls, groups: Sequence[Group], ordered: Sequence[LoggedProblem]) -> _Pairs:
+        by_problem = {p.id: g.pair for g in groups for p in ordered[g.start : g.stop]}
+        summaries = tuple(
+            GroupSummary(
+                g.stop - g.start,
+                (ordered[g.start].pass_rate, ordered[g.stop - 1].pass_rate),
+                *g.pair,
+            )
+            for g in groups
+        )
+        single = groups[0].pair if len(groups) == 1 else None
+        return cls(by_problem, single, summaries)
+
+
+def _stack(found: Sequence[Trials]) -> Trials:
+    """Arrays `[problems, orders]`."""
+
+    def stacked(name: str) -> NDArray[Any]:
+        return np.array([getattr(each, name) for each in found])
+
+    return Trials(stacked("solved"), stacked("generated"), stacked("verified"))

@@ -1,0 +1,266 @@
+"""One log out of several JSON-lines files: labels, scores and candidates, joined by candidate.
+
+A line is about one candidate, or about one problem: then it holds a list of objects, one a
+candidate, or lists of values side by side. Candidates without a number are counted from 0 in their
+list. What one file leaves out another may say; two files that contradict each other are an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.errors import LogError, UsageError
+from .columns import LABEL, is_absent
+from .tables import json_records
+from .writing import replacing
+
+ENDINGS = (".parquet", ".jsonl", ".csv")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Under which names the files hold what a log needs. The first name that is there counts.
+
+    Attributes:
+        problem: the problem's name.
+        candidate: the candidate's number.
+        passed: the label: true or false, 1 or 0, passed or failed; broken is no label.
+        scores: score fields, each with the name of its column.
+        key: the equivalence class.
+        list: the list of candidates in a line about a problem; found by itself where there is one.
+    """
+
+    problem: tuple[str, ...] = ("problem", "id", "task_id")
+    candidate: tuple[str, ...] = ("candidate", "idx")
+    passed: tuple[str, ...] = ("passed", "correct", "verdict")
+    scores: tuple[tuple[str, str], ...] = ()
+    key: tuple[str, ...] = ("key",)
+    list: str | None = None
+
+
+@dataclass
+class Joined:
+    """A log in the making: one row a candidate.
+
+    Attributes:
+        columns: by name; null where nobody said anything.
+        unlabelled: rows without a label.
+        unscored: rows without any score.
+    """
+
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    _rows: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def score_names(self) -> list[str]:
+        """The columns that are scores."""
+        return [n for n in self.columns if n not in ("problem", "candidate", "passed", "key")]
+
+    @property
+    def unlabelled(self) -> int:
+        """Rows without a label."""
+        return self.columns["passed"].count(None)
+
+    @property
+    def unscored(self) -> int:
+        """Rows without any score."""
+        scores = [self.columns[name] for name in self.score_names]
+        return sum(all(value is None for value in values) for values in zip(*scores, strict=True))
+
+    def put(self, problem: str, candidate: int, values: dict[str, Any]) -> str | None:
+        """Add what is known of a candidate; the name of a column that says otherwise already."""
+        row = self._rows.setdefault((problem, candidate), len(self._rows))
+        if row == len(self.columns["problem"]):
+            for values_of in self.columns.values():
+                values_of.append(None)
+            self.columns["problem"][row] = problem
+            self.columns["candidate"][row] = candidate
+        for name, value in values.items():
+            there = self.columns[name][row]
+            if value is not None and there is not None and there != value:
+                return name
+            self.columns[name][row] = there if value is None else value
+        return None
+
+
+def join(paths: Sequence[str], fields: Fields) -> Joined:
+    """The candidates of all files, each once."""
+    scores = fields.scores or _score_fields(paths, fields)
+    names = ["problem", "candidate", "passed", *dict.fromkeys(c for _, c in scores), "key"]
+    joined = Joined({name: [] for name in names})
+    for path in paths:
+        seen: set[tuple[str, int]] = set()
+        for line, entry, place in _entries(path, fields):
+            problem = _problem(path, line, entry, fields)
+            candidate = _candidate(path, line, entry, place, fields)
+            if (problem, candidate) in seen:
+                raise LogError(
+                    f"candidate {candidate} of {problem!r} is there twice", path=path, line=line
+                )
+            seen.add((problem, candidate))
+            values = {column: entry.get(name) for name, column in scores}
+            values["passed"] = _label(path, line, entry, fields)
+            key = _first(entry, fields.key)
+            values["key"] = None if is_absent(key) else str(key)
+            wrong = joined.put(problem, candidate, values)
+            if wrong is not None:
+                raise LogError(
+                    f"{wrong} of candidate {candidate} of {problem!r} is {values[wrong]!r} here,"
+                    " and something else in another file",
+                    path=path,
+                    line=line,
+                )
+    if all(value is None for value in joined.columns["key"]):
+        del joined.columns["key"]
+    return joined
+
+
+def write_log(joined: Joined, path: str) -> None:
+    """Write the log in the format that the file's ending names, replacing the file whole."""
+    if not path.endswith(ENDINGS):
+        raise UsageError(f"{path}: a log ends in {', '.join(ENDINGS)}")
+    with replacing(path) as temporary:
+        if path.endswith(".parquet"):
+            try:
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+            except ImportError as error:
+                raise UsageError(
+                    f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
+                ) from error
+            try:
+                pq.write_table(pa.table(joined.columns), temporary)
+            except pa.ArrowException as error:
+                raise UsageError(f"{path}: cannot be written: {error}") from error
+        else:
+            temporary.write_text(_text(joined, path), encoding="utf-8")
+
+
+def _text(joined: Joined, path: str) -> str:
+    rows = zip(*joined.columns.values(), strict=True)
+    names = list(joined.columns)
+    if path.endswith(".jsonl"):
+        return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(["" if value is None else value for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _score_fields(paths: Sequence[str], fields: Fields) -> tuple[tuple[str, str], ...]:
+    """The numeric fields that are called score, or begin so."""
+    found: dict[str, None] = {}
+    for path in paths:
+        for _, entry, _ in _entries(path, fields):
+            found |= {
+                name: None
+                for name, value in entry.items()
+                if name.startswith("score")
+                and isinstance(value, int | float)
+                and not isinstance(value, bool)
+            }
+    if not found:
+        raise UsageError("no field of these files is called score...; name one with --score")
+    return tuple((name, name) for name in sorted(found))
+
+
+def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], int | None]]:
+    """Line, fields and place in its list (if in one) of each candidate of a file."""
+    for line, record in json_records(path):
+        nested = _nested(path, line, record, fields)
+        if nested is not None:
+            outer = {name: value for name, value in record.items() if name != nested}
+            for place, entry in enumerate(record[nested]):
+                yield line, {**outer, **(entry if isinstance(entry, dict) else {})}, place
+            continue
+        beside = _beside(path, line, record, fields)
+        if not beside:
+            yield line, record, None
+            continue
+        for place in range(len(record[beside[0]])):
+            yield line, {**record, **{name: record[name][place] for name in beside}}, place
+
+
+def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str | None:
+    """The field with the list of candidates, in a line about a problem."""
+    if fields.list is not None and isinstance(record.get(fields.list), list):
+        return fields.list
+    if _first(record, fields.candidate) is not None:
+        return None
+    lists = [
+        name
+        for name, value in record.items()
+        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value)
+    ]
+    if len(lists) > 1:
+        raise LogError(
+            f"which list holds the candidates, {' or '.join(lists)}? Say with --list",
+            path=path,
+            line=line,
+        )
+    return lists[0] if lists else None
+
+
+def _beside(path: str, line: int, record: dict[str, Any], fields: Fields) -> list[str]:
+    """Fields that are lists of values side by side, one a candidate."""
+    known = {*fields.candidate, *fields.passed, *fields.key, *(name for name, _ in fields.scores)}
+    names = [
+        name
+        for name, value in record.items()
+        if isinstance(value, list) and (name in known or name.startswith("score"))
+    ]
+    lengths = {len(record[name]) for name in names}
+    if len(lengths) > 1:
+        raise LogError(f"{' and '.join(names)} differ in length", path=path, line=line)
+    return names
+
+
+def _first(entry: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((entry[name] for name in names if entry.get(name) is not None), None)
+
+
+def _problem(path: str, line: int, entry: dict[str, Any], fields: Fields) -> str:
+    value = _first(entry, fields.problem)
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+        raise LogError(
+            f"no problem: looked for {' or '.join(fields.problem)} among {', '.join(entry)}",
+            path=path,
+            line=line,
+        )
+    return str(value)
+
+
+def _candidate(
+    path: str, line: int, entry: dict[str, Any], place: int | None, fields: Fields
+) -> int:
+    value = _first(entry, fields.candidate)
+    if value is None and place is not None:
+        return place
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise LogError(
+            f"no candidate number: looked for {' or '.join(fields.candidate)} among"
+            f" {', '.join(entry)}"
+            if value is None
+            else f"a candidate is a whole number, not {value!r}",
+            path=path,
+            line=line,
+        )
+    return value
+
+
+def _label(path: str, line: int, entry: dict[str, Any], fields: Fields) -> bool | None:
+    value = _first(entry, fields.passed)
+    try:
+        label = LABEL.read(value)
+    except ValueError as error:
+        raise LogError(f"a label must be {error}, not {value!r}", path=path, line=line) from error
+    return None if label < 0 else bool(label)

@@ -1,0 +1,179 @@
+"""Fast paths: a policy over many orders of a problem at once.
+
+Each is a special case of the engine and must equal it, ties included; `tests/replay/test_kernels.py`
+holds them to that. A policy without a kernel, or a case that its kernel does not cover, goes
+through the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.search import Policy
+from ..core.values import Costs
+from ..policies import Adaptive, Fixed, Threshold, VerifyAll
+from ..theory.hindsight import available, cheapest_pair, least_checks
+from ..theory.shells import shells
+from .engine import replay
+from .orders import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """How a policy fared in several orders. All arrays are `[orders]`."""
+
+    solved: NDArray[np.bool_]
+    generated: NDArray[np.int32]
+    verified: NDArray[np.int32]
+
+    def costs(self, costs: Costs) -> NDArray[np.float64]:
+        """What each trial cost."""
+        return self.generated * costs.candidate + self.verified * costs.verify
+
+
+def trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
+    """The policy in every order of the batch, by its kernel if it has one that applies."""
+    kernel = KERNELS.get(type(policy))
+    found = None if kernel is None else kernel(policy, batch, costs, width)
+    return engine_trials(policy, batch, costs, width=width) if found is None else found
+
+
+def engine_trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
+    """The policy in every order of the batch, by the engine."""
+    outcomes = [
+        replay(policy, batch.problem, costs, order=order, width=width, keys=batch.keyed)
+        for order in batch.orders.tolist()
+    ]
+    return Trials(
+        np.array([outcome.solved for outcome in outcomes]),
+        np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
+        np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
+    )
+
+
+def least_checks_of(batch: Batch) -> NDArray[np.int32]:
+    """`[orders, candidates]`: fewest verifications that find a pass; n + 1 where none does."""
+    keys = batch.keys
+    rows = [
+        least_checks(batch.levels[i], batch.passed[i], None if keys is None else keys[i])
+        for i in range(batch.size)
+    ]
+    return np.array(rows)
+
+
+def paid_checks_of(
+    batch: Batch, least: NDArray[np.int32], *, width: int | None
+) -> NDArray[np.int32]:
+    """`[orders, candidates]`: verifications that a pair (m, k) pays for if its k is large enough.
+
+    A pair pays for the smaller of k and this: whole batches of `width` up to the one in which the
+    first pass is, and all that there is to verify where none passes.
+    """
+    n = least.shape[1]
+    keys = batch.keys
+    if keys is None:
+        there = np.broadcast_to(available(n), least.shape)
+    else:
+        there = np.array([available(n, row) for row in keys])
+    if width is None:
+        return there
+    return np.where(least > n, there, np.minimum(there, -(-least // width) * width))
+
+
+def hindsight_trials(batch: Batch, least: NDArray[np.int32], costs: Costs) -> Trials:
+    """The cheapest sufficient pair of each order; nothing is spent where no pair suffices."""
+    pairs = [cheapest_pair(row, costs) for row in least]
+    return Trials(
+        np.array([pair is not None for pair in pairs]),
+        np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
+        np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32),
+    )
+
+
+def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    m = min(policy.m, len(batch.problem))
+    if batch.keys is not None:
+        return None
+    levels, passed = batch.levels[:, :m], batch.passed[:, :m]
+    worst = np.iinfo(levels.dtype).max
+    best = np.where(passed, levels, worst).min(axis=1, keepdims=True)
+    answer = (passed & (levels == best)).argmax(axis=1)
+    older = np.arange(m) < answer[:, None]
+    place = 1 + np.count_nonzero((levels < best) | (older & (levels == best)), axis=1)
+    solved = passed.any(axis=1) & (place <= policy.k)
+    checks = np.full(batch.size, min(policy.k, m))
+    if width is not None:
+        checks = np.where(solved, np.minimum(-(-place // width) * width, checks), checks)
+    return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32))
+
+
+def _verify_all(policy: VerifyAll, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    if batch.keys is not None:
+        return None
+    return _stream(batch, np.ones_like(batch.passed))
+
+
+def _threshold(policy: Threshold, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    if batch.keys is not None:
+        return None
+    return _stream(batch, (batch.problem.scores >= policy.t)[batch.orders])
+
+
+def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
+    """Verify the chosen candidates as they arrive, until one passes."""
+    passes = batch.passed & chosen
+    solved = passes.any(axis=1)
+    generated = np.where(solved, passes.argmax(axis=1) + 1, passes.shape[1])
+    verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
+    return Trials(solved, generated.astype(np.int32), verified.astype(np.int32))
+
+
+def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    """Shell by shell, over the orders that are still searching; columns are ranks, best first."""
+    if batch.keys is not None:
+        return None
+    arrival, n = batch.ranked, len(batch.problem)
+    passes = np.take_along_axis(batch.passed, arrival, axis=1)
+    waiting = np.ones(arrival.shape, dtype=np.bool_)
+    left = np.arange(batch.size)
+    solved = np.zeros(batch.size, dtype=np.bool_)
+    generated = np.zeros(batch.size, dtype=np.int32)
+    verified = np.zeros(batch.size, dtype=np.int32)
+    drawn = 0
+    for shell in shells(costs):
+        drawn = min(n, drawn + shell.draws(policy.draws))
+        place = np.cumsum(waiting & (arrival < drawn), axis=1, dtype=np.int32)
+        chosen = waiting & (arrival < drawn) & (place <= shell.checks(policy.checks))
+        hits = chosen & passes
+        found = hits.any(axis=1)
+        checks = chosen.sum(axis=1, dtype=np.int32)
+        if width is not None:
+            at = place[np.arange(len(left)), hits.argmax(axis=1)]
+            checks = np.where(found, np.minimum(checks, -(-at // width) * width), checks)
+        generated[left] = drawn
+        verified[left] += checks
+        solved[left] = found
+        going = ~found
+        waiting &= ~chosen
+        if drawn == n:
+            going &= waiting.any(axis=1)
+        if not going.any():
+            break
+        left, arrival, passes, waiting = (each[going] for each in (left, arrival, passes, waiting))
+    return Trials(solved, generated, verified)
+
+
+# A kernel takes the policy it is registered for, hence `Any`; it returns None for a case that it
+# does not cover.
+Kernel = Callable[[Any, Batch, Costs, int | None], Trials | None]
+KERNELS: dict[type[Any], Kernel] = {
+    Adaptive: _adaptive,
+    Fixed: _fixed,
+    Threshold: _threshold,
+    VerifyAll: _verify_all,
+}

@@ -1,0 +1,66 @@
+"""The pair of files of the paper's published code, as one table.
+
+`generations.jsonl` has a line a problem, `{"id", "samples": [{"correct", ...}, ...]}`;
+`rewards.jsonl` likewise `{"id", "rewards": [{"idx", <score>: ..., ...}, ...]}`, where `idx` is the
+place of the sample in its list. A sample without a reward has no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.errors import LogError
+from .tables import Table, json_records, objects
+
+
+def read_published(generations: str, rewards: str) -> Table:
+    """One row a sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
+    scores: dict[Any, dict[int, dict[str, Any]]] = {}
+    names: dict[str, None] = {}
+    for line, id, entries in _lists(rewards, "rewards"):
+        if id in scores:
+            raise LogError(f"problem {id!r} is there twice", path=rewards, line=line)
+        scores[id] = by_place = {}
+        for entry in entries:
+            place = entry.get("idx")
+            if isinstance(place, bool) or not isinstance(place, int):
+                raise LogError(
+                    f"'idx' must be a whole number, not {place!r}", path=rewards, line=line
+                )
+            if place in by_place:
+                raise LogError(f"idx {place} of {id!r} is there twice", path=rewards, line=line)
+            by_place[place] = entry
+            names.update(dict.fromkeys(entry))
+    names.pop("idx", None)
+    rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed", *names)}
+    lines: list[int] = []
+    seen: set[Any] = set()
+    for line, id, samples in _lists(generations, "samples"):
+        if id in seen:
+            raise LogError(f"problem {id!r} is there twice", path=generations, line=line)
+        seen.add(id)
+        for place, sample in enumerate(samples):
+            rows["problem"].append(id)
+            rows["candidate"].append(place)
+            rows["passed"].append(sample.get("correct"))
+            entry = scores.get(id, {}).get(place, {})
+            for name in names:
+                rows[name].append(entry.get(name))
+            lines.append(line)
+    columns = {name: objects(values) for name, values in rows.items()}
+    return Table(generations, columns, lines)
+
+
+def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
+    """Line number, problem id and list of entries of each line."""
+    for line, record in json_records(path):
+        id, entries = record.get("id"), record.get(name)
+        if isinstance(id, bool) or not isinstance(id, int | str):
+            raise LogError(f"'id' must be a name or a number, not {id!r}", path=path, line=line)
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            there = ", ".join(repr(key) for key in record)
+            raise LogError(
+                f"{name!r} must be a list of objects; there are {there}", path=path, line=line
+            )
+        yield line, id, entries

@@ -1,0 +1,209 @@
+"""Logs from files: Parquet, JSON lines, CSV, and the pair of files of the published code.
+
+A log has the columns `problem`, `candidate`, `passed`, at least one score, and perhaps `key`,
+`generate_cost` and `verify_cost`. Whatever is wrong with a file is said in one line that names the
+file, the line or row, and the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import LogError, UsageError
+from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_absent
+from .log import Log, LoggedProblem, classes
+from .tables import Table, read_table
+
+Unlabelled = Literal["error", "fail", "drop"]
+
+REQUIRED = ("problem", "candidate", "passed")
+OPTIONAL = ("key", "generate_cost", "verify_cost")
+
+
+def read_log(
+    path: str,
+    *,
+    score: str | None = None,
+    rewards: str | None = None,
+    unlabelled: Unlabelled = "error",
+) -> Log:
+    """The log in a file.
+
+    Args:
+        path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` of the published
+            code.
+        score: which column ranks; may be left out where there is only one.
+        rewards: the `rewards.jsonl` that belongs to a `generations.jsonl`.
+        unlabelled: what to do about candidates without a label: an error, count them as failed, or
+            drop them.
+    """
+    if unlabelled not in get_args(Unlabelled):
+        raise UsageError(f"unlabelled must be error, fail or drop, not {unlabelled!r}")
+    if rewards is not None:
+        from .published import read_published
+
+        table = read_published(path, rewards)
+    else:
+        table = read_table(path)
+    return _Columns(table, score, unlabelled).log()
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A table on its way to becoming a log."""
+
+    table: Table
+    wanted: str | None
+    unlabelled: Unlabelled
+
+    def log(self) -> Log:
+        """Check every column, then cut the table into problems."""
+        self._check_names()
+        score = self._score_name()
+        problems, sort_keys = self._problems()
+        candidates = self._column("candidate", WHOLE)
+        labels = self._column("passed", LABEL)
+        missing = labels < 0
+        if missing.any() and self.unlabelled == "error":
+            at = int(np.flatnonzero(missing)[0])
+            raise self._error(
+                at,
+                f"no label for candidate {candidates[at]} of {problems[at]!r}"
+                f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them)",
+            )
+        scores = self._column(score, SCORE)
+        keys = self._keys()
+        prices = {
+            name: self._column(name, PRICE) if name in self.table.columns else None
+            for name in ("generate_cost", "verify_cost")
+        }
+        kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
+        logged = [
+            self._problem(id, rows, candidates, labels, scores, keys, prices)
+            for id, rows in self._rows_by_problem(problems, sort_keys, candidates, kept)
+        ]
+        if not logged:
+            raise LogError("no candidate has a label", path=self.table.path)
+        return Log(tuple(logged), score, self.table.path, int(missing.sum()))
+
+    def _problem(
+        self,
+        id: str,
+        rows: NDArray[np.intp],
+        candidates: NDArray[np.int64],
+        labels: NDArray[np.int8],
+        scores: NDArray[np.float64],
+        keys: Sequence[str | None] | None,
+        prices: dict[str, NDArray[np.float64] | None],
+    ) -> LoggedProblem:
+        passed = labels[rows] > 0
+        codes, contradictory = None, ()
+        if keys is not None:
+            codes, contradictory = classes([keys[row] for row in rows], passed)
+        unscored = np.isnan(scores[rows])
+        generate, verify = prices["generate_cost"], prices["verify_cost"]
+        return LoggedProblem(
+            id,
+            np.where(unscored, -np.inf, scores[rows]),
+            passed,
+            codes,
+            int(unscored.sum()),
+            contradictory,
+            None if generate is None else generate[rows],
+            None if verify is None else verify[rows],
+        )
+
+    def _rows_by_problem(
+        self,
+        problems: Sequence[str],
+        sort_keys: Sequence[Any],
+        candidates: NDArray[np.int64],
+        kept: NDArray[np.bool_],
+    ) -> list[tuple[str, NDArray[np.intp]]]:
+        """Row numbers of each problem, by candidate number; refuses a candidate that comes twice."""
+        rows: dict[str, list[int]] = {}
+        order: dict[str, Any] = {}
+        for at in np.flatnonzero(kept).tolist():
+            rows.setdefault(problems[at], []).append(at)
+            order.setdefault(problems[at], sort_keys[at])
+        found = []
+        for id in sorted(rows, key=order.__getitem__):
+            numbers = np.array(rows[id], dtype=np.intp)
+            numbers = numbers[np.argsort(candidates[numbers], kind="stable")]
+            twice = np.flatnonzero(np.diff(candidates[numbers]) == 0)
+            if len(twice):
+                at = int(numbers[twice[0] + 1])
+                raise self._error(at, f"candidate {candidates[at]} of {id!r} is there twice")
+            found.append((id, numbers))
+        return found
+
+    def _check_names(self) -> None:
+        missing = [name for name in REQUIRED if name not in self.table.columns]
+        if missing:
+            raise LogError(
+                f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}",
+                path=self.table.path,
+            )
+        if not self.table.rows:
+            raise LogError("the log is empty", path=self.table.path)
+
+    def _score_name(self) -> str:
+        others = [n for n in self.table.columns if n not in (*REQUIRED, *OPTIONAL)]
+        if self.wanted is not None:
+            if self.wanted in others:
+                return self.wanted
+            raise LogError(
+                f"no score {self.wanted!r}; there are {_quoted(others) or 'none'}",
+                path=self.table.path,
+            )
+        likely = [name for name in others if name.startswith("score")] or others
+        if len(likely) != 1:
+            raise LogError(
+                f"which score? There are {_quoted(likely)}; choose with --score"
+                if likely
+                else f"no score among the columns {_quoted(self.table.columns)}",
+                path=self.table.path,
+            )
+        return likely[0]
+
+    def _problems(self) -> tuple[list[str], list[Any]]:
+        """Problem ids as text, and what they sort by: whole numbers by value, text by letters."""
+        values = self.table.columns["problem"].tolist()
+        for at, value in enumerate(values):
+            if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+                raise self._error(at, f"a problem is a name or a whole number, not {value!r}")
+        mixed = any(isinstance(value, str) for value in values)
+        return [str(value) for value in values], [str(v) if mixed else v for v in values]
+
+    def _keys(self) -> list[str | None] | None:
+        if "key" not in self.table.columns:
+            return None
+        values = self.table.columns["key"].tolist()
+        for at, value in enumerate(values):
+            if isinstance(value, list | dict):
+                raise self._error(at, f"a key is text, a number or null, not {value!r}")
+        return [None if is_absent(value) else str(value) for value in values]
+
+    def _column(self, name: str, kind: Kind) -> NDArray[Any]:
+        values = self.table.columns[name]
+        if kind.plain(values):
+            return values.astype(kind.dtype)
+        listed = []
+        for at, value in enumerate(values.tolist()):
+            try:
+                listed.append(kind.read(value))
+            except (ValueError, OverflowError) as error:
+                raise self._error(at, f"{name} must be {error}, not {value!r}") from error
+        return np.array(listed, dtype=kind.dtype)
+
+    def _error(self, at: int, message: str) -> LogError:
+        return LogError(message, path=self.table.path, line=self.table.lines[at])
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(repr(str(name)) for name in names)

@@ -1,0 +1,77 @@
+"""What a comparison can be asked for: policies, and the baselines that look at the answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..core.errors import UsageError
+from ..core.search import Policy
+from ..policies import POLICIES, spec
+
+DEFAULT_ROWS = (
+    "hindsight",
+    "adaptive",
+    "adaptive-all",
+    "verify-all",
+    "uniform-matched",
+    "difficulty-1",
+    "difficulty-2",
+    "difficulty-3",
+    "difficulty-5",
+    "difficulty-10",
+)
+
+REFERENCE = "adaptive"  # what other rows are related to
+
+_DIFFICULTY = re.compile(r"difficulty-(\d+)")
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """A policy that could be run live. `whole_steps` pays for a step in full, whatever the width."""
+
+    policy: Policy
+    whole_steps: bool = False
+
+
+@dataclass(frozen=True)
+class HindsightRow:
+    """The cheapest pair that would have worked, for each order on its own (SampleAware)."""
+
+
+@dataclass(frozen=True)
+class UniformRow:
+    """The best single pair within adaptive's mean cost."""
+
+
+@dataclass(frozen=True)
+class DifficultyRow:
+    """The best pair for each of `groups` classes of difficulty (DAP_k)."""
+
+    groups: int
+
+
+RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
+
+
+def parse_row(text: str) -> RowKind:
+    """What a row is asked to be."""
+    name, positional, named = spec.split(text)
+    if name == "adaptive-all":
+        return PolicyRow(spec.parse(text.replace("adaptive-all", "adaptive", 1)), whole_steps=True)
+    if name in POLICIES:
+        return PolicyRow(spec.parse(text))
+    if positional or named:
+        raise UsageError(f"{name} takes no parameters, or is not known: {text!r}")
+    if name == "hindsight":
+        return HindsightRow()
+    if name == "uniform-matched":
+        return UniformRow()
+    if match := _DIFFICULTY.fullmatch(name):
+        groups = int(match[1])
+        if groups < 1:
+            raise UsageError(f"{name}: there must be at least one group")
+        return DifficultyRow(groups)
+    known = [*POLICIES, *(row for row in DEFAULT_ROWS if row not in POLICIES)]
+    raise UsageError(spec.unknown("policy", name, known))

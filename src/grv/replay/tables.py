@@ -1,0 +1,180 @@
+"""Tables from files, before anybody asks what their columns mean."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import LogError, UsageError
+
+TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length. Null is None in columns of dtype object; the others have none.
+
+    Attributes:
+        path: the file, for messages.
+        columns: by name, in the order of the file.
+        lines: the line of a text file, or the row of a table, that each entry came from.
+    """
+
+    path: str
+    columns: dict[str, NDArray[Any]]
+    lines: range | list[int]
+
+    @property
+    def rows(self) -> int:
+        """How many entries there are."""
+        return len(self.lines)
+
+
+def read_table(path: str) -> Table:
+    """The table in a Parquet, JSON-lines or CSV file, by the ending of its name."""
+    ending = Path(path).suffix.lower()
+    readers: dict[str, Callable[[str], Table]] = {
+        ".parquet": _read_parquet,
+        ".csv": _read_csv,
+        ".tsv": _read_csv,
+        ".jsonl": _read_jsonl,
+        ".ndjson": _read_jsonl,
+        ".json": _read_jsonl,
+    }
+    if ending not in readers:
+        raise UsageError(f"{path}: a log ends in .parquet, .jsonl or .csv, not {ending!r}")
+    check_readable(path)
+    return readers[ending](path)
+
+
+def check_readable(path: str) -> None:
+    """Refuse, in one line, what cannot be read or has nothing in it."""
+    try:
+        with open(path, "rb") as file:
+            if not file.read(1):
+                raise LogError("the file is empty", path=path)
+    except OSError as error:
+        raise LogError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def json_records(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and object; blank lines are passed over.
+
+    Values are JSON from outside, hence `Any`.
+    """
+    check_readable(path)
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON text"
+                raise LogError(f"not a line of JSON: {reason}", path=path, line=number) from error
+            if not isinstance(record, dict):
+                raise LogError(
+                    f"a line must be an object, not {_kind(record)}", path=path, line=number
+                )
+            yield number, record
+
+
+def _read_jsonl(path: str) -> Table:
+    columns: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    for number, record in json_records(path):
+        for name in record.keys() - columns.keys():
+            columns[name] = [None] * len(lines)
+        for name, values in columns.items():
+            values.append(record.get(name))
+        lines.append(number)
+    return Table(path, {name: objects(values) for name, values in columns.items()}, lines)
+
+
+def _read_csv(path: str) -> Table:
+    lines: list[int] = []
+    cells: list[list[Any]] = []
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter="\t" if path.endswith(".tsv") else ",")
+            names = next(reader, [])
+            if len(set(names)) < len(names):
+                raise LogError("two columns have the same name", path=path, line=1)
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(names):
+                    raise LogError(
+                        f"{len(row)} values for {len(names)} columns",
+                        path=path,
+                        line=reader.line_num,
+                    )
+                cells.append(row)
+                lines.append(reader.line_num)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LogError(f"not a CSV file: {error}", path=path) from error
+    text = {"problem", "key"}  # names stay as written: 007 is not 7
+    columns = {
+        name: objects([row[at] if name in text else _cell(row[at]) for row in cells])
+        for at, name in enumerate(names)
+    }
+    if "key" in columns:
+        columns["key"] = objects([value or None for value in columns["key"].tolist()])
+    return Table(path, columns, lines)
+
+
+def _read_parquet(path: str) -> Table:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UsageError(
+            f"{path}: reading Parquet needs pyarrow: pip install 'grv[parquet]'"
+        ) from error
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        plain = column.null_count == 0 and (
+            pa.types.is_boolean(column.type)
+            or pa.types.is_integer(column.type)
+            or pa.types.is_floating(column.type)
+        )
+        columns[name] = column.to_numpy() if plain else objects(column.to_pylist())
+    return Table(path, columns, range(1, table.num_rows + 1))
+
+
+def _cell(text: str) -> Any:
+    """What a CSV cell says: nothing, a number, or text."""
+    if not text.strip():
+        return None
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def objects(values: list[Any]) -> NDArray[Any]:
+    """An array of Python objects, whatever they are (numpy would unpack lists)."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    return {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")

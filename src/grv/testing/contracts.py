@@ -1,0 +1,228 @@
+"""What every policy promises, as tests to inherit. Needs the extra `testing`.
+
+class TestPatient(PolicyContract):
+    policy = Patient(batch=4)
+"""
+
+# ruff: noqa: D102 (the names of the tests are sentences)
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ..core.search import Policy, Search
+from ..core.values import Bill, CandidateId, Costs, Generated, Outcome, Step, Stop, Verdict, Verify
+from ..policies import POLICIES
+from ..policies.spec import parse, spec
+from ..replay.engine import replayed
+from .drivers import Limits, drive, run, verified
+from .strategies import budgets, limits, price_lists, widths, worlds
+from .worlds import World
+
+_Test = Callable[..., None]
+
+
+def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
+    """A property of any policy.
+
+    Hypothesis warns of test methods that are inherited, because their examples share one database;
+    that does no harm here. Nothing here depends on time.
+    """
+
+    def decorate(test: _Test) -> _Test:
+        checked = settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+        return checked(given(*strategies)(test))
+
+    return decorate
+
+
+class PolicyContract:
+    """Properties of every policy, in any world. Inherit, and set `policy`.
+
+    A policy that only compares scores says so with a class attribute `rank_only = True`, and is
+    then held to it.
+    """
+
+    policy: ClassVar[Policy]
+
+    @_property(worlds(), price_lists(), limits())
+    def test_it_ends_and_verifies_only_what_is_known_and_new(
+        self, world: World, costs: Costs, limits: Limits
+    ) -> None:
+        search = run(self.policy, costs, world, **limits)  # an illegal step is a PolicyError
+        assert search.outcome is not None
+        assert len(search.trace) <= 2 * len(world) + 1
+        known = 0
+        seen: set[CandidateId] = set()
+        for turn in search.trace:
+            match turn.event:
+                case Generated(scores):
+                    known += len(scores)
+                case told:
+                    ids = set(told.verdicts)
+                    assert ids <= set(range(known))
+                    assert not ids & seen
+                    seen |= ids
+
+    @_property(worlds(), price_lists(), limits())
+    def test_the_same_events_get_the_same_actions(
+        self, world: World, costs: Costs, limits: Limits
+    ) -> None:
+        before = run(self.policy, costs, world, **limits)
+        one = Search(self.policy, costs, **limits)
+        two = Search(self.policy, costs, **limits)
+        while not isinstance(action := one.ask(), Stop):  # in turns: they must not share state
+            assert two.ask() == action
+            event = world.event(action, seen=len(one.pool))
+            one.tell(event)
+            two.tell(event)
+        assert two.ask() == action
+        assert two.outcome == one.outcome == before.outcome
+        assert two.trace == one.trace == before.trace
+
+    @_property(worlds(), price_lists(), limits())
+    def test_asking_twice_is_asking_once(self, world: World, costs: Costs, limits: Limits) -> None:
+        search = Search(self.policy, costs, **limits)
+        while not isinstance(action := search.ask(), Stop):
+            assert search.ask() is action
+            search.tell(world.event(action, seen=len(search.pool)))
+        assert search.ask() is action
+        assert search.trace == run(self.policy, costs, world, **limits).trace
+
+    @_property(worlds(), price_lists(), limits())
+    def test_the_bill_is_the_sum_of_the_events_and_within_the_budget(
+        self, world: World, costs: Costs, limits: Limits
+    ) -> None:
+        search = run(self.policy, costs, world, **limits)
+        generated = sum(len(t.event.scores) for t in search.trace if isinstance(t.event, Generated))
+        asked = len(verified(search))
+        assert search.bill == Bill(generated, asked, costs.of(generated, asked))
+        assert search.bill.total <= limits["budget"]
+
+    @_property(worlds(), price_lists(), widths())
+    def test_a_budget_that_just_covers_a_search_changes_nothing(
+        self, world: World, costs: Costs, width: int | None
+    ) -> None:
+        """Where the end of the world is not reached: with less money, fewer are asked for."""
+        free = run(self.policy, costs, world, width=width)
+        if not free.pool.exhausted:
+            bounded = run(self.policy, costs, world, width=width, budget=free.bill.total)
+            assert bounded.outcome == free.outcome
+            assert bounded.trace == free.trace
+
+    @_property(worlds(), price_lists(), limits())
+    def test_it_is_solved_exactly_when_the_answer_passed(
+        self, world: World, costs: Costs, limits: Limits
+    ) -> None:
+        search = run(self.policy, costs, world, **limits)
+        outcome = _outcome(search)
+        passed = {id for id in verified(search) if world.verdicts[id] is Verdict.PASSED}
+        assert outcome.solved == (outcome.answer is not None) == bool(passed)
+        if outcome.answer is not None:
+            assert outcome.answer in passed
+            assert search.pool.verdicts[outcome.answer] is Verdict.PASSED
+
+    @_property(worlds(broken=False), price_lists(), limits(), st.booleans())
+    def test_replay_agrees(
+        self, world: World, costs: Costs, limits: Limits, with_keys: bool
+    ) -> None:
+        """Also that keys are only compared: a log knows them by other names."""
+        if not with_keys:
+            world = dataclasses.replace(world, keys=())
+        here = run(self.policy, costs, world, **limits)
+        there = replayed(self.policy, world.logged(), costs, keys=with_keys, **limits)
+        assert there.outcome == here.outcome
+        assert _actions(there) == _actions(here)
+
+    @_property(worlds(), price_lists(), limits(), st.integers(0, 40))
+    def test_a_crash_anywhere_changes_nothing(
+        self, world: World, costs: Costs, limits: Limits, cut: int
+    ) -> None:
+        whole = run(self.policy, costs, world, **limits)
+        resumed = Search(self.policy, costs, **limits)
+        for turn in whole.trace[:cut]:
+            assert resumed.ask() == turn.action
+            resumed.tell(turn.event)
+        drive(resumed, world)
+        assert resumed.outcome == whole.outcome
+        assert resumed.trace == whole.trace
+
+    @_property(worlds(), price_lists(), limits(), st.data())
+    def test_only_the_order_of_scores_matters(
+        self, world: World, costs: Costs, limits: Limits, data: st.DataObject
+    ) -> None:
+        if not getattr(self.policy, "rank_only", False):
+            pytest.skip("the policy uses the values of scores")
+        levels = sorted(set(world.scores))
+        numbers = st.floats(allow_nan=False)
+        new = sorted(data.draw(st.sets(numbers, min_size=len(levels), max_size=len(levels))))
+        moved = dict(zip(levels, new, strict=True))
+        other = dataclasses.replace(world, scores=tuple(moved[score] for score in world.scores))
+        before = run(self.policy, costs, world, **limits)
+        after = run(self.policy, costs, other, **limits)
+        assert after.outcome == before.outcome
+        assert _actions(after) == _actions(before)
+
+    @_property(worlds(broken=False) | worlds(keys=False), price_lists(), budgets())
+    def test_one_at_a_time_never_costs_more_and_finds_the_same(
+        self, world: World, costs: Costs, budget: float
+    ) -> None:
+        """Where no key has a broken verdict.
+
+        If one has, the next candidate of that key is verified after the others in flight, but
+        before them one at a time; so the order may differ, and with it the answer.
+        """
+        batch = run(self.policy, costs, world, width=None, budget=budget)
+        single = run(self.policy, costs, world, width=1, budget=budget)
+        assert _outcome(single).answer == _outcome(batch).answer
+        assert single.bill.generated == batch.bill.generated
+        assert single.bill.verified <= batch.bill.verified
+
+    @_property(worlds(), worlds(keys=False), price_lists(), limits())
+    def test_what_was_not_generated_does_not_matter(
+        self, world: World, more: World, costs: Costs, limits: Limits
+    ) -> None:
+        """Where the end of the world is not reached, which is news to a policy."""
+        before = run(self.policy, costs, world, **limits)
+        if not before.pool.exhausted:
+            after = run(self.policy, costs, world.first(len(before.pool)) + more, **limits)
+            assert after.outcome == before.outcome
+            assert after.trace == before.trace
+
+    @_property(worlds(), price_lists(), limits())
+    def test_a_refuted_key_is_never_verified_and_one_in_flight_is_enough(
+        self, world: World, costs: Costs, limits: Limits
+    ) -> None:
+        search = run(self.policy, costs, world, **limits)
+        refuted: set[str] = set()
+        for turn in search.trace:
+            if isinstance(turn.action, Verify) and world.keys:
+                keys = [world.keys[id] for id in turn.action.ids]
+                named = [key for key in keys if key is not None]
+                assert len(set(named)) == len(named)
+                assert not refuted & set(named)
+                refuted |= {
+                    key
+                    for id, key in zip(turn.action.ids, keys, strict=True)
+                    if key is not None and world.verdicts[id] is Verdict.FAILED
+                }
+
+    def test_its_specification_reads_back(self) -> None:
+        if type(self.policy) not in POLICIES.values():
+            pytest.skip("only policies in grv.policies.POLICIES have a specification")
+        assert parse(spec(self.policy)) == self.policy
+
+
+def _outcome(search: Search) -> Outcome:
+    assert search.outcome is not None
+    return search.outcome
+
+
+def _actions(search: Search) -> list[Step]:
+    return [turn.action for turn in search.trace]

@@ -1,0 +1,87 @@
+"""Policies in made-up worlds: the third driver of a `Search`, beside live and replay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypedDict
+
+from ..core.pool import Pool
+from ..core.search import Policy, Search
+from ..core.values import CandidateId, Costs, Generate, Reason, Step, Stop, Verify
+from .worlds import World
+
+
+class Limits(TypedDict, total=False):
+    """What bounds a search: the keyword arguments of `Search`, `run` and `dialogue`."""
+
+    width: int | None
+    budget: float
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A policy that takes the steps it was given, legal or not: for tests of drivers."""
+
+    steps: tuple[Step, ...]
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield the steps."""
+        yield from self.steps
+
+
+def run(
+    policy: Policy,
+    costs: Costs,
+    world: World,
+    *,
+    width: int | None = None,
+    budget: float = math.inf,
+) -> Search:
+    """The search, with its trace and its pool, after it has ended."""
+    search = Search(policy, costs, width=width, budget=budget)
+    drive(search, world)
+    return search
+
+
+def drive(search: Search, world: World) -> None:
+    """Do what the search asks, until it stops. It may have come some way already."""
+    while not isinstance(action := search.ask(), Stop):
+        search.tell(world.event(action, seen=len(search.pool)))
+
+
+def dialogue(
+    policy: Policy,
+    costs: Costs,
+    world: World,
+    *,
+    width: int | None = None,
+    budget: float = math.inf,
+) -> list[str]:
+    """What the search asks for, in words; the last line says how it ended.
+
+    >>> from grv.policies import Fixed
+    >>> dialogue(Fixed(4, 2), Costs(), World.of("1- 3- 2+ 0-"))
+    ['generate 4', 'verify 2', 'solved by 2']
+    """
+    search = run(policy, costs, world, width=width, budget=budget)
+    return [*(_words(turn.action) for turn in search.trace), _words(search.ask())]
+
+
+def verified(search: Search) -> list[CandidateId]:
+    """The candidates whose verification was asked for, in that order."""
+    asked = [turn.action for turn in search.trace]
+    return [id for action in asked if isinstance(action, Verify) for id in action.ids]
+
+
+def _words(action: Step | Stop) -> str:
+    match action:
+        case Generate(n):
+            return f"generate {n}"
+        case Verify(ids):
+            return f"verify {len(ids)}"
+        case Stop(Reason.SOLVED, answer):
+            return f"solved by {answer}"
+        case Stop(reason):
+            return reason.value

@@ -1,0 +1,76 @@
+"""Hypothesis strategies: worlds full of ties, price lists and limits. Needs the extra `testing`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from hypothesis import strategies as st
+
+from ..core.values import Costs, Verdict
+from .drivers import Limits
+from .worlds import World
+
+_SCORES = (0.0, 1.0, 2.0, 0.5, -math.inf)
+_FAILURES = ((Verdict.FAILED, None), (Verdict.FAILED, "f"), (Verdict.FAILED, "g"))
+_PASSES = ((Verdict.PASSED, None), (Verdict.PASSED, "p"))
+_BROKEN = ((Verdict.BROKEN, None), (Verdict.BROKEN, "f"), (Verdict.BROKEN, "p"))
+
+
+@st.composite
+def worlds(
+    draw: st.DrawFn, *, candidates: int = 16, broken: bool = True, keys: bool = True
+) -> World:
+    """Small worlds, of any length up to `candidates`, with few scores and so with many ties.
+
+    Half of them have no pass at all. Keys agree with the verdicts.
+
+    Args:
+        draw: given by hypothesis.
+        candidates: the most there are.
+        broken: whether some verdicts may be broken.
+        keys: whether some candidates may have a key.
+    """
+    kinds = _FAILURES + (_BROKEN if broken else ())
+    if draw(st.booleans()):
+        kinds += _PASSES
+    kinds = tuple(kind for kind in kinds if keys or kind[1] is None)
+    # One choice a candidate: hypothesis draws and shrinks it much faster than three.
+    choices = list(itertools.product(_SCORES, kinds))
+    drawn = draw(st.lists(st.sampled_from(choices), max_size=candidates))
+    names = tuple(key for _, (_, key) in drawn)
+    return World(
+        tuple(score for score, _ in drawn),
+        tuple(verdict for _, (verdict, _) in drawn),
+        names if any(names) else (),
+    )
+
+
+def price_lists() -> st.SearchStrategy[Costs]:
+    """Costs of all proportions, some of them with no exact binary form."""
+    return st.sampled_from(
+        [
+            Costs(generate=1, verify=10),
+            Costs(generate=1, verify=1),
+            Costs(generate=0.1, verify=0.7),
+            Costs(generate=3, verify=0.1, score=0.3),
+            Costs(generate=1, verify=100),
+            Costs(generate=1e-9, verify=1e9),
+        ]
+    )
+
+
+def widths() -> st.SearchStrategy[int | None]:
+    """How many verifications are in flight."""
+    return st.sampled_from([None, 1, 2, 5])
+
+
+def budgets() -> st.SearchStrategy[float]:
+    """From nothing to everything."""
+    return st.one_of(st.just(math.inf), st.sampled_from([0.0, 0.3, 0.7, 11.0]), st.floats(0, 200))
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> Limits:
+    """Any width with any budget."""
+    return Limits(width=draw(widths()), budget=draw(budgets()))

@@ -1,0 +1,126 @@
+"""Exact chances over all orders of a log, without simulating any.
+
+The letters: of n logged candidates, in an order drawn uniformly, the first m are generated and the
+best k of those verified; w_t is the number of failing candidates among the t best of the log.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.errors import UsageError
+
+_Counts = NDArray[np.intp]
+_Logs = NDArray[np.float64]
+
+
+def success_probability(scores: ArrayLike, passed: ArrayLike, m: int, k: int) -> float:
+    """The chance that one of the best k of m candidates passes, over all orders of the log.
+
+    Without ties, all k fail where the k-th best of the m stands at some failing place t of the
+    ranked log, the other k - 1 among the w_t - 1 failing ones before it, and m - k after it:
+    the sum over failing t of `C(w_t - 1, k - 1) C(n - t, m - k) / C(n, m)`. Candidates of equal
+    score are verified in order of arrival, so each order within a tie is equally likely, and the
+    sum is taken in expectation over them.
+
+    Every term is positive and a difference of logarithms: nothing overflows, and the absolute error
+    is below 1e-9 up to 5,000 candidates. The time is n times the most that fail within one tie, or
+    times k if that is smaller; without ties it is n alone, after sorting.
+
+    Args:
+        scores: `[n]`, -inf ranks last.
+        passed: `[n]`, whether each candidate passes.
+        m: candidates generated.
+        k: candidates verified.
+    """
+    score_of, passes = _checked(scores, passed, m, k)
+    if not passes.any():
+        return 0.0
+    places = _places(score_of, passes)
+    own = range(min(k, int(places.failing.max())))
+    failure = math.fsum(_failure(places, m, k, c) for c in own)
+    return min(max(1.0 - failure, 0.0), 1.0)
+
+
+class _Places(NamedTuple):
+    """For each place of the ranked log, `[n]`, what stands around it."""
+
+    size: _Counts  # of the tie that the place belongs to
+    failing: _Counts  # in that tie
+    earlier: _Counts  # places of the tie before this one
+    failing_before: _Counts  # in all the better ties
+    after: _Counts  # places after this one
+
+
+def _checked(
+    scores: ArrayLike, passed: ArrayLike, m: int, k: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    score_of, passes = np.asarray(scores, dtype=np.float64), np.asarray(passed, dtype=np.bool_)
+    if score_of.ndim != 1 or score_of.shape != passes.shape:
+        raise UsageError(f"scores of shape {score_of.shape}, verdicts of shape {passes.shape}")
+    if np.isnan(score_of).any():
+        raise UsageError("a score is NaN; score it -inf or leave it out")
+    if not 1 <= k <= m <= len(score_of):
+        raise UsageError(f"needs 1 <= k <= m <= {len(score_of)} candidates, not m={m}, k={k}")
+    return score_of, passes
+
+
+def _places(scores: NDArray[np.float64], passed: NDArray[np.bool_]) -> _Places:
+    order = np.argsort(-scores)
+    ranked, fails = scores[order], ~passed[order]
+    starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
+    size = np.diff(starts, append=len(ranked))
+    failing = np.add.reduceat(fails.astype(np.intp), starts)
+    at = np.arange(len(ranked))
+    return _Places(
+        np.repeat(size, size),
+        np.repeat(failing, size),
+        at - np.repeat(starts, size),
+        np.repeat(np.cumsum(failing) - failing, size),
+        len(ranked) - 1 - at,
+    )
+
+
+def _failure(places: _Places, m: int, k: int, c: int) -> float:
+    """The chance that all k fail, the last of them in a tie with exactly c of the others.
+
+    The candidate at a place fails with probability failing / size. Given that, c others of its tie
+    all fail with probability `C(failing - 1, c) / C(size - 1, c)`. The c are among the earlier
+    places of the tie, the k - 1 - c among those that fail before it, and m - k are after it.
+    """
+    n = len(places.size)
+    possible = places.failing > c
+    possible &= places.earlier >= c
+    possible &= places.failing_before >= k - 1 - c
+    possible &= places.after >= m - k
+    size, failing, earlier, before, after = (each[possible] for each in places)
+    logs = _log_factorials(n)
+    terms = (
+        np.log(failing / size)
+        + _log_choose(logs, failing - 1, c)
+        - _log_choose(logs, size - 1, c)
+        + _log_choose(logs, earlier, c)
+        + _log_choose(logs, before, k - 1 - c)
+        + _log_choose(logs, after, m - k)
+        - (logs[n] - logs[m] - logs[n - m])
+    )
+    return float(np.exp(terms).sum())
+
+
+def _log_choose(logs: _Logs, n: _Counts, k: int) -> _Logs:
+    """log C(n, k), all n being at least k."""
+    chosen: _Logs = logs[n] - logs[k] - logs[n - k]
+    return chosen
+
+
+@lru_cache(maxsize=8)
+def _log_factorials(n: int) -> _Logs:
+    """log i! for i = 0 ... n."""
+    logs = np.array([math.lgamma(i + 1) for i in range(n + 1)])
+    logs.flags.writeable = False
+    return logs

@@ -1,0 +1,158 @@
+"""Difficulty groups: the best partition of problems by pass rate, one pair for each group (DAP_k).
+
+Problems come sorted by difficulty; a group is a run of neighbours. In each group the pair is the
+one of most success, then of least cost. The partition maximises success, then minimises cost, by
+dynamic programming, exactly.
+
+Why vectors suffice: at a given m, all trials that can be solved are solved exactly from
+k = the largest of their least sufficient k on. So for a group only that maximum, the mean number of
+verifications, and the last first pass matter, and all three grow by one problem at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.values import Costs
+from .hindsight import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class Difficulty:
+    """What grouping needs to know of one problem, over its trials.
+
+    Attributes:
+        least: `[n]`, the largest least sufficient k over the trials that can be solved with the
+            first m candidates; 0 where none can.
+        paid: `[n]`, the sum over those trials of the verifications paid for with early stopping.
+        first: `[trials]`, the position of each trial's first pass, from 1; n + 1 where there is
+            none.
+    """
+
+    least: NDArray[np.int32]
+    paid: NDArray[np.int64]
+    first: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, least: NDArray[np.int32], paid: NDArray[np.int32]) -> Difficulty:
+        """From two arrays `[trials, n]`: least sufficient k, verifications paid for."""
+        n = least.shape[1]
+        solving = least <= n
+        return cls(
+            np.where(solving, least, 0).max(axis=0).astype(np.int32),
+            np.where(solving, paid, 0).sum(axis=0),
+            np.where(solving.any(axis=1), solving.argmax(axis=1) + 1, n + 1).astype(np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Problems `start` to `stop` (not included) in order of difficulty, and their pair."""
+
+    start: int
+    stop: int
+    pair: Pair
+
+
+def best_groups(
+    problems: Sequence[Difficulty], counts: Sequence[int], costs: Costs, *, whole: bool
+) -> dict[int, tuple[Group, ...]]:
+    """The best partition into each number of groups (at most one a problem).
+
+    Args:
+        problems: sorted by difficulty.
+        counts: how many groups; more than there are problems means one each.
+        costs: the price list.
+        whole: whether a pair pays for all its k verifications. Otherwise for those up to the batch
+            in which one passes; a k that cuts the last batch short is then priced as if it did not.
+    """
+    table = _Intervals(problems, costs, whole=whole)
+    wanted = {count: min(count, len(problems)) for count in counts}
+    found = dict(_partitions(table, max(wanted.values(), default=0)))
+    return {count: found[limit] for count, limit in wanted.items()}
+
+
+class _Intervals:
+    """For each run of neighbours `[l, r]`: solved trials, total cost, and the pair."""
+
+    def __init__(self, problems: Sequence[Difficulty], costs: Costs, *, whole: bool) -> None:
+        size = len(problems)
+        self.solved = np.zeros((size, size), dtype=np.int64)
+        self.cost = np.full((size, size), np.inf)
+        self.pairs = np.zeros((size, size, 2), dtype=np.int32)
+        longest = max(len(problem.least) for problem in problems)
+        self._m_price = np.arange(1, longest + 1) * costs.candidate
+        self._verify = costs.verify
+        self._whole = whole
+        for left in range(size):
+            self._fill(left, problems)
+
+    def _fill(self, left: int, problems: Sequence[Difficulty]) -> None:
+        """All runs that start at `left`, growing by one problem at a time."""
+        n = len(problems[left].least)
+        least = np.zeros(n, dtype=np.int32)
+        paid = np.zeros(n, dtype=np.int64)
+        seen = np.zeros(n + 2, dtype=np.int64)  # [position]: trials whose first pass is there
+        trials = 0
+        for right in range(left, len(problems)):
+            problem = problems[right]
+            n = min(n, len(problem.least))
+            least = np.maximum(least[:n], problem.least[:n])
+            paid = paid[:n] + problem.paid[:n]
+            np.add.at(seen, np.minimum(problem.first, len(seen) - 1), 1)
+            trials += len(problem.first)
+            at_most = seen[1 : n + 1]
+            solved = int(at_most.sum())
+            # All that n candidates can solve must be solved: m reaches the last first pass.
+            m = int(np.flatnonzero(at_most)[-1]) if solved else 0
+            k, verified = np.maximum(least[m:], 1), paid[m:]
+            checks = k if self._whole else (verified + (trials - solved) * k) / trials
+            prices = self._m_price[m:n] + checks * self._verify
+            best = int(np.argmin(prices))
+            self.solved[left, right] = solved
+            self.cost[left, right] = prices[best] * (right - left + 1)
+            self.pairs[left, right] = (m + best + 1, k[best])
+
+    def group(self, left: int, right: int) -> Group:
+        m, k = self.pairs[left, right]
+        return Group(left, right + 1, Pair(int(m), int(k)))
+
+
+def _partitions(table: _Intervals, most: int) -> Iterator[tuple[int, tuple[Group, ...]]]:
+    """The best partition into 1, 2, ... `most` groups, each with its number."""
+    size = len(table.solved)
+    solved = [0, *table.solved[0]]  # by how many problems are covered
+    cost = [0.0, *table.cost[0]]
+    splits: list[list[int]] = [[0] * (size + 1)]
+    for count in range(1, most + 1):
+        if count > 1:
+            solved, cost, split = _one_more(table, solved, cost, count)
+            splits.append(split)
+        groups: list[Group] = []
+        stop = size
+        for level in reversed(splits):
+            start = level[stop]
+            groups.append(table.group(start, stop - 1))
+            stop = start
+        yield count, tuple(reversed(groups))
+
+
+def _one_more(
+    table: _Intervals, solved: list[int], cost: list[float], count: int
+) -> tuple[list[int], list[float], list[int]]:
+    """From the best `count - 1` groups over each prefix to the best `count`; first split wins."""
+    size = len(table.solved)
+    had, paid = np.array(solved), np.array(cost)
+    new_solved, new_cost, split = [0] * (size + 1), [np.inf] * (size + 1), [0] * (size + 1)
+    for stop in range(count, size + 1):
+        starts = np.arange(count - 1, stop)
+        solves = had[starts] + table.solved[starts, stop - 1]
+        prices = paid[starts] + table.cost[starts, stop - 1]
+        best = int(np.argmin(np.where(solves == solves.max(), prices, np.inf)))
+        new_solved[stop], new_cost[stop] = int(solves[best]), float(prices[best])
+        split[stop] = int(starts[best])
+    return new_solved, new_cost, split

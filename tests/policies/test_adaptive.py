@@ -1,0 +1,6 @@
+from grv.policies import Adaptive
+from grv.testing.contracts import PolicyContract
+
+
+class TestAdaptive(PolicyContract):
+    policy = Adaptive()

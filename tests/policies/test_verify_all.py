@@ -1,0 +1,6 @@
+from grv.policies import VerifyAll
+from grv.testing.contracts import PolicyContract
+
+
+class TestVerifyAll(PolicyContract):
+    policy = VerifyAll()
