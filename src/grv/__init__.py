@@ -1,3 +1,101 @@
-"""Generate, rank, verify: a verified answer from a language model for the least money."""
+"""Generate, rank, verify: a verified answer from a language model for the least money.
+
+What needs numpy is loaded when it is first asked for, so that `import grv` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import (
+    BackendError,
+    EventError,
+    GrvError,
+    LedgerError,
+    LogError,
+    PolicyError,
+    UsageError,
+)
+from .core.pool import Pool
+from .core.search import Policy, Search
+from .core.values import (
+    Bill,
+    CandidateId,
+    Costs,
+    Generate,
+    Generated,
+    Outcome,
+    Reason,
+    Stop,
+    Turn,
+    Verdict,
+    Verified,
+    Verify,
+)
+from .policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+
+if TYPE_CHECKING:
+    from .replay.compare import compare
+    from .replay.comparison import Comparison
+    from .replay.log import Log, LoggedProblem
+    from .replay.oracle import oracle
+    from .replay.rows import DEFAULT_ROWS
 
 __version__ = "0.1.0"
+
+_LAZY = {
+    "DEFAULT_ROWS": "replay.rows",
+    "Comparison": "replay.comparison",
+    "Log": "replay.log",
+    "LoggedProblem": "replay.log",
+    "compare": "replay.compare",
+    "oracle": "replay.oracle",
+}
+
+__all__ = [
+    "DEFAULT_ROWS",
+    "Adaptive",
+    "BackendError",
+    "Bill",
+    "CandidateId",
+    "Comparison",
+    "Costs",
+    "EventError",
+    "Fixed",
+    "Generate",
+    "Generated",
+    "GrvError",
+    "KnownLaw",
+    "LedgerError",
+    "Log",
+    "LogError",
+    "LoggedProblem",
+    "Outcome",
+    "Policy",
+    "PolicyError",
+    "Pool",
+    "Reason",
+    "Search",
+    "Stop",
+    "Threshold",
+    "Turn",
+    "UsageError",
+    "Verdict",
+    "Verified",
+    "Verify",
+    "VerifyAll",
+    "compare",
+    "oracle",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names that are loaded late."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'grv' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-import click
 import typer
 
 from .. import __version__
@@ -24,7 +23,6 @@ app = typer.Typer(
     " 130 interrupted.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -35,13 +33,21 @@ app.command("shells")(shells.shells)
 app.command("convert")(convert.convert)
 
 
+# Every complaint about the command line. Typer exports only some of these classes.
+_BadCommandLine = next(
+    each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"
+)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     if version:
         typer.echo(f"grv {__version__}")
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,14 +63,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = command.main(args=given, prog_name="grv", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message())
-        return 0
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        where = context.command_path if context is not None else "grv"
-        return _complain(f"{error.format_message()} (see {where} --help)", 2)
-    except click.Abort:
+    except typer.Abort:
         return _complain("interrupted", 130)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
@@ -77,6 +76,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("out of memory", 2)
     except Exception as error:
+        if isinstance(error, _BadCommandLine):
+            return _complain(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
         return _complain(
@@ -84,6 +85,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             " (set GRV_DEBUG=1 for the traceback)",
             2,
         )
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line, and where to read how it should be."""
+    # Attributes of a class that typer does not export, hence `getattr`.
+    context = getattr(error, "ctx", None)
+    where = getattr(context, "command_path", "grv")
+    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    return f"{message} (see {where} --help)"
 
 
 def _complain(message: str, code: int) -> int:

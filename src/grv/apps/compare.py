@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def compare(
-    log: str = typer.Argument(help="Parquet, JSON lines or CSV; or a published generations.jsonl."),
+    log: str = typer.Argument(
+        metavar="LOG", help="Parquet, JSON lines or CSV; or a published generations.jsonl."
+    ),
     rewards: str = typer.Option(
         None, metavar="FILE", help="The rewards.jsonl that goes with a generations.jsonl."
     ),
@@ -53,7 +55,7 @@ def compare(
     json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
     csv: str = typer.Option(None, metavar="FILE", help="Save the rows as a table."),
 ) -> None:
-    r"""Replay policies on a log and compare what they cost.
+    """Replay policies on a log and compare what they cost.
 
     A log has one row a candidate, with the columns problem, candidate, passed, at least one score,
     and perhaps key. Every policy sees the same candidates in the same orders.
@@ -61,12 +63,13 @@ def compare(
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
-    grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \
+    grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     price_lists = [parse_costs(text) for text in costs]
     in_flight = parse_width(width)
-    from ..replay import compare as replaying
+    from ..replay.compare import Unsolvable
+    from ..replay.compare import compare as replay_all
     from ..replay.orders import Scheme
     from ..replay.readers import Unlabelled, read_log
     from ..replay.rows import DEFAULT_ROWS, parse_row
@@ -74,20 +77,23 @@ def compare(
     rows = policy or list(DEFAULT_ROWS)
     for text in rows:
         parse_row(text)
-    settings = replaying.Settings(
-        orders=orders,
-        seed=seed,
-        scheme=cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper"))),
-        width=in_flight,
-        keys=keys,
-        unsolvable=cast(
-            replaying.Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include"))
-        ),
-    )
+    scheme = cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper")))
+    kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
     logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
     with progress("comparing") as tell:
-        comparison = replaying.compare(rows, logged, price_lists, settings=settings, progress=tell)
+        comparison = replay_all(
+            rows,
+            logged,
+            price_lists,
+            orders=orders,
+            seed=seed,
+            order_scheme=scheme,
+            width=in_flight,
+            keys=keys,
+            unsolvable=kept,
+            progress=tell,
+        )
     if json is not None:
         comparison.save(json)
     if csv is not None:

@@ -60,4 +60,3 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """Names apart by commas, the rest counted."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-

@@ -8,7 +8,9 @@ from ..core.errors import UsageError
 
 
 def convert(
-    files: list[str] = typer.Argument(help="JSON-lines files with labels, scores, candidates."),
+    files: list[str] = typer.Argument(
+        metavar="FILE...", help="JSON-lines files with labels, scores, candidates."
+    ),
     out: str = typer.Option(
         ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."
     ),
@@ -33,14 +35,14 @@ def convert(
         None, "--list", metavar="FIELD", help="Holds the list of candidates of a problem."
     ),
 ) -> None:
-    r"""Join labels, scores and candidates from separate files into one log.
+    """Join labels, scores and candidates from separate files into one log.
 
     A line is about one candidate, or about one problem with a list of candidates. Rows are joined
     by problem and candidate number.
 
     \b
     grv convert labels.jsonl scores.jsonl -o log.parquet
-    grv convert runs.jsonl --problem task --candidate sample --passed ok --score rm=score_rm -o log.csv
+    grv convert runs.jsonl --problem task --passed ok --score rm=score_rm -o log.csv
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     """
     from ..replay.convert import Fields, join, write_log

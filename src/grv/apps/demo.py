@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import TYPE_CHECKING
 
 import typer
 
 from .compare import heading
+
+if TYPE_CHECKING:
+    from ..replay.comparison import Comparison
 
 
 def demo() -> None:
@@ -16,21 +20,27 @@ def demo() -> None:
     from ..replay.rows import DEFAULT_ROWS
 
     with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
-        log = read_log(str(path))
-    comparison = compare(DEFAULT_ROWS, log)
+        comparison = compare(DEFAULT_ROWS, read_log(str(path)))
     first, *others = heading(comparison)
-    typer.echo("\n".join(["sample.csv" + first[first.index(":") :], *others, ""]))
-    typer.echo(comparison.table())
-    cheap, everything, single = (
+    shown = [f"sample.csv{first[first.index(': ') :]}", *others, "", comparison.table(), ""]
+    typer.echo("\n".join([*shown, *_saved(comparison)]))
+
+
+def _saved(comparison: Comparison) -> list[str]:
+    """The result in plain words."""
+    cheap, all_of_them, single = (
         comparison[name] for name in ("adaptive", "verify-all", "difficulty-1")
     )
-    typer.echo(
-        f"""
-Every trial is solved. Generating a candidate costs 1 here, verifying one costs 10.
-- To verify candidates as they come costs {everything.cost:.0f} a problem: {everything.verified:.0f} verifications.
-- One number of candidates for all problems costs {single.cost:.0f}: {single.m} generated for each.
-- Adaptive, knowing nothing in advance, costs {cheap.cost:.0f}: {cheap.generated:.0f} generated, the best {cheap.verified:.0f} verified.
-That saves {1 - cheap.cost / everything.cost:.0%} of verifying everything, and {1 - cheap.cost / single.cost:.0%} of one size for all.
-
-The candidates are synthetic. Try your own: grv compare LOG --score NAME --costs 1,10"""
-    )
+    return [
+        "Each of these finds a verified answer every time, but for uniform-matched. To generate a",
+        "candidate costs 1 here, to verify one costs 10. A problem costs on average:",
+        f"  {all_of_them.cost:6.0f}  to verify candidates as they come"
+        f" ({all_of_them.verified:.0f} verifications)",
+        f"  {single.cost:6.0f}  to generate the same number, {single.m}, for every problem",
+        f"  {cheap.cost:6.0f}  with adaptive, which knows nothing in advance"
+        f" ({cheap.generated:.0f} generated, {cheap.verified:.0f} verified)",
+        f"It saves {1 - cheap.cost / all_of_them.cost:.0%} of verifying everything, and"
+        f" {1 - cheap.cost / single.cost:.0%} of one size for all.",
+        "",
+        "These candidates are synthetic. For your own: grv compare LOG --score NAME --costs 1,10",
+    ]

@@ -13,7 +13,9 @@ from .console import choice, parse_costs, progress
 
 
 def oracle(
-    log: str = typer.Argument(help="Parquet, JSON lines or CSV; or a published generations.jsonl."),
+    log: str = typer.Argument(
+        metavar="LOG", help="Parquet, JSON lines or CSV; or a published generations.jsonl."
+    ),
     rewards: str = typer.Option(
         None, metavar="FILE", help="The rewards.jsonl that goes with a generations.jsonl."
     ),
@@ -26,7 +28,7 @@ def oracle(
     ),
     json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
 ) -> None:
-    r"""Print what each problem would cost somebody who knew its law.
+    """Print what each problem would cost somebody who knew its law.
 
     tau* is the chance of passing from which on a verification is worth its cost, and J* the least
     expected cost, both taking the logged candidates as the law: how often each score passes is

@@ -8,8 +8,8 @@ import json as json_text
 import typer
 
 from ..core.errors import UsageError
-from ..theory import shells as theory
 from ..replay.text import aligned
+from ..theory import shells as theory
 from .console import parse_costs
 
 
@@ -18,7 +18,7 @@ def shells(
     shells: int = typer.Option(12, "--shells", "-n", help="How many to print."),
     json: str = typer.Option(None, metavar="FILE", help="Save the schedule."),
 ) -> None:
-    r"""Print the doubling cost shells of the adaptive policy (the paper's Algorithm 1).
+    """Print the doubling cost shells of the adaptive policy (the paper's Algorithm 1).
 
     In shell s the policy generates m more candidates, then verifies the best k of those that wait.
     Shells without any strategy are skipped.

@@ -56,11 +56,11 @@ def spec(policy: Policy) -> str:
     'adaptive(checks=4)'
     """
     name = next((name for name, cls in POLICIES.items() if type(policy) is cls), None)
-    if name is None or not dataclasses.is_dataclass(policy):
+    if name is None:
         raise UsageError(f"{type(policy).__name__} is not a registered policy")
     values = [
         f"{field.name}={getattr(policy, field.name)!r}"
-        for field in dataclasses.fields(policy)
+        for field in dataclasses.fields(POLICIES[name])
         if getattr(policy, field.name) != field.default
     ]
     return f"{name}({', '.join(values)})" if values else name

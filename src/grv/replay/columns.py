@@ -75,6 +75,4 @@ def _all_finite(values: NDArray[Any]) -> bool:
 LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 where there is none
 WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
 SCORE = Kind(np.float64, _score, _all_finite)  # NaN where there is none
-PRICE = Kind(
-    np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
-)
+PRICE = Kind(np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all()))

@@ -22,7 +22,6 @@ from .kernels import Trials, hindsight_trials, least_checks_of, paid_checks_of, 
 from .log import Log, LoggedProblem
 from .orders import Batch, Scheme, batches
 from .rows import (
-    DEFAULT_ROWS,
     REFERENCE,
     DifficultyRow,
     HindsightRow,
@@ -40,23 +39,14 @@ LARGEST_TABLE = 8192  # candidates a problem; all pairs of more do not fit into 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a comparison is made.
+    """How a comparison is made: the options of `compare`."""
 
-    Attributes:
-        orders: in how many orders each problem is tried.
-        seed: what the orders are drawn from.
-        scheme: how they are drawn; see `orders.py`.
-        width: verifications in flight at once; `None` pays for whole steps.
-        keys: whether candidates of one equivalence class are verified once.
-        unsolvable: whether problems without any pass are kept.
-    """
-
-    orders: int = 10
-    seed: int = 0
-    scheme: Scheme = "stable"
-    width: int | None = 1
-    keys: bool = False
-    unsolvable: Unsolvable = "exclude"
+    orders: int
+    seed: int
+    order_scheme: Scheme
+    width: int | None
+    keys: bool
+    unsolvable: Unsolvable
 
     def __post_init__(self) -> None:
         if self.width is not None and self.width < 1:
@@ -67,39 +57,48 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """As it stands in the file of a comparison."""
         record = dataclasses.asdict(self)
-        record["order_scheme"] = record.pop("scheme")
         record["width"] = "all" if self.width is None else self.width
         return record
 
 
 def compare(
-    policies: Mapping[str, Policy] | Sequence[str] = DEFAULT_ROWS,
-    log: Log | None = None,
-    costs: Costs | Sequence[Costs] = Costs(),
+    policies: Mapping[str, Policy] | Sequence[str],
+    log: Log,
+    costs: Costs | Sequence[Costs] = Costs(),  # noqa: B008 - frozen
     *,
-    settings: Settings = Settings(),
+    orders: int = 10,
+    seed: int = 0,
+    order_scheme: Scheme = "stable",
+    width: int | None = 1,
+    keys: bool = False,
+    unsolvable: Unsolvable = "exclude",
     progress: Progress | None = None,
 ) -> Comparison:
     """Every policy at every price list, on the same orders of the same problems.
 
     Args:
-        policies: policies by the names their rows shall have, or specifications.
+        policies: policies by the names their rows shall have, or specifications; `DEFAULT_ROWS` is
+            what the paper compares.
         log: what to replay.
         costs: one price list, or several.
-        settings: orders, width, keys and so on.
+        orders: in how many orders each problem is tried.
+        seed: what the orders are drawn from.
+        order_scheme: how they are drawn; see `orders.py`.
+        width: verifications in flight at once; `None` pays for whole steps.
+        keys: whether candidates of one equivalence class are verified once.
+        unsolvable: whether problems without any pass are kept.
         progress: called with the number of problems done and to do.
     """
-    if log is None:
-        raise UsageError("there is no log to compare on")
+    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
         raise UsageError("a comparison needs at least one policy and one price list")
-    problems = log.problems if settings.unsolvable == "include" else log.solvable
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
-    if settings.keys and not log.has_keys:
+    if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
+    problems = log.problems if unsolvable == "include" else log.solvable
     return _Run(log, problems, rows, prices, settings, progress or _silent).comparison()
 
 
@@ -159,7 +158,7 @@ class _Run:
 
     def _batches(self, done: int) -> Iterator[Batch]:
         s = self.settings
-        made = batches(self.problems, s.orders, seed=s.seed, scheme=s.scheme, keyed=s.keys)
+        made = batches(self.problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
         for number, batch in enumerate(made, 1):
             yield batch
             self.progress(done + number, self.passes * len(self.problems))
@@ -235,7 +234,9 @@ class _Run:
         kept: list[Trials] = []
         for at, costs in enumerate(self.prices):
             stacked = {n: _stack(self._in_order(self.found[at, n])) for n in self.rows}
-            reference = next((stacked[n] for n, (x, _) in self.rows.items() if x == REFERENCE), None)
+            reference = next(
+                (stacked[n] for n, (x, _) in self.rows.items() if x == REFERENCE), None
+            )
             for number, (name, kind) in self.rows.items():
                 row = self._row(name, costs, stacked[number], reference)
                 rows.append(self._detailed(row, kind, pairs[at].get(number), stacked[number]))

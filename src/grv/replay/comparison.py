@@ -146,15 +146,13 @@ class Comparison:
         """The rows as CSV; what was left out of the comparison stands in each."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        plain = ("trials", "solved", "cost", "generated", "verified", "ratio", "low", "high")
-        plain += ("m", "k", "exact", "unsolvable_cost")
+        plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
+        plain += ["m", "k", "exact", "unsolvable_cost"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
             excluded = " ".join(self.log.excluded)
-            writer.writerow(
-                [row.policy, row.costs.candidate, row.costs.verify, *values, excluded]
-            )
+            writer.writerow([row.policy, row.costs.candidate, row.costs.verify, *values, excluded])
         return text.getvalue()
 
     def table(self) -> str:

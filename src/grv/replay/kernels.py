@@ -1,8 +1,7 @@
 """Fast paths: a policy over many orders of a problem at once.
 
-Each is a special case of the engine and must equal it, ties included; `tests/replay/test_kernels.py`
-holds them to that. A policy without a kernel, or a case that its kernel does not cover, goes
-through the engine.
+Each is a special case of the engine and must equal it, ties included; a test holds them to that. A
+policy without a kernel, or a case that its kernel does not cover, goes through the engine.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ def _threshold(policy: Threshold, batch: Batch, costs: Costs, width: int | None)
 def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
     """Verify the chosen candidates as they arrive, until one passes."""
     passes = batch.passed & chosen
-    solved = passes.any(axis=1)
+    solved = np.asarray(passes.any(axis=1))
     generated = np.where(solved, passes.argmax(axis=1) + 1, passes.shape[1])
     verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
     return Trials(solved, generated.astype(np.int32), verified.astype(np.int32))
@@ -164,7 +163,8 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
             going &= waiting.any(axis=1)
         if not going.any():
             break
-        left, arrival, passes, waiting = (each[going] for each in (left, arrival, passes, waiting))
+        left, arrival = left[going], arrival[going]
+        passes, waiting = passes[going], waiting[going]
     return Trials(solved, generated, verified)
 
 

@@ -7,9 +7,11 @@ class. Files are read in `readers.py`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,21 @@ class Log:
         if not self.problems:
             raise UsageError(f"{self.path or 'the log'} has no problems")
         object.__setattr__(self, "_by_id", {problem.id: problem for problem in self.problems})
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        score: str | None = None,
+        rewards: str | os.PathLike[str] | None = None,
+        unlabelled: Literal["error", "fail", "drop"] = "error",
+    ) -> Log:
+        """Read a Parquet, JSON-lines or CSV file, or a pair of published ones; see `read_log`."""
+        from .readers import read_log
+
+        paired = None if rewards is None else os.fspath(rewards)
+        return read_log(os.fspath(path), score=score, rewards=paired, unlabelled=unlabelled)
 
     def __getitem__(self, id: str) -> LoggedProblem:
         return self._by_id[id]

@@ -102,7 +102,8 @@ class _Columns:
         prices: dict[str, NDArray[np.float64] | None],
     ) -> LoggedProblem:
         passed = labels[rows] > 0
-        codes, contradictory = None, ()
+        codes: NDArray[np.int32] | None = None
+        contradictory: tuple[str, ...] = ()
         if keys is not None:
             codes, contradictory = classes([keys[row] for row in rows], passed)
         unscored = np.isnan(scores[rows])
@@ -125,7 +126,7 @@ class _Columns:
         candidates: NDArray[np.int64],
         kept: NDArray[np.bool_],
     ) -> list[tuple[str, NDArray[np.intp]]]:
-        """Row numbers of each problem, by candidate number; refuses a candidate that comes twice."""
+        """Row numbers of each problem, by candidate; refuses a candidate that comes twice."""
         rows: dict[str, list[int]] = {}
         order: dict[str, Any] = {}
         for at in np.flatnonzero(kept).tolist():

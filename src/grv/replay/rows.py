@@ -29,7 +29,7 @@ _DIFFICULTY = re.compile(r"difficulty-(\d+)")
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy that could be run live. `whole_steps` pays for a step in full, whatever the width."""
+    """A policy that could be run live. `whole_steps` pays for a whole step, whatever the width."""
 
     policy: Policy
     whole_steps: bool = False
@@ -73,5 +73,5 @@ def parse_row(text: str) -> RowKind:
         if groups < 1:
             raise UsageError(f"{name}: there must be at least one group")
         return DifficultyRow(groups)
-    known = [*POLICIES, *(row for row in DEFAULT_ROWS if row not in POLICIES)]
+    known = [*POLICIES, "adaptive-all", "hindsight", "uniform-matched", "difficulty-K"]
     raise UsageError(spec.unknown("policy", name, known))

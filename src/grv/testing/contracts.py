@@ -23,7 +23,7 @@ from ..policies.spec import parse, spec
 from ..replay.engine import replayed
 from .drivers import Limits, drive, run, verified
 from .strategies import budgets, limits, price_lists, widths, worlds
-from .worlds import World
+from .worlds import World, all_wrong
 
 _Test = Callable[..., None]
 
@@ -110,6 +110,7 @@ class PolicyContract:
         self, world: World, costs: Costs, width: int | None
     ) -> None:
         """Where the end of the world is not reached: with less money, fewer are asked for."""
+        world += all_wrong(30)
         free = run(self.policy, costs, world, width=width)
         if not free.pool.exhausted:
             bounded = run(self.policy, costs, world, width=width, budget=free.bill.total)

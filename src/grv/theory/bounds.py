@@ -36,18 +36,18 @@ from .optimum import Law, Tail, optimum, tail, threshold_cost
 from .shells import Shell, shell_number, shells
 
 
-class Pair(NamedTuple):
+class DyadicPair(NamedTuple):
     """The dyadic scales (a, b) of a threshold."""
 
     a: int
     b: int
 
-    def later(self, u: int) -> Pair:
+    def later(self, u: int) -> DyadicPair:
         """(a, b + u): the same share of verifications, at 2^u times the cost."""
-        return Pair(self.a, self.b + u)
+        return DyadicPair(self.a, self.b + u)
 
 
-def dyadic_pair(q: float, s: float) -> Pair:
+def dyadic_pair(q: float, s: float) -> DyadicPair:
     """Lemma C.2: the a and b with 2^(-a-1) < q <= 2^-a and 2^-b <= s < 2^(1-b); a <= b.
 
     Exact for every float, powers of two included.
@@ -57,10 +57,10 @@ def dyadic_pair(q: float, s: float) -> Pair:
     # frexp writes x as f 2^e with 1/2 <= f < 1, so that 2^(e-1) <= x < 2^e.
     fraction, exponent = math.frexp(q)
     a = 1 - exponent if fraction == 0.5 else -exponent
-    return Pair(a, 1 - math.frexp(s)[1])
+    return DyadicPair(a, 1 - math.frexp(s)[1])
 
 
-def pair_cost(pair: Pair, costs: Costs) -> float:
+def pair_cost(pair: DyadicPair, costs: Costs) -> float:
     """Lemma C.2: B = c_rew 2^b + c_ver 2^(b-a), for which J_t <= B < 4 J_t."""
     return costs.of(2**pair.b, 2 ** (pair.b - pair.a))
 
@@ -73,7 +73,7 @@ def success_of_best(chances: Sequence[float], k: int) -> float:
     return 1 - math.prod(1 - h for h in chances[:k])
 
 
-def matching_shell(pair: Pair, costs: Costs, u: int = 0) -> Shell:
+def matching_shell(pair: DyadicPair, costs: Costs, u: int = 0) -> Shell:
     """Shell s* + u, u shells after the one that holds the pair.
 
     Lemma C.4: it holds (a, b + u), and so has m >= 2^(b+u+1) and k >= 6 2^(b-a+u).
@@ -116,11 +116,11 @@ def tail_sum() -> float:
 
     Summed until the terms vanish; what is left out is below 1e-300.
     """
-    terms = (2**u * failure_bound(u - 1) for u in itertools.count(1))
-    return 1 + math.fsum(itertools.takewhile(lambda term: term > 0, terms))
+    terms = (math.ldexp(failure_bound(u - 1), u) for u in itertools.count(1))
+    return 1 + math.fsum(itertools.takewhile(bool, terms))
 
 
-class Inequality(NamedTuple):
+class Link(NamedTuple):
     """One member of a chain of inequalities."""
 
     name: str
@@ -143,7 +143,7 @@ class Chain:
 
     tail: Tail
     threshold_cost: float
-    pair: Pair
+    pair: DyadicPair
     pair_cost: float
     shell: Shell
     before: float
@@ -155,15 +155,15 @@ class Chain:
         return self.before + self.onward
 
     @property
-    def inequalities(self) -> tuple[Inequality, ...]:
+    def links(self) -> tuple[Link, ...]:
         """The members of the chain, in order; none is smaller than the one before it."""
         scale = self.shell.low
         return (
-            Inequality("before + onward", self.expected_cost),
-            Inequality("20 (1 + Gamma) 2^s* c_min", 20 * (1 + tail_sum()) * scale),
-            Inequality("100 2^s* c_min", 100 * scale),
-            Inequality("100 B", 100 * self.pair_cost),
-            Inequality("400 J_t", 400 * self.threshold_cost),
+            Link("before + onward", self.expected_cost),
+            Link("20 (1 + Gamma) 2^s* c_min", 20 * (1 + tail_sum()) * scale),
+            Link("100 2^s* c_min", 100 * scale),
+            Link("100 B", 100 * self.pair_cost),
+            Link("400 J_t", 400 * self.threshold_cost),
         )
 
 
@@ -173,10 +173,10 @@ def fixed_threshold_bound(law: Law, t: float, costs: Costs) -> Chain:
     >>> law = Law(scores=(0, 1), masses=(3, 1), passes=(0.0, 0.5))
     >>> chain = fixed_threshold_bound(law, 1, Costs(generate=1, verify=10))
     >>> chain.pair, chain.shell.s
-    (Pair(a=2, b=3), 4)
-    >>> for name, value in chain.inequalities:
+    (DyadicPair(a=2, b=3), 4)
+    >>> for name, value in chain.links:
     ...     print(f"{name:26} {value:6.0f}")
-    before + onward               511
+    before + onward               422
     20 (1 + Gamma) 2^s* c_min    1208
     100 2^s* c_min               1600
     100 B                        2800

@@ -16,10 +16,9 @@ any search problem of this kind, by an argument that uses no lemma of the paper:
 
 1. Above: a candidate can be forgotten, so V(P + r) <= V(P).
 2. Below: no verification passes with more than the largest h, so V(P) >= c_ver / max h.
-3. Below: take an optimal policy for P + r and run it from P, pretending that r fails. Against what
-   it cost it saves c_ver where it verified r, and loses, with probability h(r), an end of the
-   search at that point, whose optimal continuation costs at most V(empty). Hence
-   V(P) <= V(P + r) + (h(r) V(empty) - c_ver)+.
+3. Below: run an optimal policy for P + r from P alone, pretending that r fails if it is verified.
+   Where it is, this run saves c_ver, and with probability h(r) goes on where the other one ended,
+   at an expected cost of at most V(empty). Hence V(P) <= V(P + r) + (h(r) V(empty) - c_ver)+.
 
 Value iteration from a lower bound, or an upper bound, stays one at every sweep; stopping early
 widens the bracket and invalidates nothing.
@@ -27,9 +26,10 @@ widens the bracket and invalidates nothing.
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..core.errors import UsageError
@@ -73,10 +73,12 @@ def pool_values(law: Law, costs: Costs, cap: int) -> dict[Counts, Bracket]:
     pools = _pools(len(law.passes), cap)
     empty = pools[0]
     most = (costs.candidate + costs.verify) / law.pass_rate  # verify whatever comes
-    high = _iterate(dict.fromkeys(pools, most), law, costs, cap, _forgetting)
+    high = _Programme(law, costs, _forget).iterate(dict.fromkeys(pools, most))
+
     saved = [max(0.0, h * high[empty] - costs.verify) for h in law.passes]
     least = costs.verify / max(law.passes)
-    low = _iterate(dict.fromkeys(pools, least), law, costs, cap, _saving(saved, least))
+    keep = functools.partial(_keep, saved, least)
+    low = _Programme(law, costs, keep).iterate(dict.fromkeys(pools, least))
     return {pool: Bracket(low[pool], high[pool]) for pool in pools}
 
 
@@ -87,51 +89,53 @@ def _pools(atoms: int, cap: int) -> list[Counts]:
 
 
 _Values = dict[Counts, float]
-_Beyond = Callable[[_Values, Counts], float]  # the value to use for a pool that exceeds the cap
 
 
-def _iterate(values: _Values, law: Law, costs: Costs, cap: int, beyond: _Beyond) -> _Values:
-    """Sweep over the pools until the values settle."""
-    for _ in range(_SWEEPS):
-        change = 0.0
-        for pool, old in values.items():
-            values[pool] = new = _least_cost(pool, values, law, costs, cap, beyond)
-            change = max(change, abs(new - old) / new)
-        if change < _SETTLED:
-            break
-    return values
+@dataclass(frozen=True)
+class _Programme:
+    """Value iteration; `beyond` stands for the value of a pool that exceeds the cap."""
+
+    law: Law
+    costs: Costs
+    beyond: Callable[[_Values, Counts], float]
+
+    def iterate(self, values: _Values) -> _Values:
+        """Sweep over the pools until the values settle."""
+        for _ in range(_SWEEPS):
+            change = 0.0
+            for pool, old in values.items():
+                values[pool] = new = self._least_cost(values, pool)
+                change = max(change, abs(new - old) / new)
+            if change < _SETTLED:
+                break
+        return values
+
+    def _least_cost(self, values: _Values, pool: Counts) -> float:
+        """The cost of the best action, the values of the pools that it may lead to being given."""
+        best = self.costs.candidate
+        for atom, mass in enumerate(self.law.masses):
+            larger = _with(pool, atom, 1)
+            best += mass * (values[larger] if larger in values else self.beyond(values, larger))
+        for atom, h in enumerate(self.law.passes):
+            if pool[atom]:
+                best = min(best, self.costs.verify + (1 - h) * values[_with(pool, atom, -1)])
+        return best
 
 
-def _least_cost(
-    pool: Counts, values: _Values, law: Law, costs: Costs, cap: int, beyond: _Beyond
-) -> float:
-    """The cost of the best action in a pool, the values of the pools that it leads to given."""
-    full = sum(pool) == cap
-    best = costs.candidate
-    for atom, mass in enumerate(law.masses):
-        larger = _with(pool, atom, 1)
-        best += mass * (beyond(values, larger) if full else values[larger])
-    for atom, h in enumerate(law.passes):
-        if pool[atom]:
-            best = min(best, costs.verify + (1 - h) * values[_with(pool, atom, -1)])
-    return best
-
-
-def _forgetting(values: _Values, pool: Counts) -> float:
+def _forget(values: _Values, pool: Counts) -> float:
     """Bound 1, with the candidate whose loss costs least."""
-    return min(values[_with(pool, atom, -1)] for atom, count in enumerate(pool) if count)
+    return min(_one_fewer(values, pool).values())
 
 
-def _saving(saved: Sequence[float], least: float) -> _Beyond:
+def _keep(saved: Sequence[float], least: float, values: _Values, pool: Counts) -> float:
     """The better of bounds 2 and 3, with the candidate that gives most."""
+    without = (value - saved[atom] for atom, value in _one_fewer(values, pool).items())
+    return max(least, *without)
 
-    def bound(values: _Values, pool: Counts) -> float:
-        without = (
-            values[_with(pool, atom, -1)] - saved[atom] for atom, count in enumerate(pool) if count
-        )
-        return max(least, *without, -math.inf)
 
-    return bound
+def _one_fewer(values: _Values, pool: Counts) -> dict[int, float]:
+    """For each atom in the pool, the value without one candidate of it."""
+    return {atom: values[_with(pool, atom, -1)] for atom, count in enumerate(pool) if count}
 
 
 def _with(pool: Counts, atom: int, more: int) -> Counts:

@@ -113,14 +113,14 @@ def _failure(places: _Places, m: int, k: int, c: int) -> float:
 
 
 def _log_choose(logs: _Logs, n: _Counts, k: int) -> _Logs:
-    """log C(n, k), all n being at least k."""
+    """The logarithm of C(n, k), all n being at least k."""
     chosen: _Logs = logs[n] - logs[k] - logs[n - k]
     return chosen
 
 
 @lru_cache(maxsize=8)
 def _log_factorials(n: int) -> _Logs:
-    """log i! for i = 0 ... n."""
+    """The logarithms of i! for i = 0 ... n."""
     logs = np.array([math.lgamma(i + 1) for i in range(n + 1)])
     logs.flags.writeable = False
     return logs

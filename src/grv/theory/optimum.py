@@ -70,7 +70,7 @@ class Law:
         return math.fsum(m * p for m, p in zip(self.masses, self.passes, strict=True))
 
     def passing(self, score: float) -> float:
-        """h at the nearest atom at or below `score`; 0 below them all."""
+        """The value of h at the nearest atom at or below `score`; 0 below them all."""
         at = bisect.bisect_right(self.scores, score)
         return self.passes[at - 1] if at else 0.0
 
@@ -130,9 +130,7 @@ def best_threshold(law: Law, costs: Costs) -> BestThreshold:
     """The cheapest J_t, ties to the higher t. Equal to J* where h is non-decreasing (Lemma C.1)."""
     q = s = 0.0
     best = BestThreshold(math.inf, math.inf)
-    for score, mass, passes in reversed(
-        list(zip(law.scores, law.masses, law.passes, strict=True))
-    ):
+    for score, mass, passes in reversed(list(zip(law.scores, law.masses, law.passes, strict=True))):
         q += mass
         s += mass * passes
         cost = _cost(q, s, costs)

@@ -59,7 +59,7 @@ def shell_number(b: int, j: int, costs: Costs) -> int:
 
 def _scaled(factor: float, exponent: int) -> int:
     """ceil(factor 2^exponent), also where that is too large for a float."""
-    return math.ceil(Fraction(factor) * 2**exponent)
+    return math.ceil(Fraction(factor) * (1 << exponent))
 
 
 def _times_power(unit: float, s: int) -> float:

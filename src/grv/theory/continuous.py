@@ -1,0 +1,218 @@
+"""Continuous laws: the optimum where scores have a distribution and not a list of atoms.
+
+The paper's letters are those of `optimum.py`, which has the discrete laws: tau*, J*, h, q_t, s_t
+and J_t. A law is integrated over u in (0, 1), the share of candidates that score less: Q(u), the
+quantile, has the law's distribution where u is uniform.
+
+Accuracy: the results are good to a relative 1e-8, for h piecewise smooth in u, and the integrator's
+own estimate of its error is checked against that; where it is larger, a `UsageError` says so. The
+panels of integration get finer towards both ends, so that a rare good tail is seen, down to a share
+of 1e-13 of all candidates. What no integrator can see is a bump of h that lies between all its
+nodes. Steps and bumps that are narrower than about a hundredth of (0, 1) belong into `breaks`.
+
+Needs scipy (`pip install 'grv[laws]'`), loaded at the first integral.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..core.errors import UsageError
+from ..core.values import Costs
+from .optimum import BestThreshold, Law, Optimum, Tail
+
+_RELATIVE = 1e-10  # asked of the integrator, panel by panel
+_ACCEPTED = 1e-8  # of an integral as a whole
+_SMALLEST, _LARGEST = 1e-300, 1 - 2.0**-53  # u is never quite 0 or 1, where quantiles are infinite
+_ENDS = tuple(16.0**-i for i in range(11, 0, -1))
+_PANELS = (0.0, *_ENDS, *(1 - end for end in reversed(_ENDS)), 1.0)
+_CELLS = 16  # of a panel, when thresholds are compared
+
+
+@dataclass(frozen=True)
+class ContinuousLaw:
+    """A law given by its quantiles and by the chance of passing at each score.
+
+    Attributes:
+        quantile: the score below which a share u of the candidates is, for u in (0, 1);
+            non-decreasing.
+        passing: h, the chance of passing at a score, in [0, 1]; need not be monotone.
+        breaks: scores at which h jumps or bends. Not needed, but the more exact for it.
+    """
+
+    quantile: Callable[[float], float]
+    passing: Callable[[float], float]
+    breaks: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        probes = [self.score_at(u) for u in _PANELS[1:-1]]
+        if any(not low <= high for low, high in itertools.pairwise(probes)):
+            raise UsageError("the quantiles of a law must not decrease")
+        for u in _PANELS[1:-1]:
+            self.passing_at(u)
+
+    @property
+    def pass_rate(self) -> float:
+        """The probability that a candidate passes."""
+        return _integral(self, self.passing_at)
+
+    @cached_property
+    def edges(self) -> tuple[float, ...]:
+        """The places between 0 and 1 at which an integral over u is cut into pieces."""
+        return tuple(sorted({*_PANELS[1:-1], *map(self.share_below, self.breaks)} - {0.0, 1.0}))
+
+    def score_at(self, u: float) -> float:
+        """The score that a share u of the candidates is below; finite where Q is infinite."""
+        return float(self.quantile(min(max(u, _SMALLEST), _LARGEST)))
+
+    def passing_at(self, u: float) -> float:
+        """h(Q(u)): the chance of passing of the candidate that a share u of the others is below."""
+        score = self.score_at(u)
+        chance = float(self.passing(score))
+        if not 0 <= chance <= 1:
+            raise UsageError(f"the chance of passing at {score} is {chance}, not between 0 and 1")
+        return chance
+
+    def share_below(self, t: float) -> float:
+        """The share of candidates that score less than t, to an absolute 1e-16."""
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            if self.score_at(middle) < t:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def discretised(self, n: int) -> Law:
+        """A discrete law of n atoms of equal mass, with the mean of h over each share of 1/n.
+
+        Scores that are equal become one atom. As it knows less, its optimum is never cheaper.
+        """
+        if n < 1:
+            raise UsageError(f"a law needs at least one atom, not {n}")
+        atoms: dict[float, list[float]] = {}
+        for i in range(n):
+            mean = n * _integral(self, self.passing_at, i / n, (i + 1) / n)
+            atoms.setdefault(self.score_at((i + 0.5) / n), []).append(min(mean, 1.0))
+        return Law(
+            tuple(atoms),
+            tuple(float(len(means)) for means in atoms.values()),
+            tuple(math.fsum(means) / len(means) for means in atoms.values()),
+        )
+
+
+def optimum(law: ContinuousLaw, costs: Costs) -> Optimum:
+    """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
+
+    The left side lies between c_ver (p - tau) and c_ver p, p being the pass rate, which brackets
+    the root within a factor of 1 + c_ver / c_rew. Its slope is such that tau* is relatively no less
+    exact than the integral.
+    """
+    pass_rate = _positive_pass_rate(law)
+
+    def surplus(tau: float) -> float:
+        gain = _integral(law, lambda u: max(law.passing_at(u) - tau, 0.0))
+        return costs.verify * gain - tau * costs.candidate
+
+    low = costs.verify * pass_rate / (costs.candidate + costs.verify)
+    high = min(costs.verify * pass_rate / costs.candidate, 1.0)
+    tau = _root(surplus, low / 1.001, min(1.001 * high, 1.0))
+    return Optimum(tau, costs.verify / tau)
+
+
+def tail(law: ContinuousLaw, t: float) -> Tail:
+    """What scores at least t: q_t and s_t (Lemma C.1)."""
+    below = law.share_below(t)
+    return Tail(1 - below, _integral(law, law.passing_at, below, 1.0))
+
+
+def threshold_cost(law: ContinuousLaw, t: float, costs: Costs) -> float:
+    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
+    q, s = tail(law, t)
+    return (costs.candidate + costs.verify * q) / s if s else math.inf
+
+
+def best_threshold(law: ContinuousLaw, costs: Costs) -> BestThreshold:
+    """The cheapest J_t; equal to J* where h is non-decreasing (Lemma C.1).
+
+    Thresholds are compared on a grid of shares, then the best one is refined between its
+    neighbours: for an h so uneven that J_t has several valleys there, one of them may be missed.
+    """
+    _positive_pass_rate(law)
+    shares = _grid(law)
+    cells = [_integral(law, law.passing_at, *cell) for cell in itertools.pairwise(shares)]
+    passing = [*itertools.accumulate(reversed(cells), initial=0.0)][::-1]
+
+    def cost(u: float, s: float) -> float:
+        return (costs.candidate + costs.verify * (1 - u)) / s if s else math.inf
+
+    best = min(range(len(shares)), key=lambda i: cost(shares[i], passing[i]))
+    upper = min(best + 1, len(shares) - 1)
+    refined = _minimum(
+        lambda u: cost(u, passing[upper] + _integral(law, law.passing_at, u, shares[upper])),
+        shares[max(best - 1, 0)],
+        shares[upper],
+    )
+    scores = {law.score_at(u) for u in (shares[best], refined)}
+    return min(
+        (BestThreshold(t, threshold_cost(law, t, costs)) for t in scores),
+        key=lambda each: (each.cost, -each.score),
+    )
+
+
+def _positive_pass_rate(law: ContinuousLaw) -> float:
+    if not (pass_rate := law.pass_rate):
+        raise UsageError("no candidate of this law ever passes, so no search of it can end")
+    return pass_rate
+
+
+def _grid(law: ContinuousLaw) -> list[float]:
+    """The edges of the law's panels, and so many shares between each two."""
+    edges = (0.0, *law.edges, 1.0)
+    steps = [i / _CELLS for i in range(_CELLS)]
+    return [a + step * (b - a) for a, b in itertools.pairwise(edges) for step in steps] + [1.0]
+
+
+def _integral(
+    law: ContinuousLaw, of: Callable[[float], float], start: float = 0.0, end: float = 1.0
+) -> float:
+    """The integral over u, panel by panel; refused where it is not exact enough."""
+    quad = _scipy("integrate").quad
+    inner = (edge for edge in law.edges if start < edge < end)
+    pieces = [
+        # The full output is what keeps scipy from warning; its estimate of the error is checked.
+        quad(of, *panel, epsabs=0, epsrel=_RELATIVE, limit=200, full_output=1)[:2]
+        for panel in itertools.pairwise((start, *inner, end))
+    ]
+    value, error = (math.fsum(column) for column in zip(*pieces, strict=True))
+    if error > _ACCEPTED * value:
+        raise UsageError(
+            f"the integral of h is {value:.3g}, give or take {error:.1g}; name its steps in breaks"
+        )
+    return value
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    found: float = _scipy("optimize").brentq(function, low, high, xtol=1e-12 * low, rtol=1e-12)
+    return found
+
+
+def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    found = _scipy("optimize").minimize_scalar(
+        function, bounds=(low, high), method="bounded", options={"xatol": 1e-12 * (high - low)}
+    )
+    return float(found.x)
+
+
+def _scipy(module: str) -> Any:
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ImportError as error:
+        raise UsageError("continuous laws need scipy: pip install 'grv[laws]'") from error
