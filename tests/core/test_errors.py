@@ -27,7 +27,7 @@ def drawn(text: str) -> dict[str, str]:
 
 def test_the_drawn_tree_is_the_tree_of_classes() -> None:
     classes = {
-        name: cls.__base__.__name__
+        name: cls.__mro__[1].__name__
         for name, cls in inspect.getmembers(errors, inspect.isclass)
         if cls.__module__ == errors.__name__ and cls is not GrvError
     }

@@ -1,6 +1,51 @@
+"""The rule that does not look at scores."""
+
+from __future__ import annotations
+
+from grv.core.values import Bill, Costs
 from grv.policies import VerifyAll
+from grv.testing import World, all_wrong, dialogue, empty, run, verified
 from grv.testing.contracts import PolicyContract
 
 
 class TestVerifyAll(PolicyContract):
     policy = VerifyAll()
+
+
+def test_it_verifies_each_as_it_arrives() -> None:
+    assert dialogue(VerifyAll(), Costs(), World.of("9- 1- 5+ 7+")) == [
+        *("generate 1", "verify 1"),
+        *("generate 1", "verify 1"),
+        *("generate 1", "verify 1"),
+        "solved by 2",
+    ]
+
+
+def test_it_goes_on_to_the_end() -> None:
+    assert dialogue(VerifyAll(), Costs(), all_wrong(2)) == [
+        *("generate 1", "verify 1"),
+        *("generate 1", "verify 1"),
+        "generate 1",  # there is none
+        "exhausted",
+    ]
+    assert dialogue(VerifyAll(), Costs(), empty()) == ["generate 1", "exhausted"]
+
+
+def test_it_pays_for_one_of_each_per_round() -> None:
+    assert run(VerifyAll(), Costs(generate=2, verify=3), all_wrong(7)).bill == Bill(7, 7, 35.0)
+
+
+def test_it_passes_over_a_key_that_was_refuted() -> None:
+    assert verified(run(VerifyAll(), Costs(), World.of("1-a 1-b 1-a 1?c 1-c 1-"))) == [
+        0,
+        1,
+        3,
+        4,
+        5,
+    ]
+
+
+def test_it_says_why() -> None:
+    search = run(VerifyAll(), Costs(), World.of("1+"))
+
+    assert [turn.action.why for turn in search.trace] == ["the next one", "as it arrived"]

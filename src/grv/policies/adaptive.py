@@ -32,7 +32,7 @@ class Adaptive:
     def __post_init__(self) -> None:
         for name, value in (("draws", self.draws), ("checks", self.checks)):
             if not 0 < value < 1e9:
-                raise UsageError(f"adaptive: {name} must be positive, not {value}")
+                raise UsageError(f"adaptive: {name} must be positive and below 1e9, not {value}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the shells, one after the other."""

@@ -80,7 +80,7 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
         named = {node.arg: _value(node.value) for node in call.keywords if node.arg is not None}
         if len(named) < len(call.keywords):
             raise ValueError
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"the parameters of {text!r} cannot be read") from error
     return name, positional, named
 

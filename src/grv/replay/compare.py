@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..core.errors import LogError, UsageError
 from ..core.search import Policy
 from ..core.values import Costs
 from ..policies import Adaptive, Fixed
-from ..theory.grouping import Difficulty, Group, best_groups
+from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
@@ -170,16 +171,20 @@ class _Run:
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
         for at, costs in enumerate(self.prices):
+            tried: dict[tuple[str, int | None], Trials] = {}  # a policy's repr is what it is
             for number, (_, kind) in self.rows.items():
                 match kind:
                     case PolicyRow(policy, whole):
-                        result = trials(policy, batch, costs, width=None if whole else width)
-                        self._keep(at, number, id, result)
+                        name = (repr(policy), None if whole else width)
+                        if name not in tried:
+                            tried[name] = trials(policy, batch, costs, width=name[1])
+                        self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
                         self._keep(at, number, id, hindsight_trials(batch, least, costs))
             if self.matched:
-                self.reference[at][id] = trials(Adaptive(), batch, costs, width=width)
+                known = tried.get((repr(Adaptive()), width))
+                self.reference[at][id] = known or trials(Adaptive(), batch, costs, width=width)
         if self.passes == 2:
             assert least is not None
             paid = paid_checks_of(batch, least, width=width)
@@ -203,16 +208,19 @@ class _Run:
             found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
         wanted = {n: k.groups for n, (_, k) in self.rows.items() if isinstance(k, DifficultyRow)}
         if wanted:
-            ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
-            partitions = best_groups(
-                [self.difficulties[problem.id] for problem in ordered],
-                sorted(set(wanted.values())),
-                costs,
-                whole=self.settings.width is None,
+            ordered, runs = self.by_difficulty
+            partitions = runs.best_groups(
+                sorted(set(wanted.values())), costs, whole=self.settings.width is None
             )
             for number, groups in wanted.items():
                 found[number] = _Pairs.of_groups(partitions[groups], ordered)
         return found
+
+    @cached_property
+    def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
+        """The problems by pass rate, ties by id, and what grouping knows of them."""
+        ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
+        return ordered, Runs([self.difficulties[problem.id] for problem in ordered])
 
     def _try_pairs(self, batch: Batch, pairs: Sequence[dict[int, _Pairs]]) -> None:
         for at, costs in enumerate(self.prices):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import LogError
-from .tables import Table, json_records, objects
+from .tables import Table, column, json_records
 
 
 def read_published(generations: str, rewards: str) -> Table:
@@ -48,7 +48,7 @@ def read_published(generations: str, rewards: str) -> Table:
             for name in names:
                 rows[name].append(entry.get(name))
             lines.append(line)
-    columns = {name: objects(values) for name, values in rows.items()}
+    columns = {name: column(values) for name, values in rows.items()}
     return Table(generations, columns, lines)
 
 

@@ -96,7 +96,7 @@ def _read_jsonl(path: str) -> Table:
         for name, values in columns.items():
             values.append(record.get(name))
         lines.append(number)
-    return Table(path, {name: objects(values) for name, values in columns.items()}, lines)
+    return Table(path, {name: column(values) for name, values in columns.items()}, lines)
 
 
 def _read_csv(path: str) -> Table:
@@ -123,11 +123,11 @@ def _read_csv(path: str) -> Table:
         raise LogError(f"not a CSV file: {error}", path=path) from error
     text = {"problem", "key"}  # names stay as written: 007 is not 7
     columns = {
-        name: objects([row[at] if name in text else _cell(row[at]) for row in cells])
+        name: column([row[at] if name in text else _cell(row[at]) for row in cells])
         for at, name in enumerate(names)
     }
     if "key" in columns:
-        columns["key"] = objects([value or None for value in columns["key"].tolist()])
+        columns["key"] = column([value or None for value in columns["key"].tolist()])
     return Table(path, columns, lines)
 
 
@@ -145,13 +145,13 @@ def _read_parquet(path: str) -> Table:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
     columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        plain = column.null_count == 0 and (
-            pa.types.is_boolean(column.type)
-            or pa.types.is_integer(column.type)
-            or pa.types.is_floating(column.type)
+    for name, chunks in zip(table.column_names, table.columns, strict=True):
+        plain = chunks.null_count == 0 and (
+            pa.types.is_boolean(chunks.type)
+            or pa.types.is_integer(chunks.type)
+            or pa.types.is_floating(chunks.type)
         )
-        columns[name] = column.to_numpy() if plain else objects(column.to_pylist())
+        columns[name] = chunks.to_numpy() if plain else column(chunks.to_pylist())
     return Table(path, columns, range(1, table.num_rows + 1))
 
 
@@ -167,10 +167,13 @@ def _cell(text: str) -> Any:
     return text
 
 
-def objects(values: list[Any]) -> NDArray[Any]:
-    """An array of Python objects, whatever they are (numpy would unpack lists)."""
+def column(values: list[Any]) -> NDArray[Any]:
+    """A typed array where all values are of one plain type, else one of Python objects."""
+    kinds = set(map(type, values))
+    if kinds in ({bool}, {float}) or (kinds == {int} and max(map(abs, values)) < 2**63):
+        return np.array(values)
     array = np.empty(len(values), dtype=object)
-    array[:] = values
+    array[:] = values  # numpy would unpack lists if it were told to make the array
     return array
 
 

@@ -58,64 +58,97 @@ class Group:
     pair: Pair
 
 
+class Runs:
+    """The problems, sorted by difficulty, with what every run of neighbours has in common.
+
+    Whatever does not depend on costs is found once, for all price lists.
+    """
+
+    def __init__(self, problems: Sequence[Difficulty]) -> None:
+        size = len(problems)
+        longest = max(len(problem.least) for problem in problems)
+        # Beyond a problem's last candidate nothing is known, and nothing is looked at.
+        self.least = np.zeros((size, longest), dtype=np.int32)
+        self.paid = np.zeros((size, longest), dtype=np.int64)
+        for at, problem in enumerate(problems):
+            self.least[at, : len(problem.least)] = problem.least
+            self.paid[at, : len(problem.paid)] = problem.paid
+        self.reach = [_reach(problems[left:]) for left in range(size)]
+
+    def best_groups(
+        self, counts: Sequence[int], costs: Costs, *, whole: bool
+    ) -> dict[int, tuple[Group, ...]]:
+        """The best partition into each number of groups (at most one a problem).
+
+        Args:
+            counts: how many groups; more than there are problems means one each.
+            costs: the price list.
+            whole: whether a pair pays for all its k verifications. Otherwise for those up to the
+                batch in which one passes; a k that cuts the last batch short is then priced as if
+                it did not.
+        """
+        table = _Intervals(self, costs, whole=whole)
+        wanted = {count: min(count, len(self.least)) for count in counts}
+        found = dict(_partitions(table, max(wanted.values(), default=0)))
+        return {count: found[limit] for count, limit in wanted.items()}
+
+
 def best_groups(
     problems: Sequence[Difficulty], counts: Sequence[int], costs: Costs, *, whole: bool
 ) -> dict[int, tuple[Group, ...]]:
-    """The best partition into each number of groups (at most one a problem).
+    """The best partitions of problems that come sorted by difficulty; see `Runs.best_groups`."""
+    return Runs(problems).best_groups(counts, costs, whole=whole)
 
-    Args:
-        problems: sorted by difficulty.
-        counts: how many groups; more than there are problems means one each.
-        costs: the price list.
-        whole: whether a pair pays for all its k verifications. Otherwise for those up to the batch
-            in which one passes; a k that cuts the last batch short is then priced as if it did not.
+
+def _reach(problems: Sequence[Difficulty]) -> NDArray[np.int64]:
+    """For the runs that start at the first problem: rows `[4, runs]`.
+
+    The trials that can be solved, all trials, the least m and the most m. All that the shortest
+    problem's number of candidates can solve must be solved, so m reaches the last first pass among
+    those.
     """
-    table = _Intervals(problems, costs, whole=whole)
-    wanted = {count: min(count, len(problems)) for count in counts}
-    found = dict(_partitions(table, max(wanted.values(), default=0)))
-    return {count: found[limit] for count, limit in wanted.items()}
+    n = len(problems[0].least)
+    seen = np.zeros(n + 2, dtype=np.int64)  # [position]: trials whose first pass is there
+    trials = 0
+    reach = []
+    for problem in problems:
+        n = min(n, len(problem.least))
+        seen += np.bincount(np.minimum(problem.first, len(seen) - 1), minlength=len(seen))
+        trials += len(problem.first)
+        within = seen[: n + 1]
+        passing = np.flatnonzero(within)
+        reach.append((within.sum(), trials, passing[-1] if len(passing) else 1, n))
+    return np.array(reach, dtype=np.int64).T
 
 
 class _Intervals:
     """For each run of neighbours `[l, r]`: solved trials, total cost, and the pair."""
 
-    def __init__(self, problems: Sequence[Difficulty], costs: Costs, *, whole: bool) -> None:
-        size = len(problems)
+    def __init__(self, runs: Runs, costs: Costs, *, whole: bool) -> None:
+        size = len(runs.least)
         self.solved = np.zeros((size, size), dtype=np.int64)
         self.cost = np.full((size, size), np.inf)
         self.pairs = np.zeros((size, size, 2), dtype=np.int32)
-        longest = max(len(problem.least) for problem in problems)
-        self._m_price = np.arange(1, longest + 1) * costs.candidate
-        self._verify = costs.verify
-        self._whole = whole
         for left in range(size):
-            self._fill(left, problems)
+            self._fill(left, runs, costs, whole=whole)
 
-    def _fill(self, left: int, problems: Sequence[Difficulty]) -> None:
-        """All runs that start at `left`, growing by one problem at a time."""
-        n = len(problems[left].least)
-        least = np.zeros(n, dtype=np.int32)
-        paid = np.zeros(n, dtype=np.int64)
-        seen = np.zeros(n + 2, dtype=np.int64)  # [position]: trials whose first pass is there
-        trials = 0
-        for right in range(left, len(problems)):
-            problem = problems[right]
-            n = min(n, len(problem.least))
-            least = np.maximum(least[:n], problem.least[:n])
-            paid = paid[:n] + problem.paid[:n]
-            np.add.at(seen, np.minimum(problem.first, len(seen) - 1), 1)
-            trials += len(problem.first)
-            at_most = seen[1 : n + 1]
-            solved = int(at_most.sum())
-            # All that n candidates can solve must be solved: m reaches the last first pass.
-            m = int(np.flatnonzero(at_most)[-1]) if solved else 0
-            k, verified = np.maximum(least[m:], 1), paid[m:]
-            checks = k if self._whole else (verified + (trials - solved) * k) / trials
-            prices = self._m_price[m:n] + checks * self._verify
-            best = int(np.argmin(prices))
-            self.solved[left, right] = solved
-            self.cost[left, right] = prices[best] * (right - left + 1)
-            self.pairs[left, right] = (m + best + 1, k[best])
+    def _fill(self, left: int, runs: Runs, costs: Costs, *, whole: bool) -> None:
+        """All runs that start at `left`: rows are their last problems, columns are m."""
+        solved, trials, first, last = runs.reach[left]
+        m = np.arange(1, runs.least.shape[1] + 1)
+        k = np.maximum(np.maximum.accumulate(runs.least[left:], axis=0), 1)
+        if whole:
+            checks = k.astype(np.float64)
+        else:
+            paid = np.cumsum(runs.paid[left:], axis=0)
+            checks = (paid + (trials - solved)[:, None] * k) / trials[:, None]
+        prices = m * costs.candidate + checks * costs.verify
+        prices[(m < first[:, None]) | (m > last[:, None])] = np.inf
+        best = prices.argmin(axis=1)
+        rows = np.arange(len(best))
+        self.solved[left, left:] = solved
+        self.cost[left, left:] = prices[rows, best] * (rows + 1)
+        self.pairs[left, left:] = np.stack([best + 1, k[rows, best]], axis=1)
 
     def group(self, left: int, right: int) -> Group:
         m, k = self.pairs[left, right]

@@ -52,6 +52,8 @@ class Law:
     @classmethod
     def empirical(cls, scores: Sequence[float], passed: Sequence[bool]) -> Law:
         """The law of logged candidates: h is the share that passed at each distinct score."""
+        if len(scores) != len(passed):
+            raise UsageError(f"{len(scores)} scores have {len(passed)} verdicts")
         counts: dict[float, list[int]] = {}
         for score, label in zip(scores, passed, strict=True):
             count = counts.setdefault(score, [0, 0])

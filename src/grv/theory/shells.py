@@ -42,13 +42,15 @@ class Shell:
 
 
 def shells(costs: Costs) -> Iterator[Shell]:
-    """The non-empty shells, in order, without end."""
+    """The non-empty shells, in order, without end.
+
+    The first is that of the smallest pair, (0, 0), and none after it is empty (Lemma C.4).
+    """
     generate, verify = _whole(costs)
     unit = min(costs.candidate, costs.verify)
-    for s in itertools.count():
-        exponents = _largest(s, generate, verify)
-        if exponents is not None:
-            yield Shell(s, *exponents, _times_power(unit, s), _times_power(unit, s + 1))
+    for s in itertools.count(shell_number(0, 0, costs)):
+        b, j = _largest(s, generate, verify)
+        yield Shell(s, b, j, _times_power(unit, s), _times_power(unit, s + 1))
 
 
 def shell_number(b: int, j: int, costs: Costs) -> int:
@@ -82,8 +84,8 @@ def _whole(costs: Costs) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def _largest(s: int, generate: int, verify: int) -> tuple[int, int] | None:
-    """The largest b and the largest j of shell s; None where it is empty."""
+def _largest(s: int, generate: int, verify: int) -> tuple[int, int]:
+    """The largest b and the largest j of shell s, which is not empty."""
     unit = min(generate, verify)
     low, high = unit << s, unit << (s + 1)
     found: list[tuple[int, int]] = []
@@ -93,6 +95,4 @@ def _largest(s: int, generate: int, verify: int) -> tuple[int, int] | None:
             j = min(b, (room // verify).bit_length() - 1)
             if (generate << b) + (verify << j) >= low:
                 found.append((b, j))
-    if not found:
-        return None
     return max(b for b, _ in found), max(j for _, j in found)
