@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from grv.core.values import Bill, Costs
+from grv.core.values import Bill, Costs, Generate
 from grv.policies import VerifyAll
-from grv.testing import World, all_wrong, dialogue, empty, run, verified
+from grv.testing import Scripted, World, all_wrong, dialogue, empty, run, verified
 from grv.testing.contracts import PolicyContract
 
 
@@ -43,6 +43,12 @@ def test_it_passes_over_a_key_that_was_refuted() -> None:
         4,
         5,
     ]
+
+
+def test_in_a_pool_that_another_has_exhausted_it_has_nothing_to_do() -> None:
+    pool = run(Scripted((Generate(3),)), Costs(), all_wrong(2)).pool
+
+    assert list(VerifyAll().plan(pool, Costs())) == []
 
 
 def test_it_says_why() -> None:

@@ -12,7 +12,7 @@ Invariants:
 2. `tell` is checked completely before anything changes. After an error the search is dead.
 3. What is asked is billed, at the price list or at what the event says was really paid.
 4. The planned cost of an action never takes the bill above the budget. Where the budget does not
-   cover a step, the affordable part of it is asked; where it covers nothing of it, the search stops.
+   cover a step, the affordable part of it is asked; where there is no such part, the search stops.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
    even if its first candidate passes.
@@ -138,16 +138,17 @@ class Search:
         except EventError as error:
             self._error = error
             raise
-        match self._asked, event:
-            case Generate(n), Generated(scores, _, paid):
-                self.pool._add_generated(event, exhausted=len(scores) < n)
-                self._pay(_GENERATED, len(scores), paid)
-            case Verify(ids), Verified(verdicts, paid):
-                self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
-                self.pool._add_verified(event)
-                self._verified += len(ids)
-                self._pay(_VERIFIED, len(ids), paid)
-        assert isinstance(self._asked, Generate | Verify)
+        if isinstance(event, Generated):
+            assert isinstance(self._asked, Generate)
+            self.pool._add_generated(event, exhausted=len(event.scores) < self._asked.n)
+            self._pay(_GENERATED, len(event.scores), event.paid)
+        else:
+            assert isinstance(self._asked, Verify)
+            ids, verdicts = self._asked.ids, event.verdicts
+            self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
+            self.pool._add_verified(event)
+            self._verified += len(ids)
+            self._pay(_VERIFIED, len(ids), event.paid)
         self._trace.append(Turn(self._asked, event))
         self._asked = None
 
@@ -177,8 +178,8 @@ class Search:
                 told = set(verdicts)
                 if not told <= set(ids) or not (passed or len(told) == len(ids)):
                     raise EventError(f"asked about {ids}, told about {tuple(verdicts)}")
-            case asked, _:
-                raise EventError(f"asked {asked}, told {event}")
+            case _:
+                raise EventError(f"asked {self._asked}, told {event}")
         if event.paid is not None and not (math.isfinite(event.paid) and event.paid >= 0):
             raise EventError(f"what was paid must be finite and not negative, not {event.paid}")
 

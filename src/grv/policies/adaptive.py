@@ -36,7 +36,7 @@ class Adaptive:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the shells, one after the other."""
-        for shell in shells(costs):
+        for shell in shells(costs):  # pragma: no branch (there is always another)
             why = f"shell {shell.s}: costs from {shell.low:g} to {shell.high:g}"
             yield Generate(shell.draws(self.draws), why)
             yield Verify(pool.best(shell.checks(self.checks)), why)

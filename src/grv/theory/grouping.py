@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,19 @@ class Difficulty:
             np.where(solving, paid, 0).sum(axis=0),
             np.where(solving.any(axis=1), solving.argmax(axis=1) + 1, n + 1).astype(np.int32),
         )
+
+
+    @cached_property
+    def _solved(self) -> tuple[int, int]:
+        return self._first_passes(len(self.least))
+
+    def within(self, n: int) -> tuple[int, int]:
+        """How many trials can be solved with n candidates, and the place of the last first pass."""
+        return self._solved if n >= len(self.least) else self._first_passes(n)
+
+    def _first_passes(self, n: int) -> tuple[int, int]:
+        places = self.first[self.first <= n]
+        return len(places), int(places.max(initial=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +121,16 @@ def _reach(problems: Sequence[Difficulty]) -> NDArray[np.int64]:
     problem's number of candidates can solve must be solved, so m reaches the last first pass among
     those.
     """
-    n = len(problems[0].least)
-    seen = np.zeros(n + 2, dtype=np.int64)  # [position]: trials whose first pass is there
-    trials = 0
+    n, solved, last, trials = len(problems[0].least), 0, 1, 0
     reach = []
-    for problem in problems:
-        n = min(n, len(problem.least))
-        seen += np.bincount(np.minimum(problem.first, len(seen) - 1), minlength=len(seen))
-        trials += len(problem.first)
-        within = seen[: n + 1]
-        passing = np.flatnonzero(within)
-        reach.append((within.sum(), trials, passing[-1] if len(passing) else 1, n))
+    for at, problem in enumerate(problems):
+        if len(problem.least) < n:  # what could be solved with more candidates may now be lost
+            n = len(problem.least)
+            found = [each.within(n) for each in problems[:at]]
+            solved, last = sum(count for count, _ in found), max(place for _, place in found)
+        count, place = problem.within(n)
+        solved, last, trials = solved + count, max(last, place), trials + len(problem.first)
+        reach.append((solved, trials, last, n))
     return np.array(reach, dtype=np.int64).T
 
 
@@ -135,12 +148,13 @@ class _Intervals:
     def _fill(self, left: int, runs: Runs, costs: Costs, *, whole: bool) -> None:
         """All runs that start at `left`: rows are their last problems, columns are m."""
         solved, trials, first, last = runs.reach[left]
-        m = np.arange(1, runs.least.shape[1] + 1)
-        k = np.maximum(np.maximum.accumulate(runs.least[left:], axis=0), 1)
+        low = int(first.min()) - 1  # no run does with fewer candidates
+        m = np.arange(low + 1, runs.least.shape[1] + 1)
+        k = np.maximum(np.maximum.accumulate(runs.least[left:, low:], axis=0), 1)
         if whole:
             checks = k.astype(np.float64)
         else:
-            paid = np.cumsum(runs.paid[left:], axis=0)
+            paid = np.cumsum(runs.paid[left:, low:], axis=0)
             checks = (paid + (trials - solved)[:, None] * k) / trials[:, None]
         prices = m * costs.candidate + checks * costs.verify
         prices[(m < first[:, None]) | (m > last[:, None])] = np.inf
@@ -148,7 +162,7 @@ class _Intervals:
         rows = np.arange(len(best))
         self.solved[left, left:] = solved
         self.cost[left, left:] = prices[rows, best] * (rows + 1)
-        self.pairs[left, left:] = np.stack([best + 1, k[rows, best]], axis=1)
+        self.pairs[left, left:] = np.stack([m[best], k[rows, best]], axis=1)
 
     def group(self, left: int, right: int) -> Group:
         m, k = self.pairs[left, right]

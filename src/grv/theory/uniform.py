@@ -33,18 +33,11 @@ class PairTable:
     def add(self, least: NDArray[np.int32], paid: NDArray[np.int32]) -> None:
         """Count trials of one problem: two arrays `[trials, candidates]`."""
         trials, n = least.shape
-        self._least += self._counts(np.where(least > n, self.size + 1, least))
-        self._paid += self._counts(paid)
+        _count(self._least, np.where(least > n, self.size + 1, least))
+        _count(self._paid, paid)
         self._least[n:, self.size + 1] += trials
         self._paid[n:, self.size + 1] += trials
         self.trials += trials
-
-    def _counts(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
-        """How often each value stands in each column, as `[column, value]`."""
-        columns = np.arange(values.shape[1], dtype=np.intp) * (self.size + 2)
-        shape = (self.size, self.size + 2)
-        counts = np.bincount((values + columns).ravel(), minlength=shape[0] * shape[1])
-        return counts.reshape(shape).astype(np.int32)
 
     def solved(self) -> NDArray[np.float64]:
         """`[m - 1, k - 1]`: the share of trials that each pair solves; 0 where k > m."""
@@ -74,3 +67,9 @@ class PairTable:
             return None
         m, k = divmod(int(np.argmin(np.where(reaches, self.prices(costs), np.inf))), self.size)
         return Pair(m + 1, k + 1)
+
+
+def _count(counts: NDArray[np.int32], values: NDArray[np.int32]) -> None:
+    """Add one to `counts[column, value]` for each value of each column."""
+    columns = np.arange(values.shape[1]) * counts.shape[1]
+    np.add.at(counts.reshape(-1), (values + columns).ravel(), np.int32(1))
