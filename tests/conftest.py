@@ -24,42 +24,42 @@ class NetworkForbiddenError(Exception):
     """A test wanted to leave this machine. Not an OSError, so that nobody handles it."""
 
 
-def _is_loopback(host: str) -> bool:
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return None
 
 
 def _stay_here(event: str, args: tuple[object, ...]) -> None:
     """Refuse connections and look-ups that leave the machine, whoever makes them."""
     match event, args:
         case ("socket.connect" | "socket.sendto", (_, (str(host), *_))):
-            allowed = _is_loopback(host)
+            address = _address(host)
+            allowed = host == "localhost" if address is None else address.is_loopback
         case "socket.getaddrinfo", (str(host), *_):
-            # Names under .invalid never resolve, and addresses need no look-up.
-            allowed = _is_loopback(host) or host.endswith(".invalid") or _is_address(host)
+            # Addresses need no look-up, and names under .invalid never resolve.
+            known = host in ("", "localhost") or host.endswith(".invalid")
+            allowed = known or _address(host) is not None
         case _:
             return
     if not allowed:
         raise NetworkForbiddenError(f"{event}: {host}")
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return not host
-    return True
-
-
 sys.addaudithook(_stay_here)
 
 
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that nobody lives in."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.fixture(autouse=True)
-def closed_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No keys in the environment, and a home of its own."""
+def closed_world(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """No keys in the environment, and another home."""
     for name in os.environ:
         if _SECRET.search(name) or name.startswith("XDG_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(home))

@@ -205,7 +205,7 @@ class TestThePopulations:
         assert min(rates) < 10 * slowest
 
     def test_an_unknown_one_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="unknown population 'poetry' .*coding, math"):
+        with pytest.raises(UsageError, match=r"unknown population 'poetry' .*coding, math"):
             population("poetry")
 
 

@@ -240,8 +240,9 @@ def test_the_adaptive_policy_costs_less_than_its_guarantee(
     runs = [run(law, costs, rng, width).bill.total for _ in range(100)]
     mean = math.fsum(runs) / len(runs)
     assert mean <= adaptive_bound(law, costs)
-    # Much less, in fact: these seeded means are between 1 and 14 times the optimum.
-    assert mean <= 20 * optimum(law, costs).cost
+    # Much less, in fact: over 2,000 runs each, 1.2 to 4.4 times the optimum one by one, and 1.4 to
+    # 8.9 times where a shell is verified as a whole.
+    assert mean <= 12 * optimum(law, costs).cost
     sharp = min(fixed_threshold_bound(law, t, costs).expected_cost for t in law.scores)
     assert mean <= sharp
 

@@ -60,19 +60,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = command.main(args=given, prog_name="grv", standalone_mode=False)
+        # Not `command.main`, which answers Ctrl-C and a closed pipe in its own way.
+        with command.make_context("grv", given) as context:
+            command.invoke(context)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except typer.Abort:
-        return _complain("interrupted", 130)
-    except KeyboardInterrupt:
+        return 0
+    except typer.Exit as end:
+        return end.exit_code
+    except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", 130)
     except GrvError as error:
         return _complain(str(error), 2)
-    except BrokenPipeError:
-        # The reader went away (`grv ... | head`); what is left to flush must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        _give_up_output()
+        if isinstance(error, BrokenPipeError):
+            return 0  # the reader went away: `grv ... | head`
+        return _complain(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:
         return _complain("out of memory", 2)
     except Exception as error:
@@ -94,6 +97,14 @@ def _usage(error: Exception) -> str:
     where = getattr(context, "command_path", "grv")
     message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     return f"{message} (see {where} --help)"
+
+
+def _give_up_output() -> None:
+    """What cannot be flushed must not complain again when the interpreter ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, code: int) -> int:

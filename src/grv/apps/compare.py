@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from .console import choice, listed, parse_costs, parse_width, progress
+from .console import (
+    check_outputs,
+    choice,
+    listed,
+    parse_costs,
+    parse_whole,
+    parse_width,
+    progress,
+)
 
 if TYPE_CHECKING:
     from ..replay.comparison import Comparison, Row
@@ -32,8 +40,8 @@ def compare(
         " hindsight, uniform-matched, difficulty-K. Repeatable. Default: all that the paper"
         " compares.",
     ),
-    orders: int = typer.Option(10, help="In how many orders each problem is tried."),
-    seed: int = typer.Option(0, help="What the orders are drawn from."),
+    orders: str = typer.Option("10", metavar="N", help="In how many orders each problem is tried."),
+    seed: str = typer.Option("0", metavar="N", help="What the orders are drawn from."),
     order_scheme: str = typer.Option(
         "stable", metavar="stable|paper", help="How; paper draws them as the published code does."
     ),
@@ -68,6 +76,8 @@ def compare(
     """
     price_lists = [parse_costs(text) for text in costs]
     in_flight = parse_width(width)
+    how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
+    check_outputs([json, csv], [log, rewards])
     from ..replay.compare import Unsolvable
     from ..replay.compare import compare as replay_all
     from ..replay.orders import Scheme
@@ -86,8 +96,8 @@ def compare(
             rows,
             logged,
             price_lists,
-            orders=orders,
-            seed=seed,
+            orders=how_many,
+            seed=drawn_from,
             order_scheme=scheme,
             width=in_flight,
             keys=keys,
@@ -113,18 +123,14 @@ def heading(comparison: Comparison) -> list[str]:
         f" {settings['seed']}), width {settings['width']} ({width}), {keys}",
     ]
     if log.excluded:
-        lines.append(
-            f"left out: {len(log.excluded)} problems without any pass: {listed(log.excluded)}"
-        )
+        lines.append(f"left out, without any pass ({len(log.excluded)}): {', '.join(log.excluded)}")
     if log.unscored:
-        lines.append(f"{log.unscored} candidates have no score and rank last")
+        lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:
-        lines.append(f"{log.unlabelled} candidates have no label")
+        lines.append(f"candidates without a label: {log.unlabelled}")
     if settings["keys"] and log.contradictory:
-        names = [f"{key} ({id})" for id, keys in log.contradictory.items() for key in keys]
-        lines.append(
-            f"{len(names)} keys have both labels and are no classes: {listed(names, most=6)}"
-        )
+        names = [f"{key} of {id}" for id, keys in log.contradictory.items() for key in keys]
+        lines.append(f"keys with both labels, which are no classes ({len(names)}): {listed(names)}")
     return lines
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..core.errors import UsageError
 from ..core.values import Costs
+from ..replay.writing import check_writable
 
 
 def parse_costs(text: str) -> Costs:
     """The price list that `G,V` stands for."""
-    parts = text.split(",")
     try:
-        generate, verify = (float(part) for part in parts)
+        generate, verify = (float(part) for part in text.split(","))
     except ValueError as error:
         raise UsageError(
             f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10"
         ) from error
-    return Costs(generate, verify)
+    try:
+        return Costs(generate, verify)
+    except UsageError as error:
+        raise UsageError(f"--costs {text}: {error}") from error
 
 
 def parse_width(text: str) -> int | None:
@@ -27,12 +31,21 @@ def parse_width(text: str) -> int | None:
     if text == "all":
         return None
     try:
-        width = int(text)
+        return parse_whole("--width", text)
+    except UsageError as error:
+        raise UsageError(f"{error}, or all") from error
+
+
+def parse_whole(option: str, text: str, least: int = 1, most: int | None = None) -> int:
+    """The whole number that an option was given."""
+    try:
+        number = int(text)
     except ValueError:
-        width = 0
-    if width < 1:
-        raise UsageError(f"--width {text}: give a whole number from 1 on, or all")
-    return width
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        limit = "on" if most is None else f"to {most}"
+        raise UsageError(f"{option} {text}: give a whole number from {least} {limit}")
+    return number
 
 
 def choice(option: str, text: str, allowed: Sequence[str]) -> str:
@@ -40,6 +53,20 @@ def choice(option: str, text: str, allowed: Sequence[str]) -> str:
     if text not in allowed:
         raise UsageError(f"{option} {text}: give one of {', '.join(allowed)}")
     return text
+
+
+def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
+    """Refuse, before any work, to write where one cannot, or over what is being read."""
+    used = {os.path.realpath(path) for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        check_writable(path)
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # a terminal or a pipe takes it all
+        if os.path.realpath(path) in used:
+            raise UsageError(f"{path}: given twice; it would be overwritten")
+        used.add(os.path.realpath(path))
 
 
 @contextmanager

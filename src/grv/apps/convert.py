@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..core.errors import UsageError
+from .console import check_outputs
 
 
 def convert(
@@ -45,12 +46,17 @@ def convert(
     grv convert runs.jsonl --problem task --passed ok --score rm=score_rm -o log.csv
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     """
-    from ..replay.convert import Fields, join, write_log
+    from ..replay.convert import Fields, check_ending, join, write_log
+    from ..replay.readers import OPTIONAL, REQUIRED
 
+    check_ending(out)
+    check_outputs([out], files)
     pairs = [text.partition("=")[::2] for text in score or ()]
     for name, column in pairs:
-        if not name or column in ("problem", "candidate", "passed", "key"):
-            raise UsageError(f"--score {name}={column}: give FIELD, or FIELD=COLUMN for a score")
+        if not name or (column or name) in (*REQUIRED, *OPTIONAL):
+            raise UsageError(
+                f"--score {name}={column}: give FIELD, or FIELD=COLUMN for a score of its own"
+            )
     standard = Fields()
     fields = Fields(
         problem=tuple(problem or standard.problem),

@@ -9,7 +9,7 @@ from typing import cast
 import typer
 
 from ..replay.text import aligned
-from .console import choice, parse_costs, progress
+from .console import check_outputs, choice, parse_costs, parse_whole, progress
 
 
 def oracle(
@@ -21,8 +21,8 @@ def oracle(
     ),
     score: str = typer.Option(None, metavar="NAME", help="The column that ranks candidates."),
     costs: str = typer.Option("1,10", metavar="G,V", help="Cost of generating, and of verifying."),
-    orders: int = typer.Option(10, help="In how many orders hindsight is taken."),
-    seed: int = typer.Option(0, help="What the orders are drawn from."),
+    orders: str = typer.Option("10", metavar="N", help="In how many orders hindsight is taken."),
+    seed: str = typer.Option("0", metavar="N", help="What the orders are drawn from."),
     unlabelled: str = typer.Option(
         "error", metavar="error|fail|drop", help="What to do with candidates without a label."
     ),
@@ -39,6 +39,8 @@ def oracle(
     grv oracle log.parquet --score score_reward --costs 1,10
     """
     prices = parse_costs(costs)
+    how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
+    check_outputs([json], [log, rewards])
     from ..replay.oracle import oracle as price
     from ..replay.readers import Unlabelled, read_log
     from ..replay.writing import write_whole
@@ -46,7 +48,7 @@ def oracle(
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
     logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
     with progress("pricing") as tell:
-        rows = price(logged, prices, orders=orders, seed=seed, progress=tell)
+        rows = price(logged, prices, orders=how_many, seed=drawn_from, progress=tell)
     if json is not None:
         record = {
             "format": 1,

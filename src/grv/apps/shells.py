@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json as json_text
+import math
 
 import typer
 
 from ..core.errors import UsageError
+from ..core.values import Costs
 from ..replay.text import aligned
 from ..theory import shells as theory
-from .console import parse_costs
+from .console import check_outputs, parse_costs, parse_whole
 
 
 def shells(
     costs: str = typer.Option("1,10", metavar="G,V", help="Cost of generating, and of verifying."),
-    shells: int = typer.Option(12, "--shells", "-n", help="How many to print."),
+    shells: str = typer.Option("12", "--shells", "-n", metavar="N", help="How many to print."),
     json: str = typer.Option(None, metavar="FILE", help="Save the schedule."),
 ) -> None:
     """Print the doubling cost shells of the adaptive policy (the paper's Algorithm 1).
@@ -27,22 +29,13 @@ def shells(
     grv shells --costs 1,10
     """
     prices = parse_costs(costs)
-    if not 1 <= shells <= 1000:
-        raise UsageError(f"--shells {shells}: give a number from 1 to 1000")
-    found = list(itertools.islice(theory.shells(prices), shells))
-    records = [
-        {
-            "s": shell.s,
-            "low": shell.low,
-            "high": shell.high,
-            "b": shell.b,
-            "j": shell.j,
-            "m": shell.draws(),
-            "k": shell.checks(),
-            "cost": prices.of(shell.draws(), shell.checks()),
-        }
-        for shell in found
-    ]
+    check_outputs([json], [])
+    number = parse_whole("--shells", shells, most=200)
+    found = itertools.islice(theory.shells(prices), number)
+    try:
+        records = [_record(shell, prices) for shell in found]
+    except OverflowError as error:
+        raise UsageError(f"--costs {costs}: too far apart for {number} shells") from error
     if json is not None:
         from ..replay.writing import write_whole
 
@@ -64,3 +57,20 @@ def shells(
     ]
     head = ("shell", "strategies costing", "b*", "j*", "generate", "verify", "cost", "so far")
     typer.echo(aligned(head, rows, left=0))
+
+
+def _record(shell: theory.Shell, prices: Costs) -> dict[str, float]:
+    m, k = shell.draws(), shell.checks()
+    cost = prices.of(m, k)
+    if math.isinf(cost):
+        raise OverflowError
+    return {
+        "s": shell.s,
+        "low": shell.low,
+        "high": shell.high,
+        "b": shell.b,
+        "j": shell.j,
+        "m": m,
+        "k": k,
+        "cost": cost,
+    }

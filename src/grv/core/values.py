@@ -96,6 +96,16 @@ class Turn:
     action: Step
     event: Event
 
+    def __str__(self) -> str:
+        """The exchange and the policy's reason for it, for people."""
+        match self.event:
+            case Generated(scores):
+                line = f"generated {len(scores)}"
+            case Verified(verdicts):
+                told = [f"{id} {verdict.value}" for id, verdict in verdicts.items()]
+                line = f"verified {', '.join(told)}"
+        return f"{line} ({self.action.why})" if self.action.why else line
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:

@@ -17,7 +17,7 @@ class Threshold:
     """Stream: generate one, verify it if its score is at least `t`, else forget it.
 
     Costs J_t = (c_rew + c_ver q_t) / s_t on average (section 4.1); the best t is the
-    distribution-aware optimum where higher scores pass no less often (Lemma B.1).
+    distribution-aware optimum where higher scores pass no less often (Lemma C.1).
     """
 
     t: float

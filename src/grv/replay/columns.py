@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +32,23 @@ def is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def shown(value: Any) -> str:
+    """A value as messages quote it; of a long one, the beginning."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 60
+
+
+def _number(value: Any) -> float:
+    """The value as a number; NaN where it is none, or too large for one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def _label(value: Any) -> int:
@@ -49,7 +65,7 @@ _LABELS = {"true": 1, "false": 0, "1": 1, "0": 0, "passed": 1, "failed": 0, "bro
 
 
 def _whole(value: Any) -> int:
-    if _is_number(value) and float(value).is_integer() and abs(value) < 2**63:
+    if _number(value).is_integer() and abs(value) < 2**63:
         return int(value)
     raise ValueError("a whole number")
 
@@ -57,15 +73,41 @@ def _whole(value: Any) -> int:
 def _score(value: Any) -> float:
     if value is None:
         return math.nan
-    if _is_number(value) and math.isfinite(value):
-        return float(value)
+    if math.isfinite(number := _number(value)):
+        return number
     raise ValueError("a finite number, or null where there is none")
 
 
 def _price(value: Any) -> float:
-    if _is_number(value) and math.isfinite(value) and value >= 0:
-        return float(value)
+    if math.isfinite(number := _number(value)) and number >= 0:
+        return number
     raise ValueError("finite and not negative")
+
+
+def is_name(value: Any) -> bool:
+    """Whether the value can name a problem: text that is not empty, or a whole number."""
+    if isinstance(value, str):
+        return bool(value) and not _LONE_SURROGATE.search(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it
+
+
+def names(texts: Sequence[str]) -> list[int] | list[str]:
+    """Names as formats without types write them: numbers where all are whole numbers."""
+    return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else list(texts)
+
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is a name
+
+
+def key_name(value: Any) -> str | None:
+    """The name of an equivalence class; None where there is none. An empty text is no name."""
+    name = str(value)
+    if isinstance(value, list | dict) or _LONE_SURROGATE.search(name):
+        raise ValueError("text, a number or null")
+    return None if is_absent(value) else name or None
 
 
 def _all_finite(values: NDArray[Any]) -> bool:

@@ -15,6 +15,7 @@ from ..core.errors import LogError, UsageError
 from ..core.search import Policy
 from ..core.values import Costs
 from ..policies import Adaptive, Fixed
+from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
@@ -145,7 +146,11 @@ class _Run:
         self.reference: list[dict[str, Trials]] = [{} for _ in prices]
         self.table = PairTable(self.size if self.matched else 0)
         self.difficulties: dict[str, Difficulty] = {}
-        self.resampled = Resampled(len(problems), settings.seed)
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The resamples of problems that all intervals share."""
+        return Resampled(len(self.problems), self.settings.seed)
 
     def comparison(self) -> Comparison:
         """Go through the problems, and sum up."""
@@ -171,19 +176,20 @@ class _Run:
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
         for at, costs in enumerate(self.prices):
-            tried: dict[tuple[str, int | None], Trials] = {}  # a policy's repr is what it is
+            tried: dict[tuple[Any, ...], Trials] = {}
             for number, (_, kind) in self.rows.items():
                 match kind:
                     case PolicyRow(policy, whole):
-                        name = (repr(policy), None if whole else width)
+                        in_flight = None if whole else width
+                        name = (type(policy), repr(policy), in_flight)  # its repr is what it is
                         if name not in tried:
-                            tried[name] = trials(policy, batch, costs, width=name[1])
+                            tried[name] = trials(policy, batch, costs, width=in_flight)
                         self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
                         self._keep(at, number, id, hindsight_trials(batch, least, costs))
             if self.matched:
-                known = tried.get((repr(Adaptive()), width))
+                known = tried.get((Adaptive, repr(Adaptive()), width))
                 self.reference[at][id] = known or trials(Adaptive(), batch, costs, width=width)
         if self.passes == 2:
             assert least is not None
@@ -202,8 +208,8 @@ class _Run:
         found: dict[int, _Pairs] = {}
         if self.matched:
             spent = np.concatenate([t.costs(costs) for t in self._in_order(self.reference[at])])
-            pair = self.table.best_within(float(np.mean(spent)), costs)
-            assert pair is not None  # adaptive pays for more than one candidate and verification
+            # Adaptive pays for one of each at least; but a mean may be rounded down.
+            pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
             everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
             found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
         wanted = {n: k.groups for n, (_, k) in self.rows.items() if isinstance(k, DifficultyRow)}
@@ -251,6 +257,7 @@ class _Run:
                 kept.append(stacked[number])
         settings = {
             "log": self.log.path,
+            **self.log.reading,
             "score": self.log.score,
             "costs": [[costs.candidate, costs.verify] for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
@@ -285,6 +292,8 @@ class _Run:
             pair = Pair(kind.policy.m, kind.policy.k)
         if pair is not None:
             details |= {"m": pair.m, "k": pair.k}
+            if not self.settings.keys:
+                details["exact"] = self._solved_in_all_orders(pair, capped=pairs is None)
         if pairs is not None and pairs.groups:
             details["groups"] = pairs.groups
         hopeless = np.array([not problem.solvable for problem in self.problems])
@@ -292,16 +301,28 @@ class _Run:
             details["unsolvable_cost"] = float(of.costs(row.costs)[hopeless].mean())
         return dataclasses.replace(row, **details)
 
+    def _solved_in_all_orders(self, pair: Pair, *, capped: bool) -> float:
+        """The share that one pair solves over all orders; a policy takes what there is."""
+        chances = []
+        for problem in self.problems:
+            m = min(pair.m, len(problem)) if capped else pair.m
+            known = problem.solvable and m <= len(problem)
+            k = min(pair.k, m)
+            chances.append(
+                success_probability(problem.scores, problem.passed, m, k) if known else 0.0
+            )
+        return float(np.mean(chances))
+
     def _log_summary(self) -> LogSummary:
         log = self.log
         used = {problem.id for problem in self.problems}
         return LogSummary(
-            problems=len(log.problems),
+            problems=len(log.problems) + len(log.bare),
             solvable=len(log.solvable),
             candidates=log.candidates,
             unlabelled=log.unlabelled,
             unscored=sum(problem.unscored for problem in log.problems),
-            excluded=tuple(problem.id for problem in log.problems if problem.id not in used),
+            excluded=(*(p.id for p in log.problems if p.id not in used), *log.bare),
             contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
         )
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import LogError, UsageError
-from .columns import LABEL, is_absent
+from .columns import LABEL, SCORE, WHOLE, Kind, is_name, key_name, names, shown
 from .tables import json_records
 from .writing import replacing
 
 ENDINGS = (".parquet", ".jsonl", ".csv")
+
+Scores = tuple[tuple[str, str], ...]  # fields, each with the name of its column
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Fields:
     problem: tuple[str, ...] = ("problem", "id", "task_id")
     candidate: tuple[str, ...] = ("candidate", "idx")
     passed: tuple[str, ...] = ("passed", "correct", "verdict")
-    scores: tuple[tuple[str, str], ...] = ()
+    scores: Scores = ()
     key: tuple[str, ...] = ("key",)
     list: str | None = None
 
@@ -94,39 +97,58 @@ class Joined:
 def join(paths: Sequence[str], fields: Fields) -> Joined:
     """The candidates of all files, each once."""
     scores = fields.scores or _score_fields(paths, fields)
-    names = ["problem", "candidate", "passed", *dict.fromkeys(c for _, c in scores), "key"]
-    joined = Joined({name: [] for name in names})
+    joined = Joined(
+        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), "key")}
+    )
+    seen: dict[str, None] = {}  # the names of all fields
     for path in paths:
-        seen: set[tuple[str, int]] = set()
+        lines: dict[tuple[str, int], int] = {}
         for line, entry, place in _entries(path, fields):
-            problem = _problem(path, line, entry, fields)
-            candidate = _candidate(path, line, entry, place, fields)
-            if (problem, candidate) in seen:
-                raise LogError(
-                    f"candidate {candidate} of {problem!r} is there twice", path=path, line=line
-                )
-            seen.add((problem, candidate))
-            values = {column: entry.get(name) for name, column in scores}
-            values["passed"] = _label(path, line, entry, fields)
-            key = _first(entry, fields.key)
-            values["key"] = None if is_absent(key) else str(key)
-            wrong = joined.put(problem, candidate, values)
-            if wrong is not None:
-                raise LogError(
-                    f"{wrong} of candidate {candidate} of {problem!r} is {values[wrong]!r} here,"
-                    " and something else in another file",
-                    path=path,
-                    line=line,
-                )
+            seen |= dict.fromkeys(entry)
+            try:
+                problem, candidate = _problem(entry, fields), _candidate(entry, place, fields)
+                if (problem, candidate) in lines:
+                    raise ValueError(f"candidate {candidate} of {problem!r} is there twice")
+                lines[problem, candidate] = line
+                values = _values(entry, fields, scores)
+                wrong = joined.put(problem, candidate, values)
+                if wrong is not None:
+                    raise ValueError(
+                        f"{wrong} of candidate {candidate} of {problem!r} is"
+                        f" {shown(values[wrong])} here, and something else in another file"
+                    )
+            except ValueError as error:
+                raise LogError(str(error), path=path, line=line) from error
+    _check_found(joined, fields, scores, tuple(seen))
+    joined.columns["problem"] = list(names(joined.columns["problem"]))
     if all(value is None for value in joined.columns["key"]):
         del joined.columns["key"]
     return joined
 
 
-def write_log(joined: Joined, path: str) -> None:
-    """Write the log in the format that the file's ending names, replacing the file whole."""
+def _check_found(joined: Joined, fields: Fields, scores: Scores, seen: Sequence[str]) -> None:
+    """Refuse a log without candidates, labels, or a score that was asked for."""
+    if not len(joined):
+        raise UsageError("there are no candidates in these files")
+    for name, column in scores:
+        if all(value is None for value in joined.columns[column]):
+            raise UsageError(f"no score {name!r} in these files; there are {', '.join(seen)}")
+    if joined.unlabelled == len(joined):
+        looked_for = " or ".join(fields.passed)
+        raise UsageError(
+            f"no label in these files: looked for {looked_for} among {', '.join(seen)}"
+        )
+
+
+def check_ending(path: str) -> None:
+    """Refuse a name that says no format."""
     if not path.endswith(ENDINGS):
         raise UsageError(f"{path}: a log ends in {', '.join(ENDINGS)}")
+
+
+def write_log(joined: Joined, path: str) -> None:
+    """Write the log in the format that the file's ending names, replacing the file whole."""
+    check_ending(path)
     with replacing(path) as temporary:
         if path.endswith(".parquet"):
             try:
@@ -156,21 +178,21 @@ def _text(joined: Joined, path: str) -> str:
     return text.getvalue()
 
 
-def _score_fields(paths: Sequence[str], fields: Fields) -> tuple[tuple[str, str], ...]:
+def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:
     """The numeric fields that are called score, or begin so."""
     found: dict[str, None] = {}
     for path in paths:
         for _, entry, _ in _entries(path, fields):
-            found |= {
-                name: None
-                for name, value in entry.items()
-                if name.startswith("score")
-                and isinstance(value, int | float)
-                and not isinstance(value, bool)
-            }
-    if not found:
-        raise UsageError("no field of these files is called score...; name one with --score")
-    return tuple((name, name) for name in sorted(found))
+            for name, value in entry.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    found[name] = None
+    scores = sorted(name for name in found if name.startswith("score"))
+    if not scores:
+        raise UsageError(
+            "no field of these files is called score...; name one with --score"
+            f" (numbers are in: {', '.join(found) or 'none'})"
+        )
+    return tuple((name, name) for name in scores)
 
 
 def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], int | None]]:
@@ -184,6 +206,8 @@ def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], i
             continue
         beside = _beside(path, line, record, fields)
         if not beside:
+            if _first(record, fields.candidate) is None and [] in record.values():
+                continue  # a problem with an empty list of candidates
             yield line, record, None
             continue
         for place in range(len(record[beside[0]])):
@@ -228,39 +252,46 @@ def _first(entry: dict[str, Any], names: Sequence[str]) -> Any:
     return next((entry[name] for name in names if entry.get(name) is not None), None)
 
 
-def _problem(path: str, line: int, entry: dict[str, Any], fields: Fields) -> str:
+def _problem(entry: dict[str, Any], fields: Fields) -> str:
     value = _first(entry, fields.problem)
-    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        raise LogError(
-            f"no problem: looked for {' or '.join(fields.problem)} among {', '.join(entry)}",
-            path=path,
-            line=line,
-        )
+    if value is None:
+        raise ValueError(_absent("problem", fields.problem, entry))
+    if not is_name(value):
+        raise ValueError(f"a problem is a name or a whole number, not {shown(value)}")
     return str(value)
 
 
-def _candidate(
-    path: str, line: int, entry: dict[str, Any], place: int | None, fields: Fields
-) -> int:
+def _candidate(entry: dict[str, Any], place: int | None, fields: Fields) -> int:
     value = _first(entry, fields.candidate)
     if value is None and place is not None:
         return place
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise LogError(
-            f"no candidate number: looked for {' or '.join(fields.candidate)} among"
-            f" {', '.join(entry)}"
-            if value is None
-            else f"a candidate is a whole number, not {value!r}",
-            path=path,
-            line=line,
-        )
-    return value
+    if value is None:
+        raise ValueError(_absent("candidate number", fields.candidate, entry))
+    return int(_read(WHOLE, "a candidate", value))
 
 
-def _label(path: str, line: int, entry: dict[str, Any], fields: Fields) -> bool | None:
-    value = _first(entry, fields.passed)
+def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, Any]:
+    """What a line says of a candidate, by column; None where it says nothing."""
+    values: dict[str, Any] = {}
+    for name, column in scores:
+        score = _read(SCORE, name, entry.get(name))
+        values[column] = values.get(column) if math.isnan(score) else score
+    label = _read(LABEL, "a label", _first(entry, fields.passed))
+    values["passed"] = None if label < 0 else bool(label)
+    key = _first(entry, fields.key)
     try:
-        label = LABEL.read(value)
+        values["key"] = key_name(key)
     except ValueError as error:
-        raise LogError(f"a label must be {error}, not {value!r}", path=path, line=line) from error
-    return None if label < 0 else bool(label)
+        raise ValueError(f"a key must be {error}, not {shown(key)}") from error
+    return values
+
+
+def _read(kind: Kind, what: str, value: Any) -> float:
+    try:
+        return kind.read(value)
+    except ValueError as error:
+        raise ValueError(f"{what} must be {error}, not {shown(value)}") from error
+
+
+def _absent(what: str, names: Sequence[str], entry: dict[str, Any]) -> str:
+    return f"no {what}: looked for {' or '.join(names)} among {', '.join(entry)}"

@@ -8,7 +8,7 @@ class. Files are read in `readers.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -43,6 +43,13 @@ class LoggedProblem:
     generate_costs: NDArray[np.float64] | None = None
     verify_costs: NDArray[np.float64] | None = None
 
+    def __post_init__(self) -> None:
+        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs)
+        if any(each is not None and len(each) != len(self.scores) for each in columns):
+            raise UsageError(f"the columns of problem {self.id!r} differ in length")
+        if np.isnan(self.scores).any():
+            raise UsageError(f"a score of problem {self.id!r} is NaN; -inf is for those without")
+
     def __len__(self) -> int:
         return len(self.scores)
 
@@ -72,18 +79,27 @@ class Log:
         score: the name of the score that ranks.
         path: where it was read from, for messages.
         unlabelled: how many candidates had no label.
+        bare: the names of problems that have no candidate, or none that was kept.
+        reading: the options that it was read with, for the record.
     """
 
     problems: tuple[LoggedProblem, ...]
     score: str = "score"
     path: str = ""
     unlabelled: int = 0
+    bare: tuple[str, ...] = ()
+    reading: Mapping[str, str | None] = field(default_factory=dict)
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.problems:
             raise UsageError(f"{self.path or 'the log'} has no problems")
-        object.__setattr__(self, "_by_id", {problem.id: problem for problem in self.problems})
+        by_id = {problem.id: problem for problem in self.problems}
+        if len(by_id) < len(self.problems):
+            raise UsageError(f"{self.path or 'the log'} has two problems of one name")
+        if not all(map(len, self.problems)):
+            raise UsageError(f"{self.path or 'the log'} has a problem without candidates")
+        object.__setattr__(self, "_by_id", by_id)
 
     @classmethod
     def load(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import LogError
+from .columns import is_name, shown
 from .tables import Table, column, json_records
 
 
@@ -26,7 +27,7 @@ def read_published(generations: str, rewards: str) -> Table:
             place = entry.get("idx")
             if isinstance(place, bool) or not isinstance(place, int):
                 raise LogError(
-                    f"'idx' must be a whole number, not {place!r}", path=rewards, line=line
+                    f"'idx' must be a whole number, not {shown(place)}", path=rewards, line=line
                 )
             if place in by_place:
                 raise LogError(f"idx {place} of {id!r} is there twice", path=rewards, line=line)
@@ -35,11 +36,11 @@ def read_published(generations: str, rewards: str) -> Table:
     names.pop("idx", None)
     rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed", *names)}
     lines: list[int] = []
-    seen: set[Any] = set()
+    seen: dict[Any, None] = {}
     for line, id, samples in _lists(generations, "samples"):
         if id in seen:
             raise LogError(f"problem {id!r} is there twice", path=generations, line=line)
-        seen.add(id)
+        seen[id] = None
         for place, sample in enumerate(samples):
             rows["problem"].append(id)
             rows["candidate"].append(place)
@@ -49,15 +50,20 @@ def read_published(generations: str, rewards: str) -> Table:
                 rows[name].append(entry.get(name))
             lines.append(line)
     columns = {name: column(values) for name, values in rows.items()}
-    return Table(generations, columns, lines)
+    if seen and not seen.keys() & scores.keys():
+        raise LogError(f"none of its problems is in {generations}", path=rewards)
+    there = set(rows["problem"])
+    return Table(generations, columns, lines, tuple(id for id in seen if id not in there))
 
 
 def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
     """Line number, problem id and list of entries of each line."""
     for line, record in json_records(path):
         id, entries = record.get("id"), record.get(name)
-        if isinstance(id, bool) or not isinstance(id, int | str):
-            raise LogError(f"'id' must be a name or a number, not {id!r}", path=path, line=line)
+        if not is_name(id):
+            raise LogError(
+                f"'id' must be a name or a whole number, not {shown(id)}", path=path, line=line
+            )
         if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
             there = ", ".join(repr(key) for key in record)
             raise LogError(

@@ -7,6 +7,7 @@ file, the line or row, and the value.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_absent
+from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_name, key_name, shown
 from .log import Log, LoggedProblem, classes
 from .tables import Table, read_table
 
@@ -50,7 +51,8 @@ def read_log(
         table = read_published(path, rewards)
     else:
         table = read_table(path)
-    return _Columns(table, score, unlabelled).log()
+    log = _Columns(table, score, unlabelled).log()
+    return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
 
 
 @dataclass(frozen=True)
@@ -84,18 +86,20 @@ class _Columns:
         }
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
         logged = [
-            self._problem(id, rows, candidates, labels, scores, keys, prices)
+            self._problem(id, rows, labels, scores, keys, prices)
             for id, rows in self._rows_by_problem(problems, sort_keys, candidates, kept)
         ]
         if not logged:
             raise LogError("no candidate has a label", path=self.table.path)
-        return Log(tuple(logged), score, self.table.path, int(missing.sum()))
+        there = {problem.id for problem in logged}
+        named = dict.fromkeys([*problems, *map(str, self.table.bare)])
+        bare = tuple(id for id in named if id not in there)
+        return Log(tuple(logged), score, self.table.path, int(missing.sum()), bare)
 
     def _problem(
         self,
         id: str,
         rows: NDArray[np.intp],
-        candidates: NDArray[np.int64],
         labels: NDArray[np.int8],
         scores: NDArray[np.float64],
         keys: Sequence[str | None] | None,
@@ -145,7 +149,7 @@ class _Columns:
 
     def _check_names(self) -> None:
         missing = [name for name in REQUIRED if name not in self.table.columns]
-        if missing:
+        if missing and self.table.columns:
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}",
                 path=self.table.path,
@@ -176,19 +180,26 @@ class _Columns:
         """Problem ids as text, and what they sort by: whole numbers by value, text by letters."""
         values = self.table.columns["problem"].tolist()
         for at, value in enumerate(values):
-            if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-                raise self._error(at, f"a problem is a name or a whole number, not {value!r}")
-        mixed = any(isinstance(value, str) for value in values)
-        return [str(value) for value in values], [str(v) if mixed else v for v in values]
+            if not is_name(value):
+                raise self._error(at, f"a problem is a name or a whole number, not {shown(value)}")
+            if type(value) is not type(values[0]):
+                raise self._error(
+                    at,
+                    "problems must be all names or all numbers, but"
+                    f" {shown(values[0])} came before {shown(value)}",
+                )
+        return [str(value) for value in values], values
 
     def _keys(self) -> list[str | None] | None:
         if "key" not in self.table.columns:
             return None
-        values = self.table.columns["key"].tolist()
-        for at, value in enumerate(values):
-            if isinstance(value, list | dict):
-                raise self._error(at, f"a key is text, a number or null, not {value!r}")
-        return [None if is_absent(value) else str(value) for value in values]
+        keys = []
+        for at, value in enumerate(self.table.columns["key"].tolist()):
+            try:
+                keys.append(key_name(value))
+            except ValueError as error:
+                raise self._error(at, f"key must be {error}, not {shown(value)}") from error
+        return keys
 
     def _column(self, name: str, kind: Kind) -> NDArray[Any]:
         values = self.table.columns[name]
@@ -198,8 +209,8 @@ class _Columns:
         for at, value in enumerate(values.tolist()):
             try:
                 listed.append(kind.read(value))
-            except (ValueError, OverflowError) as error:
-                raise self._error(at, f"{name} must be {error}, not {value!r}") from error
+            except ValueError as error:
+                raise self._error(at, f"{name} must be {error}, not {shown(value)}") from error
         return np.array(listed, dtype=kind.dtype)
 
     def _error(self, at: int, message: str) -> LogError:

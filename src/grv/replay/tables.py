@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
+from .columns import names
 
 TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
@@ -26,11 +27,13 @@ class Table:
         path: the file, for messages.
         columns: by name, in the order of the file.
         lines: the line of a text file, or the row of a table, that each entry came from.
+        bare: problems that the file names without any candidate.
     """
 
     path: str
     columns: dict[str, NDArray[Any]]
     lines: range | list[int]
+    bare: tuple[int | str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -91,8 +94,9 @@ def _read_jsonl(path: str) -> Table:
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []
     for number, record in json_records(path):
-        for name in record.keys() - columns.keys():
-            columns[name] = [None] * len(lines)
+        for name in record:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
         for name, values in columns.items():
             values.append(record.get(name))
         lines.append(number)
@@ -101,33 +105,32 @@ def _read_jsonl(path: str) -> Table:
 
 def _read_csv(path: str) -> Table:
     lines: list[int] = []
-    cells: list[list[Any]] = []
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter="\t" if path.endswith(".tsv") else ",")
-            names = next(reader, [])
-            if len(set(names)) < len(names):
+    cells: list[list[str]] = []
+    delimiter = "\t" if path.lower().endswith(".tsv") else ","
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            head = next(reader, [])
+            if len(set(head)) < len(head):
                 raise LogError("two columns have the same name", path=path, line=1)
             for row in reader:
                 if not row:
                     continue
-                if len(row) != len(names):
+                if len(row) != len(head):
                     raise LogError(
-                        f"{len(row)} values for {len(names)} columns",
+                        f"{len(row)} values for {len(head)} columns",
                         path=path,
                         line=reader.line_num,
                     )
                 cells.append(row)
                 lines.append(reader.line_num)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise LogError(f"not a CSV file: {error}", path=path) from error
-    text = {"problem", "key"}  # names stay as written: 007 is not 7
+        except (UnicodeDecodeError, csv.Error) as error:
+            line = reader.line_num or None
+            raise LogError(f"not a CSV file: {error}", path=path, line=line) from error
     columns = {
-        name: column([row[at] if name in text else _cell(row[at]) for row in cells])
-        for at, name in enumerate(names)
+        name: column(_READ_CELLS.get(name, _values)([row[at] for row in cells]))
+        for at, name in enumerate(head)
     }
-    if "key" in columns:
-        columns["key"] = column([value or None for value in columns["key"].tolist()])
     return Table(path, columns, lines)
 
 
@@ -155,16 +158,23 @@ def _read_parquet(path: str) -> Table:
     return Table(path, columns, range(1, table.num_rows + 1))
 
 
-def _cell(text: str) -> Any:
-    """What a CSV cell says: nothing, a number, or text."""
+def _values(cells: list[str]) -> list[Any]:
+    """What the cells of a CSV column say: nothing, a number, or text."""
+    return [_value(text) for text in cells]
+
+
+def _value(text: str) -> Any:
     if not text.strip():
         return None
     for read in (int, float):
         try:
-            return read(text)
+            return text if "_" in text else read(text)
         except ValueError:
             continue
     return text
+
+
+_READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "key": list}
 
 
 def column(values: list[Any]) -> NDArray[Any]:

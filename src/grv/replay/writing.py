@@ -18,32 +18,53 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     The new file lies beside the old one until then, with the rights that a new file would have.
     What is there and is no regular file (a terminal, a pipe) is written to directly.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise UsageError(f"{path}: cannot be written: it is a folder")
-    if target.exists() and not target.is_file():
-        yield target
-        return
+    target = temporary = _target(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        os.close(handle)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    temporary = Path(name)
-    try:
+        if not _is_special(target):
+            temporary = _new_beside(target)
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, target)
+        if temporary != target:
+            temporary.chmod(0o666 & ~_umask())
+            os.replace(temporary, target)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary != target:
+            temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done for it, a file that could not be replaced afterwards."""
+    target = _target(path)
+    try:
+        if not _is_special(target):
+            _new_beside(target).unlink()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Replace the file's content, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise UsageError(f"{path}: cannot be written: it is a folder")
+    return target
+
+
+def _is_special(target: Path) -> bool:
+    """Whether something is there that is no regular file."""
+    return target.exists() and not target.is_file()
+
+
+def _new_beside(target: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    os.close(handle)
+    return Path(name)
 
 
 def _umask() -> int:

@@ -1,7 +1,6 @@
 """What every policy promises, as tests to inherit. Needs the extra `testing`.
 
-class TestPatient(PolicyContract):
-    policy = Patient(batch=4)
+`class TestPatient(PolicyContract): policy = Patient(batch=4)` is all that a policy needs.
 """
 
 # ruff: noqa: D102 (the names of the tests are sentences)
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..core.search import Policy, Search
@@ -28,16 +27,15 @@ from .worlds import World, all_wrong
 _Test = Callable[..., None]
 
 
-def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
-    """A property of any policy.
+_STRATEGIES: dict[str, tuple[st.SearchStrategy[Any], ...]] = {}  # of each property, by its name
 
-    Hypothesis warns of test methods that are inherited, because their examples share one database;
-    that does no harm here. Nothing here depends on time.
-    """
+
+def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
+    """Say what a property is tried on."""
 
     def decorate(test: _Test) -> _Test:
-        checked = settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
-        return checked(given(*strategies)(test))
+        _STRATEGIES[test.__name__] = strategies
+        return test
 
     return decorate
 
@@ -46,10 +44,22 @@ class PolicyContract:
     """Properties of every policy, in any world. Inherit, and set `policy`.
 
     A policy that only compares scores says so with a class attribute `rank_only = True`, and is
-    then held to it.
+    then held to it. Keywords are settings of hypothesis, as in
+    `class TestPatient(PolicyContract, max_examples=1000)`.
     """
 
     policy: ClassVar[Policy]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make tests of the properties, anew for each policy, so that hypothesis tells them apart.
+
+        A property that the class overrides is left alone.
+        """
+        super().__init_subclass__()
+        for name, strategies in _STRATEGIES.items():
+            test = getattr(PolicyContract, name)
+            if getattr(cls, name) is test:
+                setattr(cls, name, settings(deadline=None, **options)(given(*strategies)(test)))
 
     @_property(worlds(), price_lists(), limits())
     def test_it_ends_and_verifies_only_what_is_known_and_new(

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from ..core.pool import Pool
 from ..core.search import Policy, Search
-from ..core.values import CandidateId, Costs, Generate, Reason, Step, Stop, Verify
+from ..core.values import Action, CandidateId, Costs, Generate, Reason, Step, Stop, Verify
 from .worlds import World
 
 
@@ -66,7 +66,7 @@ def dialogue(
     ['generate 4', 'verify 2', 'solved by 2']
     """
     search = run(policy, costs, world, width=width, budget=budget)
-    return [*(_words(turn.action) for turn in search.trace), _words(search.ask())]
+    return [*(words(turn.action) for turn in search.trace), words(search.ask())]
 
 
 def verified(search: Search) -> list[CandidateId]:
@@ -75,7 +75,8 @@ def verified(search: Search) -> list[CandidateId]:
     return [id for action in asked if isinstance(action, Verify) for id in action.ids]
 
 
-def _words(action: Step | Stop) -> str:
+def words(action: Action) -> str:
+    """An action as a dialogue shows it."""
     match action:
         case Generate(n):
             return f"generate {n}"

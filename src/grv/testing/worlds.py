@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..replay.log import Log, LoggedProblem
 
 _MARKS = {"+": Verdict.PASSED, "-": Verdict.FAILED, "?": Verdict.BROKEN}
-_SIGNS = {verdict: mark for mark, verdict in _MARKS.items()}
+SIGNS = {verdict: mark for mark, verdict in _MARKS.items()}
 _CANDIDATE = re.compile(r"([-+]?(?:inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?))([-+?])(\S*)")
 
 
@@ -87,7 +87,7 @@ class World:
     def __str__(self) -> str:
         keys = self.keys or (None,) * len(self)
         return " ".join(
-            f"{_number(score)}{_SIGNS[verdict]}{key or ''}"
+            f"{_number(score)}{SIGNS[verdict]}{key or ''}"
             for score, verdict, key in zip(self.scores, self.verdicts, keys, strict=True)
         )
 

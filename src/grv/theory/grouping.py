@@ -49,7 +49,6 @@ class Difficulty:
             np.where(solving.any(axis=1), solving.argmax(axis=1) + 1, n + 1).astype(np.int32),
         )
 
-
     @cached_property
     def _solved(self) -> tuple[int, int]:
         return self._first_passes(len(self.least))

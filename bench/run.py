@@ -1,0 +1,55 @@
+"""Run the benches, print their figures, and say what they mean: `make bench`.
+
+`--quick` takes seconds instead of minutes, at sizes that show only that everything runs.
+`--record` also writes the figures to `recorded.json`, which the README quotes.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+def bench(script: str, *flags: str) -> Any:
+    print(f"bench/{script} ...", flush=True)
+    call = [sys.executable, str(HERE / script), *flags]
+    return json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def main() -> None:
+    flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
+    startup = bench("startup.py")
+    replay = bench("replay.py", *flags)
+    paper = replay["paper"]
+    print(
+        f"\nimport grv: {startup['import grv']} s"
+        f" ({startup['import grv'] / startup['python -c pass']:.1f} times a bare python),"
+        f" grv --help: {startup['grv --help']} s"
+    )
+    print(
+        f"One task of the paper ({paper['problems']} problems x {paper['candidates']} candidates x"
+        f" {paper['orders']} orders, four price lists, all rows):"
+        f"\n  grv compare {paper['grv_seconds']} s, {paper['grv_megabytes']} MB;"
+        f" straightforward {paper['straightforward_seconds']} s:"
+        f" {paper['times_faster']} times faster, same figures"
+    )
+    print("The default rows, as the log grows:")
+    for size in replay["scale"]:
+        print(
+            f"  {size['problems']:5} problems x {size['candidates']} candidates x"
+            f" {size['orders']:3} orders: {size['seconds']:6} s, {size['megabytes']} MB"
+        )
+    if "--record" in sys.argv:
+        machine = {"python": platform.python_version(), "machine": platform.machine()}
+        record = {"machine": machine, "startup": startup, "replay": replay}
+        (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Whole searches as JSON, kept to be compared; `python -m grv.testing.golden FILE...` renews them.
+
+A file gives the policy, costs, budget, width and world of a search; its turns and its outcome are
+computed from these. To add one, write a file without turns and outcome, and renew it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+from ..core.values import Costs, Generated, Turn
+from ..policies.spec import parse
+from .drivers import run, words
+from .worlds import SIGNS, World
+
+
+def renewed(text: str) -> str:
+    """The file as it should be: its configuration, with the turns and the outcome as of now."""
+    kept = json.loads(text)
+    budget = math.inf if kept["budget"] is None else kept["budget"]
+    world = World.of(kept["world"])
+    costs = Costs(**kept["costs"])
+    search = run(parse(kept["policy"]), costs, world, width=kept["width"], budget=budget)
+    assert search.outcome is not None
+    bill = search.outcome.bill
+    search_as_json = {
+        **{name: kept[name] for name in ("policy", "costs", "budget", "width", "world")},
+        "turns": [_line(turn) for turn in search.trace],
+        "outcome": {
+            "reason": search.outcome.reason.value,
+            "answer": search.outcome.answer,
+            "generated": bill.generated,
+            "verified": bill.verified,
+            "total": bill.total,
+        },
+    }
+    return json.dumps(search_as_json, indent=2) + "\n"
+
+
+def _line(turn: Turn) -> str:
+    """What was asked, what was told, and why."""
+    action, event = turn.action, turn.event
+    if isinstance(event, Generated):
+        told = f"{len(event.scores)} came"
+    else:
+        told = " ".join(f"{id}{SIGNS[verdict]}" for id, verdict in event.verdicts.items())
+    return f"{words(action)}: {told} ({action.why})"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(renewed(Path(name).read_text()))
