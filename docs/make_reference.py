@@ -1,4 +1,4 @@
-"""Write `docs/reference.md` from what the commands say of themselves: `python docs/make_reference.py`."""
+"""Writes `docs/reference.md` from what the commands say of themselves."""
 
 from __future__ import annotations
 

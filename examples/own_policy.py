@@ -31,7 +31,11 @@ class Patient:
 
 def main() -> None:
     log = population("coding", problems=30, candidates=256)
-    policies = {"adaptive": grv.Adaptive(), "patient": Patient(), "patient 2": Patient(2)}
+    policies: dict[str, grv.Policy] = {
+        "adaptive": grv.Adaptive(),
+        "patient": Patient(),
+        "patient 2": Patient(2),
+    }
     print(grv.compare(policies, log, grv.Costs(generate=1, verify=10)).table())
 
 

@@ -85,7 +85,7 @@ def test_it_is_exact_without_ties(ranked: list[bool], data: st.DataObject) -> No
     assert probability(logged, m, k) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("m", "k"), [(5, 1), (500, 10), (2500, 2000), (4999, 300), (5000, 1)])
+@pytest.mark.parametrize(("m", "k"), [(5, 1), (500, 10), (2500, 60), (4999, 300), (5000, 1)])
 def test_it_is_exact_to_a_billionth_for_five_thousand_candidates(m: int, k: int) -> None:
     rng = random.Random(m)
     ranked = [rng.random() < 0.01 for _ in range(5000)]

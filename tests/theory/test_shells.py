@@ -52,7 +52,7 @@ def test_the_schedule_when_verifying_is_the_cheaper_part() -> None:
     ]
 
 
-def in_shell(s: int, generate: Fraction, verify: Fraction) -> list[tuple[int, int]]:
+def in_shell(s: int, generate: int | Fraction, verify: int | Fraction) -> list[tuple[int, int]]:
     """S_s by its definition in Algorithm 1. Beyond b = s + 1 the candidates alone cost more."""
     unit = min(generate, verify)
     return [
@@ -68,7 +68,7 @@ def test_the_shells_are_those_of_the_definition(p: int, q: int, e: int) -> None:
     costs = Costs(generate=float(f"{p}e{e}"), verify=float(f"{q}e{e}"))
     found = {s: (b, j) for s, b, j in exponents(costs, 24)}
     for s in range(24):
-        pairs = in_shell(s, Fraction(p), Fraction(q))
+        pairs = in_shell(s, p, q)
         largest = max(b for _, b in pairs) if pairs else None
         deepest = max(b - a for a, b in pairs) if pairs else None
         assert found.get(s, (None, None)) == (largest, deepest)
@@ -78,14 +78,14 @@ def test_the_shells_are_those_of_the_definition(p: int, q: int, e: int) -> None:
 def test_every_pair_is_in_the_shell_of_its_number(b: int, j: int, p: int, q: int) -> None:
     b, j = max(b, j), min(b, j)
     number = shell_number(b, j, Costs(generate=p, verify=q))
-    assert (b - j, b) in in_shell(number, Fraction(p), Fraction(q))
+    assert (b - j, b) in in_shell(number, p, q)
 
 
 @pytest.mark.parametrize("ratio", ["1e-6", "1e6"])
 def test_an_extreme_ratio_has_the_shells_of_the_definition(ratio: str) -> None:
     found = exponents(Costs(generate=1, verify=float(ratio)), 3)
     for s, b, j in found:
-        pairs = in_shell(s, Fraction(1), Fraction(ratio))
+        pairs = in_shell(s, 1, Fraction(ratio))
         assert (b, j) == (max(b for _, b in pairs), max(b - a for a, b in pairs))
     assert [s for s, _, _ in found] == [19, 20, 21]
 

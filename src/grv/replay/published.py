@@ -17,43 +17,61 @@ from .tables import Table, column, json_records
 
 def read_published(generations: str, rewards: str) -> Table:
     """One row a sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
-    scores: dict[Any, dict[int, dict[str, Any]]] = {}
-    names: dict[str, None] = {}
-    for line, id, entries in _lists(rewards, "rewards"):
-        if id in scores:
-            raise LogError(f"problem {id!r} is there twice", path=rewards, line=line)
-        scores[id] = by_place = {}
-        for entry in entries:
-            place = entry.get("idx")
-            if isinstance(place, bool) or not isinstance(place, int):
-                raise LogError(
-                    f"'idx' must be a whole number, not {shown(place)}", path=rewards, line=line
-                )
-            if place in by_place:
-                raise LogError(f"idx {place} of {id!r} is there twice", path=rewards, line=line)
-            by_place[place] = entry
-            names.update(dict.fromkeys(entry))
-    names.pop("idx", None)
-    rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed", *names)}
+    scores = _rewards(rewards)
+    rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed")}
+    names = dict.fromkeys(
+        name
+        for _, by_place in scores.values()
+        for entry in by_place.values()
+        for name in entry
+        if name != "idx" and name not in rows
+    )
+    rows |= {name: [] for name in names}
     lines: list[int] = []
+    score_lines: list[int] = []
     seen: dict[Any, None] = {}
     for line, id, samples in _lists(generations, "samples"):
         if id in seen:
             raise LogError(f"problem {id!r} is there twice", path=generations, line=line)
         seen[id] = None
+        score_line, by_place = scores.get(id, (0, {}))
         for place, sample in enumerate(samples):
             rows["problem"].append(id)
             rows["candidate"].append(place)
             rows["passed"].append(sample.get("correct"))
-            entry = scores.get(id, {}).get(place, {})
+            entry = by_place.get(place, {})
             for name in names:
                 rows[name].append(entry.get(name))
             lines.append(line)
-    columns = {name: column(values) for name, values in rows.items()}
+            score_lines.append(score_line)
     if seen and not seen.keys() & scores.keys():
         raise LogError(f"none of its problems is in {generations}", path=rewards)
+    columns = {name: column(values) for name, values in rows.items()}
     there = set(rows["problem"])
-    return Table(generations, columns, lines, tuple(id for id in seen if id not in there))
+    bare = tuple(id for id in seen if id not in there)
+    return Table(
+        generations, columns, lines, bare, {name: (rewards, score_lines) for name in names}
+    )
+
+
+def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
+    """For each problem its line, and its entries by the place of their sample."""
+    scores: dict[Any, tuple[int, dict[int, dict[str, Any]]]] = {}
+    for line, id, entries in _lists(path, "rewards"):
+        if id in scores:
+            raise LogError(f"problem {id!r} is there twice", path=path, line=line)
+        by_place: dict[int, dict[str, Any]] = {}
+        for entry in entries:
+            place = entry.get("idx")
+            if isinstance(place, bool) or not isinstance(place, int):
+                raise LogError(
+                    f"'idx' must be a whole number, not {shown(place)}", path=path, line=line
+                )
+            if place in by_place:
+                raise LogError(f"idx {place} of {id!r} is there twice", path=path, line=line)
+            by_place[place] = entry
+        scores[id] = line, by_place
+    return scores
 
 
 def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:

@@ -210,11 +210,13 @@ class _Columns:
             try:
                 listed.append(kind.read(value))
             except ValueError as error:
-                raise self._error(at, f"{name} must be {error}, not {shown(value)}") from error
+                message = f"{name} must be {error}, not {shown(value)}"
+                raise self._error(at, message, name) from error
         return np.array(listed, dtype=kind.dtype)
 
-    def _error(self, at: int, message: str) -> LogError:
-        return LogError(message, path=self.table.path, line=self.table.lines[at])
+    def _error(self, at: int, message: str, column: str = "") -> LogError:
+        path, line = self.table.place(at, column)
+        return LogError(message, path=path, line=line)
 
 
 def _quoted(names: Any) -> str:

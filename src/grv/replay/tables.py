@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,24 @@ class Table:
         columns: by name, in the order of the file.
         lines: the line of a text file, or the row of a table, that each entry came from.
         bare: problems that the file names without any candidate.
+        elsewhere: for columns that another file gave, that file and its lines.
     """
 
     path: str
     columns: dict[str, NDArray[Any]]
     lines: range | list[int]
     bare: tuple[int | str, ...] = ()
+    elsewhere: Mapping[str, tuple[str, list[int]]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How many entries there are."""
         return len(self.lines)
+
+    def place(self, at: int, column: str = "") -> tuple[str, int]:
+        """File and line of an entry, or of its value in a column."""
+        path, lines = self.elsewhere.get(column, (self.path, self.lines))
+        return path, lines[at]
 
 
 def read_table(path: str) -> Table:

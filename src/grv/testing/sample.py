@@ -1,4 +1,4 @@
-"""The log that the package ships, made from a seed: `python -m grv.testing.sample` writes it anew."""
+"""The log that the package ships; `python -m grv.testing.sample` writes it anew."""
 
 from __future__ import annotations
 

@@ -98,6 +98,14 @@ class Tail(NamedTuple):
     s: float
 
 
+def rule_cost(q: float, s: float, costs: Costs) -> float:
+    """What a rule costs that verifies a candidate with probability q, and finds with s (Lemma C.1).
+
+    The rule looks at one fresh candidate after the other until one has passed.
+    """
+    return (costs.candidate + costs.verify * q) / s if s else math.inf
+
+
 def optimum(law: Law, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
 
@@ -111,7 +119,7 @@ def optimum(law: Law, costs: Costs) -> Optimum:
     for passes, mass in atoms:
         q += mass
         s += mass * passes
-        cost = min(cost, _cost(q, s, costs))
+        cost = min(cost, rule_cost(q, s, costs))
     return Optimum(costs.verify / cost, cost)
 
 
@@ -125,7 +133,7 @@ def tail(law: Law, t: float) -> Tail:
 
 def threshold_cost(law: Law, t: float, costs: Costs) -> float:
     """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
-    return _cost(*tail(law, t), costs)
+    return rule_cost(*tail(law, t), costs)
 
 
 def best_threshold(law: Law, costs: Costs) -> BestThreshold:
@@ -135,12 +143,7 @@ def best_threshold(law: Law, costs: Costs) -> BestThreshold:
     for score, mass, passes in reversed(list(zip(law.scores, law.masses, law.passes, strict=True))):
         q += mass
         s += mass * passes
-        cost = _cost(q, s, costs)
+        cost = rule_cost(q, s, costs)
         if cost < best.cost:
             best = BestThreshold(score, cost)
     return best
-
-
-def _cost(q: float, s: float, costs: Costs) -> float:
-    """What a rule costs that verifies a candidate with probability q, and finds with s."""
-    return (costs.candidate + costs.verify * q) / s if s else math.inf

@@ -1,0 +1,160 @@
+"""Every kernel equals the engine, ties included; what has no kernel goes through the engine."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grv.core.search import Policy
+from grv.core.values import Costs
+from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+from grv.replay.kernels import (
+    KERNELS,
+    Trials,
+    engine_trials,
+    hindsight_trials,
+    least_checks_of,
+    trials,
+)
+from grv.replay.log import LoggedProblem
+from grv.replay.orders import batches
+from grv.testing import World
+from grv.testing.strategies import worlds
+from grv.testing.worlds import all_wrong, tied
+
+ORDERS = 4
+
+# At least one entry for each kernel.
+EXAMPLES: dict[type[Any], list[Policy]] = {
+    Adaptive: [Adaptive(), Adaptive(draws=0.3, checks=0.4), Adaptive(draws=7, checks=1)],
+    Fixed: [Fixed(1, 1), Fixed(4, 1), Fixed(4, 4), Fixed(9, 3), Fixed(100, 50)],
+    Threshold: [Threshold(-math.inf), Threshold(0.5), Threshold(1), Threshold(math.inf)],
+    VerifyAll: [VerifyAll()],
+}
+POLICIES = [policy for policies in EXAMPLES.values() for policy in policies]
+
+prices = st.builds(
+    Costs, st.sampled_from([1, 0.3, 2]), st.sampled_from([0.1, 0.7, 1, 3, 10, 30, 1000])
+)
+widths = st.sampled_from([1, 2, 5, None])
+
+
+def assert_equal(found: Trials, expected: Trials) -> None:
+    assert found.solved.tolist() == expected.solved.tolist()
+    assert found.generated.tolist() == expected.generated.tolist()
+    assert found.verified.tolist() == expected.verified.tolist()
+
+
+def assert_kernels_equal_the_engine(
+    problem: LoggedProblem, costs: Costs, width: int | None, *, seed: int = 0, keyed: bool = False
+) -> None:
+    for batch in batches([problem], ORDERS, seed=seed, keyed=keyed):
+        for policy in POLICIES:
+            found = trials(policy, batch, costs, width=width)
+            assert_equal(found, engine_trials(policy, batch, costs, width=width))
+
+
+def test_every_kernel_has_an_example() -> None:
+    assert KERNELS.keys() == EXAMPLES.keys()
+    assert all(type(policy) is kind for kind in EXAMPLES for policy in EXAMPLES[kind])
+
+
+@settings(max_examples=150)
+@given(
+    world=worlds(candidates=20, broken=False).filter(len),
+    costs=prices,
+    width=widths,
+    keyed=st.booleans(),
+    seed=st.integers(0, 3),
+)
+def test_every_kernel_equals_the_engine_in_worlds_full_of_ties(
+    world: World, costs: Costs, width: int | None, keyed: bool, seed: int
+) -> None:
+    assert_kernels_equal_the_engine(world.logged(), costs, width, seed=seed, keyed=keyed)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, None])
+@pytest.mark.parametrize(
+    "world",
+    [
+        World.of("1+"),
+        World.of("1-"),
+        World.of("-inf+"),
+        World.of("-inf- -inf- -inf+ -inf-"),
+        World.of("2+ 2+ 2+ 2+ 2+"),
+        World.of("-inf- 3- -inf+ 0-"),
+        all_wrong(13),
+    ],
+    ids=str,
+)
+def test_every_kernel_equals_the_engine_at_the_edges(world: World, width: int | None) -> None:
+    for costs in (Costs(1, 0.1), Costs(1, 1), Costs(1, 10), Costs(1, 1000)):
+        assert_kernels_equal_the_engine(world.logged(), costs, width)
+
+
+@pytest.mark.parametrize("width", [1, 5, None])
+@pytest.mark.parametrize("verify", [0.1, 10, 1000])
+def test_every_kernel_equals_the_engine_over_many_shells(verify: float, width: int | None) -> None:
+    for problem in (
+        tied(400, levels=40, pass_rate=0.01, seed=1).logged(),
+        tied(333, levels=3, pass_rate=0.002, seed=2).logged(),
+    ):
+        assert_kernels_equal_the_engine(problem, Costs(1, verify), width)
+
+
+def test_more_candidates_than_sixteen_bits_can_number_are_ranked_all_the_same() -> None:
+    n = 2**15 + 10
+    scores = np.arange(n, dtype=np.float64)
+    passed = np.zeros(n, dtype=np.bool_)
+    passed[5000] = True
+    problem = LoggedProblem("long", scores, passed)
+
+    (batch,) = batches([problem], 1)
+
+    for policy in (Adaptive(checks=300), Fixed(n, n - 5000), Fixed(n, n - 5001)):
+        found = trials(policy, batch, Costs(1, 10), width=1)
+        assert_equal(found, engine_trials(policy, batch, Costs(1, 10), width=1))
+
+
+def test_a_policy_without_a_kernel_goes_through_the_engine() -> None:
+    policy = KnownLaw(scores=(0, 1, 2), passes=(0, 0.1, 0.5))
+    (batch,) = batches([tied(30, seed=3).logged()], ORDERS)
+
+    found = trials(policy, batch, Costs(), width=None)
+
+    assert type(policy) not in KERNELS
+    assert_equal(found, engine_trials(policy, batch, Costs(), width=None))
+
+
+def test_with_keys_the_engine_decides() -> None:
+    problem = World.of("5-a 5-a 5-a 4- 3+b 3+b").logged()
+    (batch,) = batches([problem], ORDERS, keyed=True)
+
+    found = trials(Fixed(6, 6), batch, Costs(), width=None)
+
+    assert found.verified.tolist() == [3] * ORDERS
+
+
+def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() -> None:
+    solvable, hopeless = World.of("1- 9+").logged("a"), World.of("1- 9-").logged("b")
+    found = [
+        hindsight_trials(batch, least_checks_of(batch), Costs(1, 10))
+        for batch in batches([solvable, hopeless], ORDERS)
+    ]
+
+    assert found[0].solved.all()
+    assert set(found[0].costs(Costs(1, 10)).tolist()) <= {11.0, 12.0}  # first, or second and best
+    assert not found[1].solved.any()
+    assert found[1].costs(Costs(1, 10)).tolist() == [0.0] * ORDERS
+
+
+def test_trials_cost_what_their_counts_cost() -> None:
+    counts = np.array([1, 2], dtype=np.int32)
+    both = Trials(np.array([True, False]), counts, counts[::-1])
+
+    assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
