@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -355,6 +356,16 @@ def test_missing_scores_are_counted_and_rank_last(tmp_path: Path) -> None:
     assert comparison.rows[0].solved == 1.0
 
 
+def test_prices_may_be_whole_or_not(tmp_path: Path) -> None:
+    prices = [1, 2.5]
+    rows = [row("a", n, True, 1, generate_cost=price) for n, price in enumerate(prices)]
+
+    problem = loaded(tmp_path, rows)["a"]
+
+    assert problem.generate_costs is not None
+    assert problem.generate_costs.tolist() == prices
+
+
 def test_prices_must_not_be_negative(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="verify_cost must be finite and not negative, not -1"):
         loaded(tmp_path, [row("a", 0, True, 1, verify_cost=-1)])
@@ -375,6 +386,19 @@ def test_a_log_remembers_how_it_was_read(tmp_path: Path) -> None:
     assert settings["unlabelled"] == "fail"
     assert settings["log"].endswith("log.jsonl")
     assert settings["rewards"] is None
+
+
+def test_without_pyarrow_parquet_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path, SMALL, "parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not there
+
+    with pytest.raises(
+        UsageError, match=r"log.parquet: reading Parquet needs pyarrow: pip install"
+    ):
+        Log.load(path)
+    assert loaded(tmp_path, SMALL).candidates == 5
 
 
 def test_reading_gives_arrays_that_are_ready_for_work(tmp_path: Path) -> None:

@@ -26,11 +26,13 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("demo")(demo.demo)
+app.command("demo", short_help="Compare policies on the log that comes with grv.")(demo.demo)
 app.command("compare")(compare.compare)
 app.command("oracle")(oracle.oracle)
-app.command("shells")(shells.shells)
-app.command("convert")(convert.convert)
+app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
+app.command("convert", short_help="Join labels and scores from files into one log.")(
+    convert.convert
+)
 
 
 # Every complaint about the command line. Typer exports only some of these classes.

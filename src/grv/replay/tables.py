@@ -151,18 +151,24 @@ def _read_parquet(path: str) -> Table:
         ) from error
     try:
         table = pq.read_table(path)
+        columns = {
+            name: _from_arrow(chunks)
+            for name, chunks in zip(table.column_names, table.columns, strict=True)
+        }
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
-    columns = {}
-    for name, chunks in zip(table.column_names, table.columns, strict=True):
-        plain = chunks.null_count == 0 and (
-            pa.types.is_boolean(chunks.type)
-            or pa.types.is_integer(chunks.type)
-            or pa.types.is_floating(chunks.type)
-        )
-        columns[name] = chunks.to_numpy() if plain else column(chunks.to_pylist())
     return Table(path, columns, range(1, table.num_rows + 1))
+
+
+def _from_arrow(chunks: Any) -> NDArray[Any]:
+    from pyarrow import types
+
+    tests = (types.is_boolean, types.is_integer, types.is_floating)
+    if chunks.null_count == 0 and any(test(chunks.type) for test in tests):
+        found: NDArray[Any] = chunks.to_numpy()
+        return found
+    return column(chunks.to_pylist())
 
 
 def _values(cells: list[str]) -> list[Any]:
