@@ -173,18 +173,27 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
 
 def _values(cells: list[str]) -> list[Any]:
     """What the cells of a CSV column say: nothing, a number, or text."""
-    return [_value(text) for text in cells]
+    if (numbers := _numbers(cells)) is not None:
+        return numbers
+    meaning = {text: _value(text) for text in set(cells)}
+    return [meaning[text] for text in cells]
 
 
 def _value(text: str) -> Any:
     if not text.strip():
         return None
+    numbers = _numbers([text])
+    return text if numbers is None else numbers[0]
+
+
+def _numbers(cells: list[str]) -> list[Any] | None:
+    """The cells as numbers, if all of them are; Python's 1_000 is none."""
     for read in (int, float):
         try:
-            return text if "_" in text else read(text)
+            return None if any("_" in text for text in cells) else [read(text) for text in cells]
         except ValueError:
             continue
-    return text
+    return None
 
 
 _READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "key": list}
