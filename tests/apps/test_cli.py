@@ -100,12 +100,12 @@ def test_the_command_is_installed() -> None:
     assert done.stdout == f"grv {__version__}\n"
 
 
-def test_main_leaves_with_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        cli.main(["shells", "--costs", "0,0"])
+def test_the_module_is_the_command_too() -> None:
+    call = [sys.executable, "-m", "grv", "shells", "--costs", "0,0"]
+    done = subprocess.run(call, capture_output=True, text=True)
 
-    assert left.value.code == 2
-    assert capsys.readouterr().err.startswith("grv: ")
+    assert done.returncode == 2
+    assert done.stderr.startswith("grv: ")
 
 
 def test_ctrl_c_while_a_log_is_read_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:

@@ -52,11 +52,6 @@ def _root(
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and leave with its exit code."""
-    sys.exit(run(arguments))
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit code. Whatever goes wrong is said in one line."""
     command = typer.main.get_command(app)
