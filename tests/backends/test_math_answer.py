@@ -197,6 +197,7 @@ def test_exact_match_needs_no_worker_and_its_keys_are_its_strings() -> None:
         {"answer": ["1"]},
         {"answer": "1", "match": "fuzzy"},
         {"answer": True},
+        {"answer": "1", "mach": "exact"},
     ],
 )
 def test_a_bad_record_is_the_callers_mistake(check: dict[str, Any]) -> None:

@@ -45,6 +45,7 @@ from .math_tree import Answer
 from .protocols import Draft, Finding, Problem, Usage
 
 _SHOWN = 200  # characters of an answer in evidence and keys
+_FIELDS = ("kind", "answer", "match", "limits", "repeat")
 _BROKEN = {
     "timeout": "timeout",
     "memory": "out of memory",
@@ -91,6 +92,9 @@ class MathCheck:
     @classmethod
     def of(cls, check: Mapping[str, Any], *, confirming: MathVerify | None = None) -> MathCheck:
         """The check that a record describes."""
+        for name in check:
+            if name not in _FIELDS:
+                raise UsageError(f"{name}: no such field; there are {', '.join(_FIELDS)}")
         answer = check.get("answer")
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = repr(answer)

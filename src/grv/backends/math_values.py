@@ -131,7 +131,9 @@ def proportional(a: Scalar, b: Scalar, comparing: Comparing, *, positive: bool =
         Unreadable: it cannot be told.
     """
     variables = names(a)
-    if variables != names(b) or not variables:
+    if not variables:
+        raise Unreadable("an equation without variables")
+    if variables != names(b):
         return False
     points = _points(variables, comparing.seed, whole=_is_discrete(a) or _is_discrete(b))
     try:
