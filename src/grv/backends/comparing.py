@@ -124,7 +124,7 @@ def _number(node: Any) -> int | float | None:
         return None
 
 
-def _same_number(expected: float, node: Any, tolerance: float) -> bool:
+def _same_number(expected: int | float, node: Any, tolerance: float) -> bool:
     got = _number(node)
     if got is None:
         return False
@@ -132,7 +132,7 @@ def _same_number(expected: float, node: Any, tolerance: float) -> bool:
         return True
     if not isinstance(expected, float):
         return False
-    if math.isnan(expected):
+    if math.isnan(expected) and isinstance(got, float):
         return math.isnan(got)
     try:
         return math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -30,6 +31,14 @@ from .verdict_store import VerdictStore
 
 _PARSED = 256  # problems whose checks are kept ready
 Tag = TypeVar("Tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finding, with the key of the candidate's class where it has one."""
+
+    finding: Finding
+    key: str | None
 
 
 @dataclass(slots=True)
@@ -126,22 +135,22 @@ class CheckVerifier:
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text)
         try:
-            return await asyncio.shield(future)
+            return (await asyncio.shield(future)).finding
         except asyncio.CancelledError:
             job.call_off()
             raise
 
     def find(self, problem: Problem, text: str) -> Finding:
         """The finding on a text, from a plain loop or thread."""
-        return self._find(_Job(), problem, text)
+        return self._find(_Job(), problem, text).finding
 
-    def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Finding]]:
+    def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
         """The findings on many texts, each with its tag, as they come.
 
         Takes from `jobs` no more than the workers need. When the caller stops early, what is going
         on is called off.
         """
-        running: dict[Future[Finding], tuple[Tag, _Job]] = {}
+        running: dict[Future[Judged], tuple[Tag, _Job]] = {}
         source = iter(jobs)
         more = True
         try:
@@ -163,11 +172,11 @@ class CheckVerifier:
                 future.cancel()
                 job.call_off()
 
-    def _find(self, job: _Job, problem: Problem, text: str) -> Finding:
+    def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
         prepared = self._prepare(problem)
         key = prepared.check.how.key(text)
         if key is None:
-            return self._ask(job, prepared, text)
+            return Judged(self._ask(job, prepared, text), None)
         with prepared.lock:
             earlier = prepared.known.get(key)
             mine: Future[Finding] = Future()
@@ -176,8 +185,8 @@ class CheckVerifier:
         if earlier is not None:
             finding = earlier.result()
             if finding.verdict is not Verdict.BROKEN:
-                return replace(finding, usage=Usage())
-            return self._ask(job, prepared, text)
+                return Judged(replace(finding, usage=Usage()), key)
+            return Judged(self._ask(job, prepared, text), key)
         finding = Finding(Verdict.BROKEN, "called off")
         try:
             finding = self._remembered(prepared, key) or self._ask(job, prepared, text)
@@ -185,7 +194,7 @@ class CheckVerifier:
                 finding = Finding(Verdict.BROKEN, "called off")
             elif self._store is not None:
                 self._store.put(prepared.check.digest, key, finding)
-            return finding
+            return Judged(finding, key)
         finally:
             if finding.verdict is Verdict.BROKEN:
                 with prepared.lock:
@@ -233,6 +242,11 @@ class CheckVerifier:
                 return finding
         assert finding is not None
         return finding
+
+    def folders(self) -> list[Path]:
+        """The directories that its workers use now."""
+        workers = [worker for seat in self._all for worker in (seat.candidate, seat.test)]
+        return [worker.folder for worker in workers if worker.folder is not None]
 
     def close(self) -> None:
         """End the workers. What is going on is broken off."""

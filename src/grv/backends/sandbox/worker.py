@@ -69,7 +69,7 @@ class Worker:
         self.isolation = isolation
         self._zygote: subprocess.Popen[bytes] | None = None
         self._link: Link | None = None
-        self._folder: Path | None = None
+        self.folder: Path | None = None  # where its scratch directory is
         self._lock_descriptor = -1
         self._in_force: InForce | None = None
         self._runs = 0
@@ -90,8 +90,8 @@ class Worker:
 
     def _start(self) -> None:
         self.close()
-        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock_descriptor = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock_descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX)
         ours, theirs = socket.socketpair()
         self._link = Link(ours)
@@ -100,9 +100,9 @@ class Worker:
         if "LD_LIBRARY_PATH" in os.environ:  # some interpreters need it to start at all
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         arguments = [here, str(theirs.fileno()), str(os.getpid()), self.isolation.value]
-        with theirs, open(self._folder / "errors", "wb") as errors:
+        with theirs, open(self.folder / "errors", "wb") as errors:
             self._zygote = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, *arguments, str(self._folder)],
+                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, *arguments, str(self.folder)],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd="/",
@@ -113,7 +113,7 @@ class Worker:
             )
         hello = self._link.hear(time.monotonic() + READY_SECONDS)
         if hello is None:
-            text = (self._folder / "errors").read_text(errors="replace").strip()
+            text = (self.folder / "errors").read_text(errors="replace").strip()
             self.close()
             last = text.splitlines()[-1] if text else "no word from it"
             raise WorkerDied(f"the sandbox could not start: {last}", backend="sandbox")
@@ -220,12 +220,12 @@ class Worker:
             except subprocess.TimeoutExpired:
                 self._zygote.send_signal(signal.SIGKILL)
                 self._zygote.wait()
-        if self._folder is not None:
+        if self.folder is not None:
             with contextlib.suppress(OSError):
-                scratch.empty(str(self._folder))
-            shutil.rmtree(self._folder, ignore_errors=True)
+                scratch.empty(str(self.folder))
+            shutil.rmtree(self.folder, ignore_errors=True)
             os.close(self._lock_descriptor)
-        self._zygote = self._folder = self._in_force = self._link = None
+        self._zygote = self.folder = self._in_force = self._link = None
 
     def __enter__(self) -> Worker:
         return self

@@ -1,0 +1,1 @@
+"""The doors. Thin: parse, call, print."""
