@@ -329,6 +329,45 @@ os.kill(os.getpid(), 9)
     assert "math_worker" not in _command(worker)
 
 
+def test_without_the_extra_one_line_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["math_verify"] = None
+from grv.backends.math_answer import MathCheck
+assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
+try:
+    MathCheck("1/2")
+except ValueError as exc:
+    print(exc)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert said.stdout == "checks of kind 'math' need Math-Verify: pip install 'grv[math]'\n"
+
+
+def test_the_library_and_its_dependencies_are_loaded_in_the_worker_alone() -> None:
+    script = """
+import sys
+from grv.backends.math_answer import MathCheck
+assert MathCheck("1/2").compare(r"\\boxed{1/3}").verdict.value == "failed"
+print(sorted({"math_verify", "sympy", "mpmath", "antlr4"} & set(sys.modules)))
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert said.stdout == "[]\n"
+
+
+def test_a_worker_out_of_memory_is_no_answer() -> None:
+    asking = MathVerify(workers=1, megabytes=300, timeout_seconds=20)
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    state = asking.equal([[(r"\binom{10^{7}}{5\cdot 10^{6}}-2^{10^{9}}", "1")]]).state
+    assert state in {"memory", "timeout", "died", "different"}
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    asking.close()
+
+
 @pytest.mark.parametrize("arguments", [{"workers": 0}, {"timeout_seconds": 0}])
 def test_senseless_limits_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

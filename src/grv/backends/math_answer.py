@@ -196,7 +196,7 @@ _TEN_DIGITS = decimal.Context(prec=10)
 def exact_form(answer: str) -> str:
     r"""The string that stands for an answer in the paper's comparison.
 
-    >>> exact_form("$1,000.0$"), exact_form("4/-6"), exact_form(r"\\left( 1, 2 \\right)")
+    >>> exact_form("$1,000.0$"), exact_form("4/-6"), exact_form(r"\left( 1, 2 \right)")
     ('1000', '-2/3', '(12)')
     """
     text = _WRAPPED.sub(r"\1", answer.strip())

@@ -8,7 +8,7 @@ last `</think>` does not count):
 2. what follows the last `####` on its line;
 3. what follows the last "answer is", "answer:" or "answer =", to the end of the sentence, or the
    formula that stands there between dollar signs; if that is no answer, as in "the answer is not
-   obvious", then rule 4 on what follows;
+   obvious", then rule 4 on the sentence, where it has no doubts, and on what follows;
 4. the last line with a digit or a formula in it (the only line, if there is one): its last formula;
    else the line itself, where it is written like an answer; else its last number, unless "not",
    "or", "between" and the like stand before it. One word alone, as "Tuesday", is an answer too.
@@ -126,7 +126,7 @@ def _after(text: str) -> str | None:
         return found or None
     if _DOUBT.search(said):
         return _from_lines(text[end.end() :]) if end else None
-    return _from_lines(text)
+    return _from_lines(said) or _from_lines(text)
 
 
 def _written_like_an_answer(line: str) -> bool:

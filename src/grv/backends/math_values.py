@@ -269,10 +269,19 @@ class Evaluation:
         self._size = max(self._size, abs(int(size)))
         return value
 
+    def _settled(self, value: Any, scale: Any) -> Any:
+        """Zero for what is only rounding, `scale` being the binary exponent it was made from.
+
+        Its own size says nothing, and would ask for more bits each time that it has more.
+        """
+        noise = value and self._mp.mag(value) < scale - self._precision + 16
+        return self._mp.mpc(0) if noise else value
+
     def _plus(self, a: Value, b: Value) -> Value:
         if isinstance(a, Fraction) and isinstance(b, Fraction):
             return self._exact(a + b)
-        return self._sized(self._inexact(a) + self._inexact(b))
+        a, b = self._inexact(a), self._inexact(b)
+        return self._sized(self._settled(a + b, max(self._mp.mag(a), self._mp.mag(b))))
 
     def times(self, a: Value, b: Value) -> Value:
         """The product of two values."""
@@ -356,9 +365,10 @@ class Evaluation:
             raise Unreadable("numbers larger than allowed")
         self._comparing.spend(3 * self._precision**2)
         try:
-            return self._sized(self._mp.mpc(getattr(self._mp, name)(value)))
+            result = self._mp.mpc(getattr(self._mp, name)(value))
         except (ZeroDivisionError, ValueError) as exc:
             raise Undefined from exc
+        return self._sized(self._settled(result, self._mp.mag(value) if value else 0))
 
 
 def _whole(value: Value, most: int) -> int:

@@ -87,7 +87,7 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
             errors.append("memory")
         except (TimeoutException, RecursionError) as exc:
             errors.append("timeout" if isinstance(exc, TimeoutException) else "recursion")
-        except Exception as exc:
+        except Exception as exc:  # Math-Verify, antlr and sympy raise anything
             errors.append(type(exc).__name__)
     return {"equal": False, "errors": errors}
 
@@ -99,11 +99,16 @@ def main(megabytes: int) -> None:
     _limit_memory(megabytes)
     logging.disable(logging.CRITICAL)
     _answer({"ways": [[["1", "1"]]], "seconds": 60})  # imports, and builds the first parser
-    print("ready", file=answers, flush=True)
+    _write(answers, "ready")
     for line in questions:
         question = json.loads(line)
         _allow_seconds(question["seconds"])
-        print(json.dumps(_answer(question)), file=answers, flush=True)
+        _write(answers, json.dumps(_answer(question)))
+
+
+def _write(answers: TextIO, line: str) -> None:
+    answers.write(line + "\n")
+    answers.flush()
 
 
 if __name__ == "__main__":
