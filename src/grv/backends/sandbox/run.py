@@ -18,7 +18,7 @@ from .limits import Ended, Limits
 from .link import Link
 
 READY_SECONDS = 60.0
-_END_SECONDS = 20.0
+_END_SECONDS = 60.0
 
 
 class End(enum.Enum):

@@ -25,7 +25,7 @@ from .limits import InForce, Isolation, Limits
 from .link import Link
 from .run import READY_SECONDS, Run, WorkerDied
 
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 _PREFIX = "grv-box-"
 # A package made of this folder alone: the zygote needs nothing else of grv, and gets nothing.

@@ -233,38 +233,48 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
             watched = os.pidfd_open(judge)
     if os.getppid() != judge:
         return
-    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
-    confined = level != "unsafe"
-    if confined and kernel.is_linux:
-        names, problem = namespaces.available()
-        if problem:
-            hello["missing"]["namespaces"] = problem
-        if names:
-            namespaces.enter(names)
-            namespaces.become_first()
-        hello["namespaces"] = names
     box = os.path.join(folder, "box")
     os.mkdir(box, 0o700)
     try:
-        if kernel.is_linux:
-            kernel.no_new_privileges()
-            kernel.default_thread_stack(_THREAD_STACK)
-            if confined:
-                kernel.drop_capabilities()
-        jail = Jail(box, confined=confined)
-        hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
-        hello["missing"] |= jail.missing
-        for name in _WARM:
-            importlib.import_module(name)
-        gc.collect()
-        gc.freeze()
-        zygote = Zygote(channel, watched, box, jail)
-        zygote.serve(hello)
+        _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
         pass
     finally:
-        with contextlib.suppress(OSError):
-            scratch.empty(box)
-        with contextlib.suppress(OSError):
-            scratch.empty(folder)
-            os.rmdir(folder)
+        _tidy(folder, box)
+
+
+def _prepare_and_serve(
+    channel: socket.socket, watched: int | None, level: str, folder: str, box: str
+) -> None:
+    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
+    confined = level != "unsafe"
+    if confined and kernel.is_linux:
+        names, problem = namespaces.available(box)
+        if problem:
+            hello["missing"]["namespaces"] = problem
+        if names:
+            namespaces.enter(names, box)
+            namespaces.become_first(lambda: _tidy(folder, box))
+        hello["namespaces"] = names
+    if kernel.is_linux:
+        kernel.no_new_privileges()
+        kernel.default_thread_stack(_THREAD_STACK)
+        if confined:
+            kernel.drop_capabilities()
+    jail = Jail(box, confined=confined)
+    hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
+    hello["missing"] |= jail.missing
+    for name in _WARM:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    Zygote(channel, watched, box, jail).serve(hello)
+
+
+def _tidy(folder: str, box: str) -> None:
+    """Remove the worker's directory, as far as this process may."""
+    with contextlib.suppress(OSError):
+        kernel.unmount(box)
+    with contextlib.suppress(OSError):
+        scratch.empty(folder)
+        os.rmdir(folder)
