@@ -18,16 +18,15 @@ from grv.backends.program_checks import (
 from grv.backends.protocols import Finding
 from grv.backends.sandbox.limits import Limits
 from grv.backends.sandbox.run import WorkerDied
-from grv.backends.sandbox.worker import Worker
 from grv.core.values import Verdict
 
 LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)
-SHORT = Limits(seconds=0.5, memory_mb=256)
+SHORT = Limits(seconds=1.5, memory_mb=256)
 
 
 @pytest.fixture(scope="module")
 def seat() -> Iterator[Seat]:
-    seat = Seat(Worker(), Worker())
+    seat = Seat()
     yield seat
     seat.close()
 
@@ -84,7 +83,7 @@ def test_a_failure_has_its_reason(seat: Seat, text: str, reason: str) -> None:
 
 def test_time_is_kept_per_test(seat: Seat) -> None:
     sleepy = "import time\ndef f(x):\n    time.sleep(x)\n    return x"
-    check = function(*(([0.3], 0.3) for _ in range(3)), limits=SHORT)
+    check = function(*(([0.6], 0.6) for _ in range(3)), limits=SHORT)
     assert said(check.judge(sleepy, seat)) == ("passed", "")
     check = function(([0.0], 0.0), ([9], 9), limits=SHORT)
     finding = check.judge(sleepy, seat)
@@ -236,12 +235,29 @@ def test_a_test_at_fault_is_no_verdict_on_the_candidate(seat: Seat, test: str) -
 
 
 def test_time_in_a_test_of_asserts_is_the_candidates_alone(seat: Seat) -> None:
-    slow_test = "import time\ndef check(c):\n    time.sleep(1)\n    assert c(1) == 1\n"
+    slow_test = "import time\ndef check(c):\n    time.sleep(2)\n    assert c(1) == 1\n"
     check = asserts(slow_test, limits=SHORT)
     assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
     many = asserts("def check(c):\n    for _ in range(99): c(0.1)\n", limits=SHORT)
     finding = many.judge("import time\nf = time.sleep", seat)
     assert said(finding) == ("failed", "timeout")
+
+
+def test_the_process_of_a_test_is_kept_but_nothing_in_it(seat: Seat) -> None:
+    test = (
+        "import os\nseen = globals().setdefault('seen', [])\n"
+        "def check(c):\n    seen.append(1)\n    assert len(seen) == 1 and c(1) == os.getpid()\n"
+    )
+    check, other = asserts(test), asserts(test + "\n")
+    findings = [c.judge("def f(x): return 0", seat) for c in (check, check, other)]
+    assert {said(finding) for finding in findings} == {("failed", "wrong answer")}
+    assert all("len(seen) == 1" in finding.evidence["line"] for finding in findings)
+    # Left waiting for an answer, it is not used again.
+    hung = "import time\nf = time.sleep"
+    waiting = asserts("def check(c):\n    c(9)\n", limits=SHORT)
+    for _ in range(2):
+        assert said(waiting.judge(hung, seat)) == ("failed", "timeout")
+    assert said(waiting.judge("def f(x): pass", seat)) == ("passed", "")
 
 
 def test_a_worker_that_is_killed_says_nothing_about_the_candidate(seat: Seat) -> None:

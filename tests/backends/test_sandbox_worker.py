@@ -309,6 +309,10 @@ def test_a_run_can_be_interrupted_from_another_thread(worker: Worker) -> None:
         ended = run.wait(5)
         assert ended is not None
         assert ended.cause == "stopped"
+    _, ended, _ = outcome(worker, _FOREVER)  # so is the next, until told otherwise
+    assert ended is not None
+    assert ended.cause == "stopped"
+    worker.interrupted = False
     assert outcome(worker, "print('again')")[0] == "again\n"
 
 

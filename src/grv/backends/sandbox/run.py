@@ -97,6 +97,14 @@ class Run:
             case _:
                 raise WorkerDied("the child died before it started", backend="sandbox")
 
+    def is_waiting(self) -> bool:
+        """Whether the child lives and has said nothing that was not taken in."""
+        poll = select.poll()
+        if self._outgoing < 0 or self._answers or self._unsent:
+            return False
+        poll.register(self._outgoing, select.POLLIN)
+        return not poll.poll(0)
+
     def send(self, message: Any) -> None:
         """Have a message sent while the next one is waited for."""
         self._unsent = memoryview(bytes(self._unsent) + wire.frame(message))

@@ -158,7 +158,7 @@ class Zygote:
         number = pid if handle is None else _outer_number(handle, pid)
         cause = ""
         try:
-            while not self._wait(handle, _TICK if handle is not None else _TICK / 5):
+            while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
                     os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
                 ):
@@ -170,6 +170,12 @@ class Zygote:
             if handle is not None:
                 os.close(handle)
         return cause
+
+    def _tick(self, started: float, handle: int | None) -> float:
+        """How long to wait before the next look; without a handle, for the child's end too."""
+        if handle is None:
+            return _TICK / 5
+        return _TICK if time.monotonic() - started < 1 else 5 * _TICK
 
     def _objection(self, order: dict[str, Any], number: int, overdue: float) -> str:
         while b"\n" in self._buffer:
