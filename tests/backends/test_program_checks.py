@@ -274,6 +274,26 @@ def test_a_worker_that_is_killed_says_nothing_about_the_candidate(seat: Seat) ->
     assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
 
 
+def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(seat: Seat) -> None:
+    # Sent in place of the runner's own answer, with the right number.
+    for answer in (
+        '{"raised": 3}', '{"raised": [[], {}, "x"], "message": {}, "line": []}', '{"value": {}}',
+        '{"raised": ["StopIteration"]}', '{"refused": []}', '{"end": {"verdict": "passed"}}', "{}",
+        '{"value": ["?"]}', '{"value": [[[[]]]]}', '{"value": ["d", 1]}', '{"value": 1e400}',
+        '{"raised": [], "value": 2}', '{"verdict": "passed", "call": {}, "ready": true}',
+    ):  # fmt: skip
+        text = (
+            "import json, sys\nfor name, module in list(sys.modules.items()):\n"
+            "    if name.endswith('runner'):\n"
+            f"        module._answer = lambda *a: json.loads({answer!r})\ndef f(x): pass"
+        )
+        verdict, reason = said(function(([1], 2)).judge(text, seat))
+        assert verdict == "failed", (answer, reason)
+        check = asserts("def check(c):\n    assert c(1) == 2\n")
+        verdict, reason = said(check.judge(text, seat))
+        assert verdict == "failed", (answer, reason)
+
+
 def test_what_passed_was_compared(seat: Seat) -> None:
     assert (
         Verdict.PASSED

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import time
 
 import pytest
 
@@ -62,6 +63,13 @@ def test_thoughts_are_left_out() -> None:
 def test_a_block_that_was_cut_off_counts() -> None:
     assert source("Here:\n```python\nprint(1)\n") == "print(1)\n"
     assert source("print(1)\n```\n").startswith("print(1)")  # nothing in it
+
+
+def test_hostile_texts_take_no_time() -> None:
+    started = time.monotonic()
+    for text in ("\n" * 300_000, " " * 300_000, "```\n" * 50_000, "~~~\n```\n" * 50_000):
+        find(f"```\n{text}x\n```\n{text}", "def f():\n", "f")
+    assert time.monotonic() - started < 20
 
 
 def test_what_is_no_program_is_known_without_running_it() -> None:

@@ -130,11 +130,11 @@ def _failed(reason: str, **evidence: Any) -> Finding:
 
 def _raised(message: Mapping[str, Any], **evidence: Any) -> Finding:
     """The finding on a program that raised, from its own description."""
-    names = message.get("raised")
-    kinds = [str(name)[:100] for name in names] if isinstance(names, list) else []
-    text = f"{kinds[0] if kinds else 'exception'}: {str(message.get('message', ''))[:300]}"
-    line = message.get("line")
-    shown = {"exception": text} | ({"line": line} if isinstance(line, int) else {}) | evidence
+    names, said, line = (message.get(name) for name in ("raised", "message", "line"))
+    listed = names[:50] if isinstance(names, list) else []
+    kinds = [name[:100] for name in listed if isinstance(name, str)]
+    text = f"{kinds[0] if kinds else 'exception'}: {said[:300] if isinstance(said, str) else ''}"
+    shown = {"exception": text} | ({"line": line} if type(line) is int else {}) | evidence
     if "MemoryError" in kinds:
         return Finding(Verdict.FAILED, "memory", shown)
     compiled = message.get("compiled", True)

@@ -104,7 +104,8 @@ def _block(text: str, entry_point: str) -> str | None:
     if not blocks:
         return None
     if entry_point:
-        definition = re.compile(rf"^\s*(?:async\s+)?def\s+{re.escape(entry_point)}\b", re.MULTILINE)
+        name = re.escape(entry_point)
+        definition = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", re.MULTILINE)
         defining = [block for block in blocks if definition.search(block)]
         blocks = defining or blocks
     return blocks[-1]

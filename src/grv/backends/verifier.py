@@ -98,7 +98,7 @@ class CheckVerifier:
         attempts: int = 3,
         store: VerdictStore | None = None,
     ) -> None:
-        count = workers if workers is not None else len(os.sched_getaffinity(0))
+        count = workers if workers is not None else _processors()
         if count < 1 or attempts < 1:
             raise UsageError("there must be at least one worker and one attempt")
         self.workers = count
@@ -288,6 +288,13 @@ class CheckVerifier:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _sum(findings: list[Finding]) -> Usage:

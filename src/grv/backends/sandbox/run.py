@@ -68,14 +68,14 @@ class Run:
             "overdue": 2 * limits.seconds * max(1, tests) + 600,
         }
         self._cpu = cpu
-        incoming, self._incoming = os.pipe2(os.O_CLOEXEC)
-        self._outgoing, outgoing = os.pipe2(os.O_CLOEXEC)
+        incoming, self._incoming = os.pipe()
+        self._outgoing, outgoing = os.pipe()
         os.set_blocking(self._incoming, False)
         os.set_blocking(self._outgoing, False)
         self._stdout = -1
         theirs = [incoming, outgoing, _source(stdin)]
         if capture:
-            self._stdout, stdout = os.pipe2(os.O_CLOEXEC)
+            self._stdout, stdout = os.pipe()
             os.set_blocking(self._stdout, False)
         else:
             stdout = os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)

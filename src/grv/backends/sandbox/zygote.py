@@ -279,8 +279,9 @@ def _prepare_and_serve(
 
 def _tidy(folder: str, box: str) -> None:
     """Remove the worker's directory, as far as this process may."""
-    with contextlib.suppress(OSError):
-        kernel.unmount(box)
+    if kernel.is_linux:
+        with contextlib.suppress(OSError):
+            kernel.unmount(box)
     with contextlib.suppress(OSError):
         scratch.empty(folder)
         os.rmdir(folder)
