@@ -11,7 +11,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import compare, convert, demo, oracle, shells
+from . import compare, convert, demo, doctor, oracle, shells, verify
 
 app = typer.Typer(
     name="grv",
