@@ -33,6 +33,8 @@ app.command("shells", short_help="Print the cost shells of the adaptive policy."
 app.command("convert", short_help="Join labels and scores from files into one log.")(
     convert.convert
 )
+app.command("verify", short_help="Give every candidate of a file its verdict.")(verify.verify)
+app.command("doctor", short_help="Try the sandbox: attacks must fail.")(doctor.doctor)
 
 
 # Every complaint about the command line. Typer exports only some of these classes.
