@@ -11,13 +11,13 @@ from grv.backends.program_checks import (
     AssertsCheck,
     FunctionCheck,
     FunctionTest,
-    Seat,
     StdinCheck,
     StdinTest,
 )
 from grv.backends.protocols import Finding
 from grv.backends.sandbox.limits import Limits
 from grv.backends.sandbox.run import WorkerDied
+from grv.backends.seat import Seat
 from grv.core.values import Verdict
 
 LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)
