@@ -16,7 +16,40 @@ Problem = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
 def figures(problems: list[Problem], generate: float, verify: float, orders: int) -> dict[str, Any]:
-    """The means that a comparison prints, for one price list."""
+    """The means that a comparison prints, for one price list: by two programs, one after the other.
+
+    As in the published code, the first looks at pairs and the second at groups, and each makes its
+    trials from the start.
+    """
+    return {
+        **pairs(problems, generate, verify, orders),
+        **groups(problems, generate, verify, orders),
+    }
+
+
+def pairs(problems: list[Problem], generate: float, verify: float, orders: int) -> dict[str, Any]:
+    """Adaptive, hindsight, and the best pair at adaptive's cost."""
+    spent, solved, price = _trials(problems, generate, verify, orders)
+    return {
+        "adaptive": spent,
+        "hindsight": _hindsight(solved, price),
+        "uniform-matched": _best_pair(solved.mean(axis=(0, 1)), price, spent),
+    }
+
+
+def groups(problems: list[Problem], generate: float, verify: float, orders: int) -> dict[str, Any]:
+    """Difficulty groups, and again adaptive and hindsight, to relate them to."""
+    spent, solved, price = _trials(problems, generate, verify, orders)
+    rates = [float(np.mean(passed)) for _, passed in problems]
+    by_rate = sorted(range(len(problems)), key=lambda at: rates[at])
+    related = {"adaptive": spent, "hindsight": _hindsight(solved, price)}
+    return {**related, **_groups(solved.mean(axis=1)[by_rate], price)}
+
+
+def _trials(
+    problems: list[Problem], generate: float, verify: float, orders: int
+) -> tuple[float, NDArray[np.int8], NDArray[np.float64]]:
+    """Adaptive's mean cost, which pairs solve which trial, and what pairs cost."""
     schedule = _schedule(generate, verify)
     generator = np.random.default_rng(0)
     size = max(len(scores) for scores, _ in problems)
@@ -27,16 +60,8 @@ def figures(problems: list[Problem], generate: float, verify: float, orders: int
             order = generator.permutation(len(scores))
             adaptive.append(_adaptive(scores[order], passed[order], schedule, generate, verify))
             solved[at, number] = _all_pairs(scores[order], passed[order], size)
-    spent = float(np.mean(adaptive))
     price = np.add.outer(np.arange(size + 1) * generate, np.arange(size + 1) * verify)
-    rates = [float(np.mean(passed)) for _, passed in problems]
-    by_rate = sorted(range(len(problems)), key=lambda at: rates[at])
-    return {
-        "adaptive": spent,
-        "hindsight": _hindsight(solved, price),
-        "uniform-matched": _best_pair(solved.mean(axis=(0, 1)), price, spent),
-        **_groups(solved.mean(axis=1)[by_rate], price),
-    }
+    return float(np.mean(adaptive)), solved, price
 
 
 def _schedule(generate: float, verify: float) -> list[tuple[int, int]]:
