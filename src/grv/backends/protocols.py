@@ -57,10 +57,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A candidate's score; None where it could not be had."""
+    """A candidate's score; None where it could not be had, with the reason."""
 
     value: float | None
     usage: Usage = Usage()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,11 @@ class Finding:
 class Generator(Protocol):
     """Makes candidates."""
 
-    async def generate(self, problem: Problem, n: int) -> Sequence[Draft]:
-        """`n` drafts; fewer mean that there are no more."""
+    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
+        """Up to `n` drafts; none at all means that there are no more.
+
+        `first` is how many there are already, so that a seeded generator goes on where it stopped.
+        """
         ...
 
 
