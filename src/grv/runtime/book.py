@@ -24,7 +24,7 @@ from ..ledger.ledger import Ledger
 
 
 class Scribe:
-    """Writes for many searches at once: what arrives while one write is under way goes into the next.
+    """Writes for many searches at once: what comes during one write goes into the next.
 
     A write costs the same for one entry as for a hundred, so this is what keeps a durable ledger
     out of the way of a fast run.

@@ -32,7 +32,7 @@ Keying = Callable[[Problem, Draft], str | None]
 
 @dataclass(frozen=True)
 class Backends:
-    """Who generates, scores and verifies; and what makes two drafts equivalent, if anything does."""
+    """Who generates, scores and verifies; and what makes two drafts equivalent, if any."""
 
     generator: Generator
     scorer: Scorer
@@ -85,7 +85,7 @@ class Desk:
         return Generated(ranked, keys if any(key is not None for key in keys) else ())
 
     async def _make(self, ids: Sequence[int]) -> None:
-        """Drafts for these candidates. A short answer is asked to go on, an empty one is the end."""
+        """Drafts for these candidates. A short answer is asked to go on, an empty one ends it."""
         left = list(ids)
         while left:
             await self.book.write(Intended("generate", tuple(left)))
