@@ -1,0 +1,79 @@
+"""`grv doctor`: whether programs are held on this machine."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..core.errors import UsageError
+from .verify import parse_isolation, parse_workers
+
+if TYPE_CHECKING:
+    from ..backends.attacks.suite import Trial
+
+
+def doctor(
+    isolation: str = typer.Option(
+        "jail", metavar="strict|jail", help="The isolation that is examined."
+    ),
+    workers: str = typer.Option(
+        None, metavar="N", help="Programs run at once. Default: one a processor."
+    ),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Name each program tried."),
+) -> None:
+    """Say what isolation is in force and why; try right programs and attacks.
+
+    Right programs must pass. Attacks must not: programs that forge verdicts, look for the expected
+    values, use up the machine, or try to get out. Exit code 0 only if all is well.
+    """
+    from ..backends.attacks import suite
+    from ..backends.sandbox.limits import Isolation
+    from ..backends.verifier import CheckVerifier
+
+    level, count = parse_isolation(isolation), parse_workers(workers)
+    if level is Isolation.UNSAFE:
+        raise UsageError("--isolation unsafe: there is nothing to examine; give strict or jail")
+    typer.echo(f"Python {platform.python_version()} ({sys.executable})")
+    typer.echo(f"Linux {platform.release()}, {platform.machine()}")
+    try:
+        with CheckVerifier(workers=count, isolation=level) as verifier:
+            typer.echo(f"isolation {verifier.in_force}")
+            for name, reason in verifier.in_force.missing.items():
+                typer.echo(f"  without {name}: {reason}")
+            right = _told("right programs that pass", suite.run_references(verifier), verbose)
+        with (
+            suite.Surroundings() as around,
+            CheckVerifier(workers=count, isolation=level, limits=suite.LIMITS) as verifier,
+        ):
+            held = _told("attacks that are held", suite.run_attacks(verifier, around), verbose)
+            damage = around.damage()
+            folders = verifier.folders()
+            verifier.close()
+            damage += [f"left behind: {thing}" for thing in suite.left_behind(folders)]
+    except UsageError as exc:
+        typer.echo(f"grv: {exc}", err=True)
+        raise typer.Exit(1) from None
+    for line in damage:
+        typer.echo(f"DAMAGE {line}")
+    if not (right and held and not damage):
+        typer.echo("not well: do not verify untrusted programs here")
+        raise typer.Exit(1)
+    typer.echo("all is well")
+
+
+def _told(what: str, trials: Iterable[Trial], verbose: bool) -> bool:
+    """Whether all trials went well, told to the user."""
+    total = well = 0
+    for trial in trials:
+        total += 1
+        well += trial.well
+        verdict, reason = trial.finding.verdict.value, trial.finding.reason
+        if verbose or not trial.well:
+            mark = "ok  " if trial.well else "BAD "
+            typer.echo(f"  {mark}{trial.name}: {verdict}{f' ({reason})' if reason else ''}")
+    typer.echo(f"{well} of {total} {what}")
+    return well == total

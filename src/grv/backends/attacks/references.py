@@ -1,0 +1,152 @@
+"""Right programs that must pass, among them such as other verifiers reject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A program that must pass its check."""
+
+    name: str
+    check: Mapping[str, Any]
+    text: str
+
+
+def _stdin(name: str, text: str, given: str = "3 4\n", printed: str = "7\n") -> Reference:
+    return Reference(name, {"kind": "stdin", "tests": [{"input": given, "output": printed}]}, text)
+
+
+def _function(name: str, text: str, *tests: tuple[list[Any], Any]) -> Reference:
+    records = [{"args": args, "expected": expected} for args, expected in tests]
+    return Reference(name, {"kind": "function", "entry_point": "f", "tests": records}, text)
+
+
+_SOLUTION = """
+class Solution:
+    def a_helper(self, x):
+        return -x
+    def f(self, x):
+        return self.a_helper(x) + 2 * x
+    def z_helper(self):
+        raise ValueError
+"""
+_STACK = """
+import sys, threading
+sys.setrecursionlimit(10**6)
+threading.stack_size(256 << 20)
+def deep(n):
+    return 0 if n == 0 else max(deep(n - 1), n)
+def main():
+    print(deep(int(input())))
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+"""
+_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+def f(x):
+    with ThreadPoolExecutor(16) as pool:
+        return sum(pool.map(lambda i: i * i, range(x)))
+"""
+_SCRATCH = """
+import os, tempfile
+def f(x):
+    with open("note.txt", "w") as file:
+        file.write(x)
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write(open("note.txt").read())
+        file.seek(0)
+        return file.read()
+"""
+_LOOP = """
+import asyncio
+async def double(x):
+    await asyncio.sleep(0)
+    return 2 * x
+def f(x):
+    return asyncio.run(double(x))
+"""
+_LIBRARY = """
+import collections, dataclasses, datetime, decimal, fractions, functools, hashlib, heapq, itertools
+import json, math, random, re, statistics, string, sys, typing, zoneinfo
+@dataclasses.dataclass
+class Point:
+    x: int
+def f(x):
+    assert hashlib.sha256(b"").hexdigest().startswith("e3b0")
+    return int(decimal.Decimal(x) + fractions.Fraction(1, 2).numerator + Point(x).x)
+"""
+_NUMPY = """
+import numpy as np
+def f(x):
+    return np.linalg.det(np.eye(3) * x).round(), np.arange(x) @ np.arange(x), np.array([x])
+"""
+_CHECK = """
+def check(candidate):
+    assert candidate(3) == helper(2)
+    assert f(4) == 5
+    try:
+        candidate(-1)
+        assert False
+    except ValueError as exc:
+        assert str(exc) == "negative"
+"""
+_PROMPT = '''def helper(x):
+    return x + 2
+
+
+def f(x):
+    """One more than x."""
+'''
+
+REFERENCES = (
+    _stdin("input()", "print(sum(map(int, input().split())))"),
+    _stdin("sys.stdin", "import sys\nprint(sum(map(int, sys.stdin.read().split())))"),
+    _stdin(
+        "sys.stdin.buffer", "import sys\nprint(sum(map(int, sys.stdin.buffer.readline().split())))"
+    ),
+    _stdin("open(0)", "print(sum(map(int, open(0).read().split())))"),
+    _stdin("os.read", "import os\nprint(sum(map(int, os.read(0, 99).split())))"),
+    _stdin("/dev/stdin", "print(sum(map(int, open('/dev/stdin').read().split())))"),
+    _stdin(
+        "fileinput",
+        "import fileinput\nfor line in fileinput.input(): print(sum(map(int, line.split())))",
+    ),
+    _stdin(
+        "sys.stdout.buffer",
+        "import sys\nsys.stdout.buffer.write(b'%d' % sum(map(int, input().split())))",
+    ),
+    _stdin("3.0 for 3, and tolerance", "print('3.0 0.3333333')", "", "3 0.33333333\n"),
+    _stdin("leaves with exit()", "print(sum(map(int, input().split())))\nexit()"),
+    _stdin("a main guard", "if __name__ == '__main__':\n    print(7)"),
+    _stdin("prints at exit", "import atexit\natexit.register(print, 7)"),
+    _stdin("a large stack", _STACK, "50000\n", "50000\n"),
+    _stdin("a fenced block", "Here it is:\n```python\nprint(7)\n```\nIt prints 7."),
+    _function("a function", "def f(x): return x + 1", ([1], 2), ([2], 3)),
+    _function("a method of Solution among others", _SOLUTION, ([5], 5), ([-1], -1)),
+    _function("3.0 for 3, and tuples for lists", "def f(x): return (3.0, (x,))", ([1], [3, [1]])),
+    _function("threads", _THREADS, ([10], 285)),
+    _function("a file of its own", _SCRATCH, (["hello"], "hello")),
+    _function("an event loop", _LOOP, ([4], 8)),
+    _function("the standard library", _LIBRARY, ([4], 9)),
+    Reference(
+        "strings as LiveCodeBench encodes them",
+        {
+            "kind": "function",
+            "entry_point": "f",
+            "tests": [{"input": '[1, 2]\n"a"', "output": '["a", 3]'}],
+        },
+        "class Solution:\n    def f(self, xs, s): return [s, sum(xs)]",
+    ),
+    Reference(
+        "a test with helpers and exceptions",
+        {"kind": "asserts", "entry_point": "f", "test": _CHECK, "prompt": _PROMPT},
+        "    if x < 0:\n        raise ValueError('negative')\n    return x + 1\n",
+    ),
+)
+
+NUMPY = _function("numpy", _NUMPY, ([2], [8, 1, [2]]))

@@ -1,0 +1,137 @@
+"""The attacks tried, with something to steal and something to break, and the damage looked for."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import UsageError
+from ...core.values import Verdict
+from ..protocols import Finding, Problem
+from ..sandbox.limits import Isolation, Limits
+from ..verifier import CheckVerifier
+from . import escaping, forging, harming, prying, references
+from .attack import Aim, Attack
+
+ATTACKS = (*forging.ATTACKS, *prying.ATTACKS, *harming.ATTACKS, *escaping.ATTACKS)
+LIMITS = Limits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
+_INPUTS = (1, 2, 3)
+_TEST = """
+CASES = {cases}
+def check(candidate):
+    assert all(map(lambda case: candidate(case[0]) == case[1], CASES))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One program tried: whether all is well, and what was found."""
+
+    name: str
+    well: bool
+    finding: Finding
+
+
+class Surroundings:
+    """A file with a secret, the secret in the environment, and a port: for attacks to find."""
+
+    def __init__(self) -> None:
+        self.secret = f"secret-{secrets.token_hex(16)}"
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Surroundings:
+        folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="grv-tests-")))
+        self.file = folder / "tests.json"
+        self.file.write_text(f'{{"expected": "{self.secret}"}}')
+        self._listener = self._open.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self._listener.setblocking(False)
+        os.environ["GRV_ATTACKED_SECRET"] = self.secret
+        self._open.callback(os.environ.pop, "GRV_ATTACKED_SECRET", None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def fill(self, source: str) -> str:
+        """A program with the places put in."""
+        port = str(self._listener.getsockname()[1])
+        filled = source.replace("@FILE@", str(self.file)).replace("@PORT@", port)
+        return filled.replace("@JUDGE@", str(os.getpid()))
+
+    def damage(self) -> list[str]:
+        """What has been changed, or reached."""
+        found = []
+        if not self.file.exists() or self.secret not in self.file.read_text():
+            found.append("the tests' file was changed")
+        if os.listdir(self.file.parent) != [self.file.name]:
+            found.append("files were left beside the tests' file")
+        with contextlib.suppress(BlockingIOError):
+            self._listener.accept()[0].close()
+            found.append("a connection was made")
+        return found
+
+
+def _check(kind: str, expected: str, *, easy: bool) -> dict[str, Any]:
+    cases = [(x, x if easy and x == _INPUTS[0] else expected) for x in _INPUTS]
+    if kind == "stdin":
+        return {"kind": kind, "tests": [{"input": f"{x}\n", "output": str(y)} for x, y in cases]}
+    if kind == "function":
+        tests = [{"args": [x], "expected": y} for x, y in cases]
+        return {"kind": kind, "entry_point": "f", "tests": tests}
+    return {"kind": kind, "entry_point": "f", "test": _TEST.format(cases=cases)}
+
+
+def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Problem, str]]:
+    """The attack on each kind of check that it is meant for."""
+    expected = around.secret if attack.aim is Aim.FORGE else "breached"
+    for kind in attack.kinds:
+        name = f"{attack.name} ({kind})"
+        check = _check(kind, expected, easy=attack.behaves)
+        yield name, Problem(name, check=check), around.fill(attack.source)
+
+
+def held(attack: Attack, finding: Finding) -> bool:
+    """Whether an attack failed, and for a reason that it should fail for."""
+    right = not attack.reasons or finding.reason in attack.reasons
+    return finding.verdict is Verdict.FAILED and right
+
+
+def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial]:
+    """All attacks, as they end. Refused without a jail, where they would work."""
+    if verifier.in_force.level is Isolation.UNSAFE:
+        raise UsageError("the attacks are not tried without a jail: they would do what they say")
+    jobs = (
+        ((name, attack), problem, text)
+        for attack in ATTACKS
+        for name, problem, text in trials_of(attack, around)
+    )
+    for (name, attack), judged in verifier.find_all(jobs):
+        yield Trial(name, held(attack, judged.finding), judged.finding)
+
+
+def run_references(verifier: CheckVerifier) -> Iterator[Trial]:
+    """All right programs, as they end."""
+    right = [*references.REFERENCES]
+    if importlib.util.find_spec("numpy") is not None:
+        right.append(references.NUMPY)
+    jobs = ((item.name, Problem(item.name, check=item.check), item.text) for item in right)
+    for name, judged in verifier.find_all(jobs):
+        yield Trial(name, judged.finding.verdict is Verdict.PASSED, judged.finding)
+
+
+def left_behind(folders: list[Path]) -> list[str]:
+    """Processes and directories of workers that are still there after they were closed."""
+    found = [f"directory {folder}" for folder in folders if folder.exists()]
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (entry / "cmdline").read_bytes()
+            found += [f"process {entry.name}" for path in folders if bytes(path) in command]
+    return found

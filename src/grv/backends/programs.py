@@ -1,0 +1,159 @@
+"""Programs in the texts that models write: found, parsed, and given their key.
+
+Parsing happens in the judge and executes nothing. A text too large or too deep to be parsed here is
+left to the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import sys
+from dataclasses import dataclass
+
+_LARGEST = 1 << 20  # characters that are parsed here
+_FENCE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n"
+    r"(?P<body>.*?)(?:^[ \t]*(?P=fence)[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_LANGUAGES = {"", "python", "py", "python3", "py3", "python2"}
+# Whoever uses these may look at docstrings, at line numbers, or at any name by its text.
+_INTROSPECTIVE = frozenset(
+    {
+        *("__doc__", "__dict__", "__code__", "__traceback__", "__import__"),
+        *("getattr", "vars", "dir", "globals", "locals"),
+        *("eval", "exec", "compile", "help", "inspect"),
+        *("doctest", "linecache", "traceback", "tracemalloc", "warnings"),
+        *("logging", "ast", "dis", "gc", "pydoc"),
+        *("importlib", "builtins", "pickle", "marshal", "ctypes"),
+        *("operator", "_getframe", "_current_frames", "settrace", "setprofile"),
+        *("exc_info", "excepthook", "last_traceback", "modules", "with_traceback"),
+        *("tb_lineno", "f_lineno", "co_firstlineno", "stack", "format_exc"),
+        *("print_exc", "attrgetter", "methodcaller", "__getattribute__", "__getattr__"),
+        *("cProfile", "profile", "unittest", "pdb", "bdb"),
+        *("trace", "timeit"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program taken out of a text.
+
+    Attributes:
+        source: what is to be run.
+        tree: its syntax tree; None where it was not parsed.
+        error: why it is no program, "" where it is one or nobody knows.
+    """
+
+    source: str
+    tree: ast.Module | None = None
+    error: str = ""
+
+
+def parse(source: str) -> Program:
+    """The program of a source text."""
+    if len(source) > _LARGEST:
+        return Program(source)
+    try:
+        return Program(source, ast.parse(source, "<candidate>"))
+    except SyntaxError as exc:
+        if exc.msg.startswith("invalid escape sequence") or "literal" in exc.msg:
+            return Program(source)  # perhaps a warning that somebody has made an error of
+        return Program(source, error=f"line {exc.lineno}: {exc.msg}"[:200])
+    except ValueError as exc:  # null bytes
+        return Program(source, error=str(exc)[:200])
+    except (RecursionError, MemoryError):  # too deep for the parser here
+        return Program(source)
+
+
+def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
+    """The program in a model's text.
+
+    With a prompt that is the beginning of a program, a text that continues it is taken whole.
+    Otherwise the last fenced block of Python counts, the last that defines `entry_point` first; or
+    the text itself, where nothing is fenced. A block that stands by itself still gets the prompt in
+    front, for its imports and helpers.
+    """
+    continued = parse(prompt + text) if prompt else Program("", error="no prompt")
+    if not continued.error:
+        return continued
+    answer = text.rpartition("</think>")[2]
+    block = _block(answer, entry_point)
+    if block is None:
+        return continued if prompt else parse(answer)
+    if prompt and "__future__" not in block:
+        for joined in (prompt + block, f"{prompt.rstrip()}\n\n\n{block}"):
+            program = parse(joined)
+            if not program.error:
+                return program
+    return parse(block)
+
+
+def _block(text: str, entry_point: str) -> str | None:
+    """The fenced block that counts; None where there is none."""
+    blocks = [
+        match["body"]
+        for match in _FENCE.finditer(text)
+        if match["language"].lower() in _LANGUAGES and match["body"].strip()
+    ]
+    if not blocks:
+        return None
+    if entry_point:
+        definition = re.compile(rf"^\s*(?:async\s+)?def\s+{re.escape(entry_point)}\b", re.MULTILINE)
+        defining = [block for block in blocks if definition.search(block)]
+        blocks = defining or blocks
+    return blocks[-1]
+
+
+def key(program: Program) -> str:
+    """Equal for programs that differ in layout, comments and docstrings alone.
+
+    Equal keys behave equally: a program that could look at its own text, lines or docstrings has
+    its whole text for a key.
+    """
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    form = _form(program)
+    kind = "tree" if form is not None else "text"
+    content = program.source if form is None else form
+    digest = hashlib.sha256(f"{version}\n{content}".encode("utf-8", "surrogatepass"))
+    return f"{kind}:{digest.hexdigest()[:40]}"
+
+
+def _form(program: Program) -> str | None:
+    if program.tree is None:
+        return None
+    try:
+        tree = ast.parse(program.source, "<candidate>")  # a copy, to be changed
+        for node in ast.walk(tree):
+            if not _INTROSPECTIVE.isdisjoint(_names(node)):
+                return None
+            if isinstance(node, ast.Constant):
+                node.kind = None
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                _drop_docstring(node)
+        return ast.dump(tree, annotate_fields=False)
+    except (RecursionError, MemoryError, SyntaxError, ValueError):
+        return None
+
+
+def _names(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return (name,)
+        case ast.Import(names=names):
+            return tuple(part for alias in names for part in alias.name.split("."))
+        case ast.ImportFrom(module=module, names=names):
+            return (*(module or "").split("."), *(alias.name for alias in names))
+        case _:
+            return ()
+
+
+def _drop_docstring(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> None:
+    match node.body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            node.body = rest or [ast.Pass()]

@@ -1,0 +1,59 @@
+"""Which files a candidate may open: its scratch directory, and what an interpreter reads."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import sysconfig
+from collections.abc import Iterable
+
+from . import kernel
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
+_MAKE_DIR, _MAKE_REGULAR = 1 << 7, 1 << 8
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+
+_FILES_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NETWORK = 0b11  # bind and connect, from version 4 on
+_SCOPED = 0b11  # abstract sockets and signals, from version 6 on
+
+_READ = _READ_FILE | _READ_DIR
+_OWN = (
+    _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REGULAR | _REFER
+) | _TRUNCATE
+_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE  # the rest concerns directories
+
+_SYSTEM = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom", "/dev/zero"),
+)
+
+
+def readable_paths() -> list[str]:
+    """What the interpreter needs: its libraries, installed packages, the system's libraries."""
+    own = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    shared = os.path.join(sys.base_prefix, "lib")  # libpython, and conda's libraries
+    found = {os.path.realpath(path) for path in [*own, shared, *_SYSTEM] if os.path.exists(path)}
+    return sorted(found)
+
+
+def ruleset(version: int, readable: Iterable[str], scratch: str | None) -> int:
+    """A descriptor of the rules: read beneath `readable`, read and write beneath `scratch`."""
+    known = max(files for since, files in _FILES_BY_VERSION.items() if since <= version)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    network, scoped = (_NETWORK if version >= 4 else 0), (_SCOPED if version >= 6 else 0)
+    rules = kernel.landlock_ruleset(known, network, scoped, size)
+    wanted = [(path, _READ) for path in readable]
+    wanted += [("/dev/null", _READ_FILE | _WRITE_FILE)]
+    wanted += [(scratch, _OWN)] if scratch is not None else []
+    for path, access in wanted:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISDIR(os.fstat(place).st_mode):
+                access &= _OF_A_FILE
+            kernel.landlock_allow(rules, place, access & known)
+        finally:
+            os.close(place)
+    return rules

@@ -1,0 +1,118 @@
+"""What a run may use, how it ended, and which isolation was in force."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+MEBIBYTE = 1 << 20
+
+
+class Isolation(enum.Enum):
+    """How far a candidate is kept from the machine."""
+
+    STRICT = "strict"  # the jail, and namespaces for users, processes, network and IPC
+    JAIL = "jail"  # Landlock, seccomp and resource limits; namespaces where the kernel allows
+    UNSAFE = "unsafe"  # resource limits alone: the candidate has the user's own rights
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use.
+
+    Attributes:
+        seconds: wall-clock time per test, from the moment the candidate starts on it.
+        cpu_seconds: processor time per test, all threads together; as `seconds` where None.
+        memory_mb: address space on top of a bare interpreter's, in MiB.
+        output_mb: what a test's output or returned value may amount to, in MiB.
+        files_mb: what the scratch directory may hold, in MiB; 0 forbids writing files.
+        threads: how many threads may live at once.
+    """
+
+    seconds: float = 10.0
+    cpu_seconds: float | None = None
+    memory_mb: int = 1024
+    output_mb: float = 8.0
+    files_mb: int = 64
+    threads: int = 64
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name == "cpu_seconds" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{item.name} must be a number, not {value!r}")
+            whole = item.name in ("memory_mb", "files_mb", "threads")
+            if not math.isfinite(value) or value < 0 or (value == 0 and item.name != "files_mb"):
+                raise ValueError(f"{item.name} must be positive, not {value}")
+            if whole and value != int(value):
+                raise ValueError(f"{item.name} must be a whole number, not {value}")
+
+    @property
+    def output_bytes(self) -> int:
+        """`output_mb` in bytes."""
+        return int(self.output_mb * MEBIBYTE)
+
+    def cpu_allowance(self, tests: int) -> int:
+        """Whole seconds of processor time for a process that is given so many tests."""
+        each = self.seconds if self.cpu_seconds is None else self.cpu_seconds
+        return math.ceil(each * max(1, tests)) + 1
+
+    def with_(self, changes: Mapping[str, float]) -> Limits:
+        """The same limits, with some changed. An unknown name is a ValueError."""
+        known = {item.name for item in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise ValueError(f"unknown limit {name!r}; there are {', '.join(sorted(known))}")
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What really keeps the candidates of a worker apart, as its zygote found it.
+
+    Attributes:
+        level: the level that was asked for.
+        landlock: the kernel's Landlock version, 0 where there is none.
+        seccomp: the architecture of the filter, "" where there is none.
+        namespaces: those that are on.
+        missing: each piece that is not on, with the reason.
+    """
+
+    level: Isolation
+    landlock: int = 0
+    seccomp: str = ""
+    namespaces: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        on = [f"landlock {self.landlock}"] if self.landlock else []
+        on += [f"seccomp {self.seccomp}"] if self.seccomp else []
+        on += ["namespaces " + "+".join(self.namespaces)] if self.namespaces else []
+        return f"{self.level.value}: {', '.join([*on, 'rlimits'])}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended, in the zygote's words.
+
+    Attributes:
+        exit_code: None when a signal ended it.
+        signal: the signal's number, 0 for none.
+        cause: why the judge or the zygote ended it: "stopped" (the judge was done, or had waited
+            long enough), "threads", "files" or "overdue"; "" when it ended by itself.
+        cpu_seconds: processor time used.
+        peak_mb: most memory resident at once.
+    """
+
+    exit_code: int | None
+    signal: int = 0
+    cause: str = ""
+    cpu_seconds: float = 0.0
+    peak_mb: float = 0.0

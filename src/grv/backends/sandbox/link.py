@@ -1,0 +1,53 @@
+"""The judge's end of the socket to a zygote: lines of JSON, with descriptors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+
+class Link:
+    """One socket. `send` may be called from any thread, the rest from one."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._buffer = b""
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+        """Send a message; to a zygote that is gone, nothing. `hear` will tell."""
+        data = json.dumps(message).encode() + b"\n"
+        with self._lock, contextlib.suppress(OSError):
+            socket.send_fds(self._channel, [data], list(descriptors))
+
+    def hear(self, deadline: float) -> dict[str, Any] | None:
+        """The zygote's next message; None when it is gone, or late."""
+        while b"\n" not in self._buffer:
+            wait = deadline - time.monotonic()
+            if self._channel.fileno() < 0 or wait <= 0:
+                return None
+            poll = select.poll()
+            poll.register(self._channel, select.POLLIN)
+            if not poll.poll(wait * 1000):
+                return None
+            try:
+                data = self._channel.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def close(self) -> None:
+        """Hang up, which ends the zygote."""
+        with self._lock:
+            self._channel.close()

@@ -1,0 +1,76 @@
+"""An empty network and process numbers of its own, once for a zygote and all its children."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+
+from . import kernel
+
+WANTED: Mapping[str, int] = {
+    "user": kernel.CLONE_NEWUSER,
+    "pid": kernel.CLONE_NEWPID,
+    "net": kernel.CLONE_NEWNET,
+    "ipc": kernel.CLONE_NEWIPC,
+    "uts": kernel.CLONE_NEWUTS,
+}
+
+
+def available() -> tuple[tuple[str, ...], str]:
+    """The namespaces that can be had here, and why not all where some cannot; tried in a child."""
+    problem = ""
+    choices = [tuple(WANTED)]
+    if os.getuid() == 0:  # root may do without a user namespace, where those are switched off
+        choices.append(tuple(name for name in WANTED if name != "user"))
+    for names in choices:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                enter(names)
+            except OSError as exc:
+                os.write(writing, str(exc).encode()[:200])
+            os._exit(0)
+        os.close(writing)
+        with open(reading, "rb") as pipe:
+            failure = pipe.read().decode(errors="replace")
+        os.waitpid(child, 0)
+        if not failure:
+            return names, problem
+        problem = problem or failure
+    return (), problem
+
+
+def enter(names: tuple[str, ...]) -> None:
+    """Move this process to new namespaces; that of processes holds for its children only."""
+    uid, gid = os.getuid(), os.getgid()
+    flags = 0
+    for name in names:
+        flags |= WANTED[name]
+    kernel.unshare(flags)
+    if "user" not in names:
+        return
+    # Inside, the user keeps the number it had, and nobody else has one.
+    for file, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        with open(f"/proc/self/{file}", "w") as handle:
+            handle.write(text)
+
+
+def become_first() -> None:
+    """Go on as the first process of the new namespace, while the one that called waits for it.
+
+    When the first process of a namespace ends, the kernel kills all others in it.
+    """
+    child = os.fork()
+    if child:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        kernel.close_from(0)
+        _, status = os.waitpid(child, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.die_with_parent(0)  # a parent outside has no number in here

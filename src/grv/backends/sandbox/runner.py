@@ -1,0 +1,141 @@
+"""The candidate's side of a run: everything here happens in the jailed child.
+
+Nothing that this file sends is believed: it is the candidate's own word, since the candidate can
+change any of it. Frames come in on `INCOMING` and go out on `OUTGOING`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import random
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import plain, wire
+
+INCOMING, OUTGOING = 3, 4
+_MESSAGE = 1000  # characters of an exception's text that are passed on
+
+
+def describe(exc: BaseException) -> dict[str, Any]:
+    """An exception as data: the names of its classes, its text, and the program's line."""
+    try:
+        text = str(exc)[:_MESSAGE]
+    except BaseException:  # the candidate's own __str__
+        text = ""
+    line, trace = None, exc.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<candidate>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(exc, SyntaxError) and exc.filename == "<candidate>":
+        line = exc.lineno
+    names = [kind.__name__ for kind in type(exc).__mro__]
+    return {"raised": names, "message": text, "line": line, "compiled": True}
+
+
+def open_streams() -> None:
+    """Make the three standard streams anew: the zygote's were made for other descriptors."""
+    for name, descriptor, mode, errors in (
+        ("stdin", 0, "r", "replace"),
+        ("stdout", 1, "w", "surrogateescape"),
+        ("stderr", 2, "w", "backslashreplace"),
+    ):
+        stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _module(name: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__dict__["__file__"] = f"{name}.py"
+    module.__dict__["__builtins__"] = __builtins__
+    sys.modules[name] = module
+    sys.argv = [f"{name}.py"]
+    return module
+
+
+def serve() -> int:
+    """Do what the judge asks for, until it hangs up; the process's exit code."""
+    open_streams()
+    wire.write(OUTGOING, {"ready": True})
+    order = wire.read(INCOMING)
+    if order is None:
+        return 0
+    random.seed(order["seed"])
+    if order["mode"] == "program":
+        return _program(order["source"])
+    return _functions(order["source"], order["entry_point"], order["room"])
+
+
+def _compiled(source: str) -> types.CodeType | None:
+    try:
+        return compile(source, "<candidate>", "exec")
+    except BaseException as exc:
+        wire.write(OUTGOING, describe(exc) | {"compiled": False})
+        return None
+
+
+def _program(source: str) -> int:
+    program = _compiled(source)
+    if program is None:
+        return 1
+    code = 0
+    try:
+        exec(program, _module("__main__").__dict__)
+        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+    except SystemExit as exc:
+        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    except BaseException as exc:
+        code = 1
+        wire.write(OUTGOING, describe(exc))
+    atexit._run_exitfuncs()  # noqa: SLF001
+    with contextlib.suppress(BaseException):  # a full pipe, or a stream that was closed
+        sys.stdout.flush()
+    return code & 0xFF
+
+
+def _named(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
+    found = getattr(module, name, None)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
+    solution = getattr(module, "Solution", None)
+    if not callable(getattr(solution, name, None)):
+        return None
+    # A new object each time, so that one call leaves nothing behind for the next.
+    return lambda *args, **kwargs: getattr(solution(), name)(*args, **kwargs)  # type: ignore[misc]
+
+
+def _functions(source: str, entry_point: str, room: int) -> int:
+    program = _compiled(source)
+    if program is None:
+        return 1
+    module = _module("candidate")
+    try:
+        exec(program, module.__dict__)
+        function = _named(module, entry_point)
+    except BaseException as exc:
+        wire.write(OUTGOING, describe(exc))
+        return 1
+    wire.write(OUTGOING, {"loaded": function is not None})
+    while function is not None and (call := wire.read(INCOMING)) is not None:
+        wire.write(OUTGOING, {"id": call["id"]} | _answer(function, call, room))
+    return 0
+
+
+def _answer(function: Callable[..., Any], call: dict[str, Any], room: int) -> dict[str, Any]:
+    args, kwargs = plain.decode(call["args"]), plain.decode(call["kwargs"])
+    try:
+        result = function(*args, **kwargs)
+        answer = {"value": plain.encode(result, room)}
+        if call["in_place"]:
+            answer["args"] = plain.encode(args, room)
+        return answer
+    except plain.PlainError as exc:
+        return {"refused": str(exc)}
+    except BaseException as exc:
+        return describe(exc)

@@ -1,0 +1,183 @@
+"""The system call filter of a candidate, as data: the same builder for both architectures.
+
+A filter is a classic BPF program over `struct seccomp_data` (number, architecture, instruction
+pointer, six arguments of 64 bits). Arguments that the kernel reads as 32 bits are compared by their
+low word alone; pointers by both.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from typing import NamedTuple
+
+from . import syscalls
+
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+KILL_PROCESS = 0x80000000
+ALLOW = 0x7FFF0000
+ERRNO = 0x00050000
+X32_BIT = 0x40000000  # the x32 calls of an x86_64 kernel have numbers of their own
+
+LOAD, EQUAL, AT_LEAST, ANY_BIT, AND = 0x20, 0x15, 0x35, 0x45, 0x54
+JUMP, RETURN = 0x05, 0x06
+
+_SIGKILL = 9
+_OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
+_CLONE_THREAD = 0x00010000
+_CLONE_NAMESPACES = 0x7E020000
+_UNIX_FAMILY, _STREAM = 1, 1
+# PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME
+_PRCTL_ALLOWED = (2, 3, 15, 16)
+# F_SETOWN, F_SETSIG, F_SETOWN_EX would send signals elsewhere; F_SETLEASE, F_NOTIFY watch files
+_FCNTL_DENIED = (8, 10, 15, 1024, 1026)
+# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
+_IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+
+
+class Instruction(NamedTuple):
+    """One instruction: operation, jumps when true and when false, operand."""
+
+    code: int
+    true: int
+    false: int
+    operand: int
+
+
+_PID = -1  # an operand that stands for the process's own number until it is known
+
+Block = list[Instruction]
+
+
+def _argument(index: int, *, high: bool = False) -> Instruction:
+    return Instruction(LOAD, 0, 0, 16 + 8 * index + (4 if high else 0))
+
+
+def _return(value: int) -> Instruction:
+    return Instruction(RETURN, 0, 0, value)
+
+
+def _refuse(number: int = errno.EPERM) -> Instruction:
+    return _return(ERRNO | number)
+
+
+def _if_equal(operand: int, then: Instruction) -> Block:
+    return [Instruction(EQUAL, 0, 1, operand), then]
+
+
+def _if_any_bit(mask: int, then: Instruction) -> Block:
+    return [Instruction(ANY_BIT, 0, 1, mask), then]
+
+
+def _mask(mask: int) -> Instruction:
+    return Instruction(AND, 0, 0, mask)
+
+
+_yes, _no = _return(ALLOW), _refuse()
+
+
+def _truncating_read(index: int) -> Block:
+    # Before Landlock 3, opening a file read-only could still truncate it.
+    test = _if_equal(_OPEN_TRUNCATE, _no)
+    return [_argument(index), _mask(_OPEN_TRUNCATE | _OPEN_MODE), *test, _yes]
+
+
+def _signal_to_self(index: int) -> Block:
+    # SIGKILL is left to us, so that a death by it is never the candidate's doing.
+    own = [_argument(0), Instruction(EQUAL, 1, 0, _PID), _no]
+    return [*own, _argument(index), *_if_equal(_SIGKILL, _no), _yes]
+
+
+def _one_of(index: int, allowed: tuple[int, ...], otherwise: Instruction) -> Block:
+    tests = [step for value in allowed for step in _if_equal(value, _yes)]
+    return [_argument(index), *tests, otherwise]
+
+
+_CONDITIONS: dict[str, Block] = {
+    "open": _truncating_read(1),
+    "openat": _truncating_read(2),
+    "prctl": _one_of(0, _PRCTL_ALLOWED, _no),
+    "fcntl": [_argument(1), *(s for c in _FCNTL_DENIED for s in _if_equal(c, _no)), _yes],
+    "ioctl": _one_of(1, _IOCTL_ALLOWED, _refuse(errno.ENOTTY)),
+    "prlimit64": [_argument(0), *_if_equal(0, _yes), *_if_equal(_PID, _yes), _no],
+    "kill": _signal_to_self(1),
+    "tgkill": _signal_to_self(2),
+    "clone": [
+        _argument(0),
+        *_if_any_bit(_CLONE_NAMESPACES, _no),
+        *_if_any_bit(_CLONE_THREAD, _yes),
+        _no,
+    ],
+    # A connected pair reaches nobody else; event loops need one. Datagram sockets could be aimed.
+    "socketpair": [
+        _argument(0),
+        *[Instruction(EQUAL, 1, 0, _UNIX_FAMILY), _no],
+        *[_argument(1), _mask(0xF), *_if_equal(_STREAM, _yes)],
+        _no,
+    ],
+    "sendto": [
+        *[_argument(4), Instruction(EQUAL, 1, 0, 0), _no],
+        *[_argument(4, high=True), *_if_equal(0, _yes)],
+        _no,
+    ],
+}
+
+
+def build(architecture: str) -> tuple[Instruction, ...]:
+    """The filter, with `_PID` where the process's own number belongs.
+
+    A search tree over ranges of numbers that are treated alike: the kernel walks the filter once
+    for every possible number when it is installed, so a list would cost more than all the rest.
+    """
+    if architecture not in syscalls.ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no system call filter for {architecture}")
+    actions: dict[int, Block] = {}
+    for number in syscalls.numbers(syscalls.ALLOWED, architecture).values():
+        actions[number] = [_yes]
+    for number in syscalls.numbers(syscalls.DENIED, architecture).values():
+        actions[number] = [_no]
+    for name, number in syscalls.numbers(syscalls.CONDITIONAL, architecture).items():
+        actions[number] = _CONDITIONS[name]
+    unknown = [_refuse(errno.ENOSYS)]
+    ranges: list[tuple[int, Block]] = []  # first number, what to do from there on
+    for number in range(max(actions) + 2):
+        action = actions.get(number, unknown)
+        if not ranges or ranges[-1][1] != action:
+            ranges.append((number, action))
+    start: Block = [
+        Instruction(LOAD, 0, 0, 4),
+        *[Instruction(EQUAL, 1, 0, AUDIT_ARCH[architecture]), _return(KILL_PROCESS)],
+        Instruction(LOAD, 0, 0, 0),
+    ]
+    if architecture == "x86_64":
+        start += _if_any_bit(X32_BIT, _return(KILL_PROCESS))
+    return (*start, *_search(ranges))
+
+
+def _search(ranges: list[tuple[int, Block]]) -> Block:
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    left, right = _search(ranges[:middle]), _search(ranges[middle:])
+    # A conditional jump reaches 255 instructions, a plain one any number.
+    there = Instruction(JUMP, 0, 0, len(left))
+    return [Instruction(AT_LEAST, 0, 1, ranges[middle][0]), there, *left, *right]
+
+
+class Assembled:
+    """A filter in the kernel's form, ready but for the process's own number."""
+
+    def __init__(self, architecture: str) -> None:
+        program = build(architecture)
+        self._places = [8 * i + 4 for i, step in enumerate(program) if step.operand == _PID]
+        self._code = b"".join(
+            struct.pack("<HBBI", step.code, step.true, step.false, step.operand & 0xFFFFFFFF)
+            for step in program
+        )
+
+    def for_process(self, pid: int) -> bytes:
+        """The filter of the process with this number."""
+        code = bytearray(self._code)
+        for place in self._places:
+            struct.pack_into("<I", code, place, pid)
+        return bytes(code)

@@ -1,0 +1,41 @@
+"""Frames on a pipe: four bytes of length, then JSON. Blocking; the judge has its own reader."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+HEADER = 4
+LARGEST = 1 << 30
+
+
+def frame(message: Any) -> bytes:
+    """A message in the form that it travels in."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    return len(body).to_bytes(HEADER, "big") + body
+
+
+def write(descriptor: int, message: Any) -> None:
+    """Send a message."""
+    data = memoryview(frame(message))
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _exactly(descriptor: int, count: int) -> bytes | None:
+    parts = []
+    while count:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def read(descriptor: int) -> Any:
+    """The next message; None at the end."""
+    header = _exactly(descriptor, HEADER)
+    body = _exactly(descriptor, int.from_bytes(header, "big")) if header else None
+    return None if body is None else json.loads(body)

@@ -1,0 +1,270 @@
+"""The warm parent: forks a jailed child per run, watches it, and says how it ended.
+
+Started by worker.py as a program of its own. Speaks lines of JSON on a socket with the judge:
+
+    {"run": 7, "mode": "candidate", "limits": {...}}   with 4 descriptors: start a run
+    {"stop": 7}                                        end it now
+    {"ended": 7, ...}                                  answered once, whatever happened
+
+Single-threaded by design: a child's parent-death signal follows the thread that forked it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import kernel, namespaces, runner, scratch, tester, wire
+from .jail import Jail, widen_stack
+
+_WARM = (
+    *("bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator"),
+    *("random", "re", "string", "threading", "time", "typing"),
+)
+_TICK = 0.01  # seconds between looks at a child's threads and files
+_SETUP_FAILED = 120  # exit code of a child whose jail could not be put on
+_THREAD_STACK = 8 << 20
+
+
+class _Hangup(Exception):
+    """The judge is gone."""
+
+
+class Zygote:
+    """One warm parent, with its socket to the judge."""
+
+    def __init__(self, control: socket.socket, judge: int | None, box: str, jail: Jail) -> None:
+        self._control = control
+        self._judge = judge  # a pidfd
+        self._box = box
+        self._jail = jail
+        self._buffer = b""
+        self._descriptors: list[int] = []
+        self._null = os.open("/dev/null", os.O_RDWR)
+
+    def serve(self, hello: dict[str, Any]) -> None:
+        """Say hello, then run what the judge asks for, until it hangs up."""
+        self._send(hello)
+        while True:
+            message = self._next()
+            if "run" in message:
+                self._send({"ended": message["run"]} | self._run(message))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._control.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            raise _Hangup from None
+
+    def _next(self) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            self._wait(None, None)
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _wait(self, child: int | None, seconds: float | None) -> bool:
+        """Wait for news of the judge or of the child; whether the child ended."""
+        poll = select.poll()
+        watched = [self._control.fileno(), self._judge, child]
+        for descriptor in watched:
+            if descriptor is not None:
+                poll.register(descriptor, select.POLLIN)
+        ready = {item for item, _ in poll.poll(None if seconds is None else seconds * 1000)}
+        if self._judge in ready:
+            raise _Hangup
+        if self._control.fileno() in ready:
+            data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
+            self._descriptors += descriptors
+            if not data:
+                raise _Hangup
+            self._buffer += data
+        return child in ready
+
+    def _run(self, order: dict[str, Any]) -> dict[str, Any]:
+        passed, self._descriptors = self._descriptors[:4], self._descriptors[4:]
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._child(parent, order, passed)
+        try:
+            for descriptor in passed:
+                os.close(descriptor)
+            cause = self._watch(pid, order)
+        except BaseException:
+            _kill(pid)
+            os.waitpid(pid, 0)
+            raise
+        _kill(pid)  # the rest of its group: none in the jail, but without one there may be some
+        _, status, usage = os.wait4(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        try:
+            scratch.empty(self._box)
+        except OSError as exc:
+            cause = f"scratch not emptied: {exc}"
+        return {
+            "exit_code": code if code >= 0 else None,
+            "signal": max(0, -code),
+            "cause": cause,
+            "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "peak_mb": usage.ru_maxrss / 1024,
+        }
+
+    def _child(self, parent: int, order: dict[str, Any], passed: list[int]) -> None:
+        """The forked child; never returns."""
+        code = _SETUP_FAILED
+        try:
+            os.setsid()
+            if kernel.is_linux:
+                kernel.die_with_parent(parent)
+            incoming, outgoing, stdin, stdout = passed
+            # The originals are above 9, so none is overwritten before it is copied.
+            for source, target in (
+                *((stdin, 0), (stdout, 1), (self._null, 2)),
+                *((incoming, runner.INCOMING), (outgoing, runner.OUTGOING)),
+            ):
+                os.dup2(source, target)
+            os.chdir(self._box)
+            os.environ["HOME"] = os.environ["TMPDIR"] = self._box
+            try:
+                self._jail.put_on(order["limits"])
+            except (OSError, ValueError) as exc:
+                wire.write(runner.OUTGOING, {"setup": str(exc)})
+                os._exit(_SETUP_FAILED)
+            kernel.close_from(5)
+            code = runner.serve() if order["mode"] == "candidate" else tester.serve()
+        except BaseException:
+            code = 1
+        finally:
+            os._exit(code)
+
+    def _watch(self, pid: int, order: dict[str, Any]) -> str:
+        """Wait for the child's end, or bring it about; why, where it was brought about."""
+        limits = order["limits"]
+        overdue = time.monotonic() + limits["overdue"]
+        try:
+            handle = os.pidfd_open(pid)
+        except (AttributeError, OSError):
+            handle = None
+        number = pid if handle is None else _outer_number(handle, pid)
+        cause = ""
+        try:
+            while not self._wait(handle, _TICK if handle is not None else _TICK / 5):
+                if handle is None and os.waitid(
+                    os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
+                ):
+                    break
+                cause = cause or self._objection(order, number, overdue)
+                if cause:
+                    _kill(pid)
+        finally:
+            if handle is not None:
+                os.close(handle)
+        return cause
+
+    def _objection(self, order: dict[str, Any], number: int, overdue: float) -> str:
+        while b"\n" in self._buffer:
+            if self._next() == {"stop": order["run"]}:
+                return "stopped"
+        limits = order["limits"]
+        if time.monotonic() > overdue:
+            return "overdue"
+        if _threads(number) > limits["threads"]:
+            return "threads"
+        if scratch.overfull(self._box, limits["files_mb"] << 20):
+            return "files"
+        return ""
+
+
+def _kill(pid: int) -> None:
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+
+
+def _outer_number(handle: int, pid: int) -> int:
+    """The child's number in the namespace that /proc shows, which may not be ours."""
+    try:
+        with open(f"/proc/self/fdinfo/{handle}") as file:
+            for line in file:
+                if line.startswith("Pid:"):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return pid
+
+
+def _threads(number: int) -> int:
+    try:
+        with open(f"/proc/{number}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[17])
+    except (OSError, IndexError, ValueError):  # it is gone, or this is not Linux
+        return 0
+
+
+def _fill_low_descriptors() -> None:
+    while (descriptor := os.open("/dev/null", os.O_RDWR)) < 10:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def main(control: int, judge: int, level: str, folder: str) -> None:
+    """Start a zygote on an open socket; `judge` is the number of the process that asks."""
+    if "rewarmed" not in sys.argv and widen_stack():
+        os.set_inheritable(control, True)
+        os.execv(sys.executable, [*sys.orig_argv, "rewarmed"])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the judge decides; it hangs up when it is done
+    channel = socket.socket(fileno=control)
+    channel.set_inheritable(False)
+    _fill_low_descriptors()
+    watched = None
+    if kernel.is_linux:
+        with contextlib.suppress(OSError):
+            watched = os.pidfd_open(judge)
+    if os.getppid() != judge:
+        return
+    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
+    confined = level != "unsafe"
+    if confined and kernel.is_linux:
+        names, problem = namespaces.available()
+        if problem:
+            hello["missing"]["namespaces"] = problem
+        if names:
+            namespaces.enter(names)
+            namespaces.become_first()
+        hello["namespaces"] = names
+    box = os.path.join(folder, "box")
+    os.mkdir(box, 0o700)
+    try:
+        if kernel.is_linux:
+            kernel.no_new_privileges()
+            kernel.default_thread_stack(_THREAD_STACK)
+            if confined:
+                kernel.drop_capabilities()
+        jail = Jail(box, confined=confined)
+        hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
+        hello["missing"] |= jail.missing
+        for name in _WARM:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()
+        zygote = Zygote(channel, watched, box, jail)
+        zygote.serve(hello)
+    except _Hangup:
+        pass
+    finally:
+        with contextlib.suppress(OSError):
+            scratch.empty(box)
+        with contextlib.suppress(OSError):
+            scratch.empty(folder)
+            os.rmdir(folder)

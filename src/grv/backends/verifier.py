@@ -1,0 +1,276 @@
+"""The verifier: a pool of workers that gives candidates their verdicts.
+
+One for all kinds of checks; `await verify(problem, draft)` in a search, `find` or `find_all` in a
+plain loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from ..core.errors import UsageError
+from ..core.values import Verdict
+from .checks import Check, parse_check
+from .program_checks import Seat
+from .protocols import Draft, Finding, Problem, Usage
+from .sandbox.limits import InForce, Isolation, Limits
+from .sandbox.run import WorkerDied
+from .sandbox.worker import Worker, sweep
+from .verdict_store import VerdictStore
+
+_PARSED = 256  # problems whose checks are kept ready
+Tag = TypeVar("Tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finding, with the key of the candidate's class where it has one."""
+
+    finding: Finding
+    key: str | None
+
+
+@dataclass(slots=True)
+class _Job:
+    """One candidate on its way; may be called off from another thread."""
+
+    seat: Seat | None = None
+    called_off: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def sit(self, seat: Seat | None) -> None:
+        with self._lock:
+            self.seat = seat
+
+    def call_off(self) -> None:
+        with self._lock:
+            self.called_off = True
+            if self.seat is not None:
+                self.seat.interrupt()
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """A check, and what was found by it: equal keys are verified once."""
+
+    problem: Problem
+    check: Check
+    known: dict[str, Future[Finding]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class CheckVerifier:
+    """Gives candidates their verdicts, by the check of their problem.
+
+    Args:
+        workers: how many candidates are verified at once; one a processor by default.
+        isolation: how far programs are kept from the machine.
+        limits: what programs may use where their check does not say.
+        attempts: how often a candidate is tried before its verdict is broken.
+        store: where verdicts are remembered across runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int | None = None,
+        isolation: Isolation = Isolation.JAIL,
+        limits: Limits | None = None,
+        attempts: int = 3,
+        store: VerdictStore | None = None,
+    ) -> None:
+        count = workers if workers is not None else len(os.sched_getaffinity(0))
+        if count < 1 or attempts < 1:
+            raise UsageError("there must be at least one worker and one attempt")
+        self.workers = count
+        self._limits = limits or Limits()
+        self._attempts = attempts
+        self._store = store
+        self._seats: queue.LifoQueue[Seat] = queue.LifoQueue()
+        self._all = [Seat(Worker(isolation), Worker(isolation)) for _ in range(count)]
+        for seat in reversed(self._all):
+            self._seats.put(seat)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
+        self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+        sweep()
+
+    @property
+    def in_force(self) -> InForce:
+        """What keeps programs in; a UsageError where the level cannot be had here."""
+        return self._all[0].candidate.in_force
+
+    def prepare(self, problem: Problem) -> Check:
+        """The check of a problem, parsed; a UsageError where its record is wrong."""
+        return self._prepare(problem).check
+
+    def _prepare(self, problem: Problem) -> _Prepared:
+        with self._lock:
+            found = self._prepared.get(problem.id)
+            if found is not None and found.problem == problem:
+                self._prepared.move_to_end(problem.id)
+                return found
+        prepared = _Prepared(problem, parse_check(problem, self._limits))
+        with self._lock:
+            self._prepared[problem.id] = prepared
+            while len(self._prepared) > _PARSED:
+                self._prepared.popitem(last=False)
+        return prepared
+
+    async def verify(self, problem: Problem, draft: Draft) -> Finding:
+        """The finding on a draft. Cancelled, it ends the run."""
+        job = _Job()
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text)
+        try:
+            return (await asyncio.shield(future)).finding
+        except asyncio.CancelledError:
+            job.call_off()
+            raise
+
+    def find(self, problem: Problem, text: str) -> Finding:
+        """The finding on a text, from a plain loop or thread."""
+        return self._find(_Job(), problem, text).finding
+
+    def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
+        """The findings on many texts, each with its tag, as they come.
+
+        Takes from `jobs` no more than the workers need. When the caller stops early, what is going
+        on is called off.
+        """
+        running: dict[Future[Judged], tuple[Tag, _Job]] = {}
+        source = iter(jobs)
+        more = True
+        try:
+            while more or running:
+                while more and len(running) < 2 * self.workers:
+                    try:
+                        tag, problem, text = next(source)
+                    except StopIteration:
+                        more = False
+                        break
+                    job = _Job()
+                    running[self._threads.submit(self._find, job, problem, text)] = (tag, job)
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    tag, _ = running.pop(future)
+                    yield tag, future.result()
+        finally:
+            for future, (_, job) in running.items():
+                future.cancel()
+                job.call_off()
+
+    def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
+        prepared = self._prepare(problem)
+        key = prepared.check.how.key(text)
+        if key is None:
+            return Judged(self._ask(job, prepared, text), None)
+        with prepared.lock:
+            earlier = prepared.known.get(key)
+            mine: Future[Finding] = Future()
+            if earlier is None:
+                prepared.known[key] = mine
+        if earlier is not None:
+            finding = earlier.result()
+            if finding.verdict is not Verdict.BROKEN:
+                return Judged(replace(finding, usage=Usage()), key)
+            return Judged(self._ask(job, prepared, text), key)
+        finding = Finding(Verdict.BROKEN, "called off")
+        try:
+            finding = self._remembered(prepared, key) or self._ask(job, prepared, text)
+            if job.called_off:
+                finding = Finding(Verdict.BROKEN, "called off")
+            elif self._store is not None:
+                self._store.put(prepared.check.digest, key, finding)
+            return Judged(finding, key)
+        finally:
+            if finding.verdict is Verdict.BROKEN:
+                with prepared.lock:
+                    prepared.known.pop(key, None)
+            mine.set_result(finding)
+
+    def _remembered(self, prepared: _Prepared, key: str) -> Finding | None:
+        return None if self._store is None else self._store.get(prepared.check.digest, key)
+
+    def _ask(self, job: _Job, prepared: _Prepared, text: str) -> Finding:
+        """The finding, asked as often as the check says."""
+        findings: list[Finding] = []
+        for seed in range(prepared.check.repeat):
+            finding = self._try(job, prepared.check, text, seed)
+            if finding.verdict is Verdict.BROKEN:
+                return finding
+            findings.append(finding)
+        first = findings[0]
+        verdicts = [finding.verdict for finding in findings]
+        if len(set(verdicts)) > 1:
+            evidence = {"verdicts": [verdict.value for verdict in verdicts]}
+            return Finding(Verdict.BROKEN, "disagreement", evidence, _sum(findings))
+        return replace(first, usage=_sum(findings))
+
+    def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
+        problem = ""
+        finding = None
+        for _ in range(self._attempts):
+            if job.called_off or self._closed:
+                return Finding(Verdict.BROKEN, "called off")
+            started = time.monotonic()
+            seat = self._seats.get()
+            job.sit(seat)
+            try:
+                finding = check.how.judge(text, seat, seed)
+            except WorkerDied as exc:
+                problem = str(exc)
+                finding = Finding(
+                    Verdict.BROKEN, problem, usage=Usage(seconds=time.monotonic() - started)
+                )
+            finally:
+                job.sit(None)
+                self._seats.put(seat)
+            if finding.verdict is not Verdict.BROKEN:
+                return finding
+        assert finding is not None
+        return finding
+
+    def folders(self) -> list[Path]:
+        """The directories that its workers use now."""
+        workers = [worker for seat in self._all for worker in (seat.candidate, seat.test)]
+        return [worker.folder for worker in workers if worker.folder is not None]
+
+    def close(self) -> None:
+        """End the workers. What is going on is broken off."""
+        self._closed = True
+        for seat in self._all:
+            seat.interrupt()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for seat in self._all:
+            seat.close()
+
+    def __enter__(self) -> CheckVerifier:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _sum(findings: list[Finding]) -> Usage:
+    total = Usage()
+    for finding in findings:
+        total += finding.usage
+    return total

@@ -1,0 +1,499 @@
+"""Checks of kind "math": the corpus, the rules, and what hostile texts and dead workers do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("math_verify")
+
+from grv.backends.math_answer import MathCheck, exact_form
+from grv.backends.math_confirming import MathVerify
+from grv.backends.math_matching import match
+from grv.backends.math_reading import read
+from grv.backends.math_scalars import Unreadable
+from grv.backends.math_text import canonical, final_answer
+from grv.backends.protocols import Draft, Problem
+from grv.core.errors import UsageError
+from grv.core.values import Verdict
+
+CORPUS = Path(__file__).parent.parent / "assets" / "math_pairs.jsonl"
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def pairs() -> list[dict[str, Any]]:
+    with CORPUS.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def text_of(row: dict[str, Any]) -> str:
+    text = row["text"]
+    if isinstance(text, str):
+        return text
+    return str(text["before"] + text["repeat"] * text["times"] + text["after"])
+
+
+@pytest.fixture(scope="module")
+def confirming() -> Iterator[MathVerify]:
+    asking = MathVerify(workers=1)
+    yield asking
+    asking.close()
+
+
+def verdict(answer: str, text: str) -> str:
+    return MathCheck(answer).compare(text).verdict.value
+
+
+def own(reference: str, candidate: str) -> bool | None:
+    """What our own check says, without Math-Verify; None where it cannot tell."""
+    try:
+        return match(read(canonical(reference)), read(canonical(candidate)), reference) is not None
+    except Unreadable:
+        return None
+
+
+def boxed(answer: str) -> str:
+    return rf"So \boxed{{{answer}}}."
+
+
+def test_the_corpus_has_all_its_verdicts(confirming: MathVerify) -> None:
+    rows = pairs()
+    assert len(rows) >= 400
+    wrong = []
+    for row in rows:
+        started = time.monotonic()
+        finding = MathCheck(row["answer"], confirming=confirming).compare(text_of(row))
+        if finding.verdict.value != row["verdict"] or time.monotonic() - started > 30:
+            wrong.append((row["answer"], text_of(row)[:80], finding))
+    assert wrong == []
+
+
+def test_math_verify_alone_passes_what_our_own_check_refuses(confirming: MathVerify) -> None:
+    """The reason for the second check. If this fails, Math-Verify has become better."""
+    accepted = [
+        confirming.equal([[(a, b)]]).state
+        for a, b in [
+            (r"\frac{1}{2004!}", r"\frac{1}{2006!}"),
+            (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}"),
+            ("10^{-20}", "10^{-21}"),
+        ]
+    ]
+    assert accepted == ["equal"] * 3
+
+
+def test_every_reference_of_the_corpus_passes_against_itself() -> None:
+    answers = {row["answer"] for row in pairs()}
+    assert [a for a in answers if verdict(a, boxed(a)) != "passed"] == []
+
+
+def test_equal_keys_have_equal_verdicts_over_the_whole_corpus() -> None:
+    """For every reference, the verdict of our own check is the same for all texts of a key."""
+    rows = [row for row in pairs() if isinstance(row["text"], str)]
+    keyed: dict[str, list[str]] = {}
+    for row in rows:
+        key = MathCheck("1").key(row["text"])
+        if key is not None:
+            keyed.setdefault(key, []).append(row["text"])
+    shared = {key: texts for key, texts in keyed.items() if len(texts) > 1}
+    assert len(shared) > 10
+    for texts in shared.values():
+        forms = {canonical(final_answer(text) or "") for text in texts}
+        assert len(forms) == 1  # and the verdict depends on nothing else
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (r"\boxed{\frac{2}{4}}", "equivalent:1/2"),
+        (r"\boxed{0.50}", "equivalent:1/2"),
+        (r"\boxed{1,000}", "equivalent:1000"),
+        (r"\boxed{50\%}", "equivalent:50%"),
+        (r"\boxed{2\sqrt{3}}", r"equivalent:2\sqrt{3}"),
+        ("nothing here", None),
+        (r"\boxed{}", None),
+    ],
+)
+def test_the_key_is_the_canonical_answer(text: str, key: str | None) -> None:
+    assert MathCheck("7").key(text) == key
+
+
+def test_the_key_of_a_very_long_answer_is_short() -> None:
+    key = MathCheck("7").key(boxed("9" * 1_000_000))
+    assert key is not None
+    assert len(key) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"\boxed{1} then \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\boxed{3} and \boxed{}", "3"),
+        (r"\boxed{3} and \boxed{4", None),
+        ("blah\n#### 1,234\n", "1,234"),
+        ("The answer is $x = 5$, as said.", "x = 5"),
+        ("the answer is 3.5.", "3.5"),
+        ("The answer is 18 dollars a day.", "18"),
+        ("one\ntwo 2\nthree!", "2"),
+        ("It costs $3 + $4 = $7", "7"),
+        ("", None),
+        ("\n \n", None),
+    ],
+)
+def test_the_final_answer_is_where_the_rules_say(text: str, answer: str | None) -> None:
+    assert final_answer(text) == answer
+
+
+def test_exact_match_is_the_papers() -> None:
+    def exact(answer: str, candidate: str) -> str:
+        return MathCheck(answer, match="exact").compare(boxed(candidate)).verdict.value
+
+    passing = [("1000", "1,000.0"), ("1/2", "2/4"), ("-2/3", "4/-6"), ("0.5", ".50")]
+    passing += [
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
+        ("5", r"\text{5}"),
+        ("(1,2)", r"\left(1, 2\right)"),
+    ]
+    passing += [("12", "1,2"), ("1e5", "100000"), ("0.12345678901", "0.12345678902"), ("0", "-0.0")]
+    failing = [("0.5", "1/2"), (r"\frac{1}{2}", r"\dfrac{1}{2}"), ("5", r"5^\circ"), ("5", "x=5")]
+    failing += [
+        ("12345678901234567890", "12345678901234567891"),
+        ("1e999", "1e998"),
+        ("1/0", "2/0"),
+    ]
+    assert [pair for pair in passing if exact(*pair) != "passed"] == []
+    assert [pair for pair in failing if exact(*pair) != "failed"] == []
+
+
+def test_exact_match_needs_no_worker_and_its_keys_are_its_strings() -> None:
+    check = MathCheck("1/2", match="exact", confirming=MathVerify())
+    assert check.key(boxed("0.5")) == "exact:0.5"
+    assert check.key(boxed("2/4")) == "exact:1/2"
+    assert exact_form("9" * 100_000) == "9" * 100_000
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {},
+        {"answer": ""},
+        {"answer": "  $ $ "},
+        {"answer": None},
+        {"answer": ["1"]},
+        {"answer": "1", "match": "fuzzy"},
+        {"answer": True},
+        {"answer": "1", "mach": "exact"},
+    ],
+)
+def test_a_bad_record_is_the_callers_mistake(check: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        MathCheck.of({"kind": "math", **check})
+
+
+def test_a_record_may_give_a_number_and_a_solution() -> None:
+    assert MathCheck.of({"kind": "math", "answer": 18}).compare("#### 18").verdict is Verdict.PASSED
+    solved = {"kind": "math", "answer": "9 * 2 = <<9*2=18>>18\n#### 18"}
+    assert MathCheck.of(solved).compare(boxed("18.0")).verdict is Verdict.PASSED
+
+
+def test_a_finding_shows_both_answers() -> None:
+    finding = MathCheck(r"\frac{1}{2}").compare(boxed("1/3"))
+    assert finding.reason == "wrong answer"
+    assert finding.evidence["answer"] == "1/3"
+    assert finding.evidence["reference"] == r"\frac{1}{2}"
+    json.dumps(dict(finding.evidence))
+
+
+def test_the_verifier_protocol_is_kept_off_the_main_thread_too() -> None:
+    problem, draft = Problem("p"), Draft(boxed(r"\sqrt{8}"))
+    check = MathCheck(r"2\sqrt{2}")
+    assert asyncio.run(check.verify(problem, draft)).verdict is Verdict.PASSED
+    found: list[Verdict] = []
+    thread = threading.Thread(target=lambda: found.append(check.compare(draft.text).verdict))
+    thread.start()
+    thread.join()
+    assert found == [Verdict.PASSED]
+
+
+def test_many_threads_share_the_workers() -> None:
+    asking = MathVerify(workers=2)
+    checks = [MathCheck(rf"{n}\sqrt{{2}}", confirming=asking) for n in range(2, 12)]
+    with ThreadPoolExecutor(8) as pool:
+        same = pool.map(
+            lambda n: checks[n - 2].compare(boxed(rf"\sqrt{{{2 * n * n}}}")), range(2, 12)
+        )
+        assert {finding.verdict for finding in same} == {Verdict.PASSED}
+    asking.close()
+
+
+def children() -> set[int]:
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(os.getpid())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {int(pid) for pid in listed.stdout.split()}
+
+
+def test_a_dead_worker_is_replaced_and_none_is_left_behind() -> None:
+    before = children()
+    asking = MathVerify(workers=1)
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    (worker,) = [pid for pid in children() - before if "math_worker" in _command(pid)]
+    os.kill(worker, signal.SIGKILL)
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    asking.close()
+    assert not [pid for pid in children() - before if "math_worker" in _command(pid)]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_a_worker_that_hangs_is_killed_and_the_next_question_answered() -> None:
+    asking = MathVerify(workers=1, timeout_seconds=1)
+    started = time.monotonic()
+    assert asking.equal([[("100000000!", "1")]]).state == "timeout"
+    assert time.monotonic() - started < 20
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    asking.close()
+
+
+def test_a_right_answer_that_cannot_be_confirmed_is_broken_and_never_a_label() -> None:
+    check = MathCheck(r"\sqrt{8}", confirming=MathVerify(timeout_seconds=1e-9))
+    finding = check.compare(boxed(r"2\sqrt{2}"))
+    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "timeout")
+    wrong = check.compare(boxed(r"3\sqrt{2}"))
+    assert wrong.verdict is Verdict.FAILED
+
+
+def test_a_worker_that_cannot_start_breaks_the_finding() -> None:
+    check = MathCheck(r"\sqrt{8}", confirming=MathVerify(megabytes=16))
+    finding = check.compare(boxed(r"2\sqrt{2}"))
+    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "worker could not start")
+
+
+def test_a_forked_process_has_workers_of_its_own(confirming: MathVerify) -> None:
+    script = """
+import os
+from grv.backends.math_confirming import MathVerify
+asking = MathVerify(workers=1)
+assert asking.equal([[("1", "2/2")]]).state == "equal"
+pid = os.fork()
+if pid == 0:
+    state = asking.equal([[("1", "3/3")]]).state
+    asking.close()
+    raise SystemExit(0 if state == "equal" else 1)
+assert os.waitpid(pid, 0)[1] == 0
+assert asking.equal([[("1", "4/4")]]).state == "equal"
+asking.close()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
+
+
+def test_no_worker_outlives_a_parent_that_is_killed() -> None:
+    script = """
+import subprocess, os
+from grv.backends.math_confirming import MathVerify
+asking = MathVerify(workers=1)
+asking.equal([[("1", "2/2")]])
+print(asking._idle[0]._process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    dead = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+    )
+    worker = int(dead.stdout)
+    deadline = time.monotonic() + 10
+    while "math_worker" in _command(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "math_worker" not in _command(worker)
+
+
+def test_without_the_extra_one_line_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["math_verify"] = None
+from grv.backends.math_answer import MathCheck
+assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
+try:
+    MathCheck("1/2")
+except ValueError as exc:
+    print(exc)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert said.stdout == "checks of kind 'math' need Math-Verify: pip install 'grv[math]'\n"
+
+
+def test_the_library_and_its_dependencies_are_loaded_in_the_worker_alone() -> None:
+    script = """
+import sys
+from grv.backends.math_answer import MathCheck
+assert MathCheck("1/2").compare(r"\\boxed{1/3}").verdict.value == "failed"
+print(sorted({"math_verify", "sympy", "mpmath", "antlr4"} & set(sys.modules)))
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert said.stdout == "[]\n"
+
+
+def test_a_worker_out_of_memory_is_no_answer() -> None:
+    asking = MathVerify(workers=1, megabytes=300, timeout_seconds=20)
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    state = asking.equal([[(r"\binom{10^{7}}{5\cdot 10^{6}}-2^{10^{9}}", "1")]]).state
+    assert state in {"memory", "timeout", "died", "different"}
+    assert asking.equal([[("1", "2/2")]]).state == "equal"
+    asking.close()
+
+
+@pytest.mark.parametrize("arguments", [{"workers": 0}, {"timeout_seconds": 0}])
+def test_senseless_limits_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        MathVerify(**arguments)
+
+
+numbers = st.fractions(max_denominator=10**6)
+small = st.integers(1, 30)
+
+
+def forms(value: Fraction) -> st.SearchStrategy[str]:
+    """Ways to write a rational."""
+    a, b = value.numerator, value.denominator
+    sign, size = ("-" if a < 0 else ""), abs(a)
+
+    def scaled(k: int) -> list[str]:
+        whole, rest = divmod(size, b)
+        ways = [
+            f"{a * k}/{b * k}",
+            rf"\frac{{{a * k}}}{{{b * k}}}",
+            rf"{sign}\dfrac{{{size}}}{{{b}}}",
+        ]
+        ways += [rf"x = {sign}\frac{{{size * k}}}{{{b * k}}}", f"{sign}{size} / {b}"]
+        if whole and rest:
+            ways += [rf"{sign}{whole}\frac{{{rest * k}}}{{{b * k}}}", f"{sign}{whole} {rest}/{b}"]
+        if b == 1:
+            ways += [f"{a}.0", f"{a:,}", f"{sign}0{size}", f"{a}"]
+        return ways
+
+    return small.flatmap(lambda k: st.sampled_from(scaled(k)))
+
+
+@given(st.data(), numbers)
+@QUICK
+def test_a_rational_passes_however_it_is_written(data: st.DataObject, value: Fraction) -> None:
+    reference, candidate = data.draw(forms(value)), data.draw(forms(value))
+    assert own(reference, candidate) is True
+
+
+@given(st.data(), numbers, numbers)
+@QUICK
+def test_another_rational_fails(data: st.DataObject, value: Fraction, other: Fraction) -> None:
+    assume(value != other)
+    assert verdict(data.draw(forms(value)), boxed(data.draw(forms(other)))) == "failed"
+
+
+@given(st.integers(0, 10**9), st.integers(0, 999), st.sampled_from(["", "-"]))
+@QUICK
+def test_a_decimal_passes_with_any_zeros_and_fails_with_any_other_digit(
+    whole: int, thousandths: int, sign: str
+) -> None:
+    decimal = f"{sign}{whole}.{thousandths:03d}"
+    assert verdict(decimal, boxed(decimal + "000")) == "passed"
+    assert verdict(decimal, boxed(decimal + "001")) == "failed"
+
+
+@given(st.integers(-50, 50), st.integers(1, 50), small, st.integers(2, 60), small)
+@QUICK
+def test_a_surd_passes_however_it_is_written(a: int, b: int, c: int, n: int, k: int) -> None:
+    reference = rf"\frac{{{a}+{b}\sqrt{{{n * k * k}}}}}{{{c}}}"
+    assert own(reference, rf"\frac{{{a}}}{{{c}}}+\frac{{{b * k}\sqrt{{{n}}}}}{{{c}}}") is True
+    assert own(reference, rf"({b * k}\sqrt{{{n}}}-({-a}))/{c}") is True
+    assert own(reference, rf"\frac{{{a}+{b}\sqrt{{{n * k * k + 1}}}}}{{{c}}}") is False
+    assert own(reference, rf"\frac{{{a}-{b}\sqrt{{{n * k * k}}}}}{{{c}}}") is False
+
+
+@given(st.lists(numbers, min_size=2, max_size=6), st.randoms(use_true_random=False))
+@QUICK
+def test_order_counts_in_points_and_not_in_sets(values: list[Fraction], random: Any) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    listed, mixed = ",\\ ".join(map(str, values)), ", ".join(map(str, shuffled))
+    assert own(rf"\{{{listed}\}}", rf"\{{{mixed}\}}") is True
+    assert own(listed, mixed) is True
+    assert own(f"({listed})", rf"\left({mixed}\right)") is (values == shuffled)
+    changed = ", ".join(map(str, [values[0] + 1, *values[1:]]))
+    assert own(rf"\{{{listed}\}}", rf"\{{{changed}\}}") is False
+    assert own(f"({listed})", f"({changed})") is False
+
+
+@given(numbers, numbers, st.sampled_from("(["), st.sampled_from(")]"))
+@QUICK
+def test_the_ends_of_an_interval_count(
+    a: Fraction, b: Fraction, opening: str, closing: str
+) -> None:
+    interval = f"{opening}{a},{b}{closing}"
+    assert own(interval, f"{opening} {a} , {b} {closing}") is True
+    other = {"(": "[", "[": "("}[opening]
+    assert own(interval, f"{other}{a},{b}{closing}") is False
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
+@QUICK
+def test_equations_are_equal_up_to_a_factor(a: int, b: int, k: int) -> None:
+    assume(a and b)
+    assert (
+        own(f"{a}x+{b}y=1".replace("+-", "-"), f"{a * k}x+{b * k}y={k}".replace("+-", "-")) is True
+    )
+    assert own(f"{a}x+{b}y=1".replace("+-", "-"), f"{a}x+{b}y=2".replace("+-", "-")) is False
+
+
+@given(st.text(max_size=60))
+@QUICK
+def test_no_text_breaks_the_judge(text: str) -> None:
+    check = MathCheck("271828")
+    finding = check.compare(text)
+    assert finding.verdict is Verdict.FAILED or "271828" in canonical(final_answer(text) or "")
+    assert check.compare(boxed(text)).verdict in {Verdict.FAILED, finding.verdict}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *"0123456789xyie+-*/^!(){}[]|,=<>%_' .",
+                *(r"\frac", r"\sqrt", r"\pi", r"\pm", r"\{", r"\}", r"\text{cm}", r"\cup"),
+                *(r"\infty", r"\sin", r"\ln", r"^{\circ}", r"\binom", "999!", "9^"),
+            ]
+        ),
+        max_size=25,
+    )
+)
+@settings(QUICK, max_examples=300)
+def test_any_tokens_are_read_or_refused_in_bounded_time(tokens: list[str]) -> None:
+    text = "".join(tokens)
+    started = time.monotonic()
+    own("42", text)
+    assert own(text, text) in {True, None}
+    assert time.monotonic() - started < 10
