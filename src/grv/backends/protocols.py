@@ -5,6 +5,7 @@ Backends raise `BackendError`s and never retry: retries, timeouts and limits are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -64,6 +65,21 @@ class Score:
     reason: str = ""
 
 
+def scored(value: object, usage: Usage = Usage()) -> Score:  # noqa: B008 (a frozen value)
+    """A score from whatever a scorer was given; anything but a finite number is none.
+
+    >>> scored(float("nan")).reason
+    'the score is nan'
+    """
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isfinite(number):
+        return Score(number, usage)
+    return Score(None, usage, f"the score is {value!r}"[:80])
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A verifier's answer.
@@ -82,7 +98,11 @@ class Finding:
 
 
 class Generator(Protocol):
-    """Makes candidates."""
+    """Makes candidates.
+
+    One that gives only so many at a time may say so with an attribute `batch: int | None`, so that
+    several calls are made at once instead of one after the other.
+    """
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """Up to `n` drafts; none at all means that there are no more.
