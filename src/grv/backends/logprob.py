@@ -41,4 +41,6 @@ class LogprobScorer:
             return Score(None, reason="the text is empty")
         if not draft.logprobs:
             return Score(None, reason="the generator gave no log-probabilities")
+        if not all(map(math.isfinite, draft.logprobs)):
+            return Score(None, reason="a log-probability is not a number")
         return scored(HOW[self.how](draft.logprobs))

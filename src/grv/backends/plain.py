@@ -127,9 +127,19 @@ async def _said(call: Callable[[], Any]) -> Any:
 
     A user's function may raise anything; here it becomes a value, so that it can be translated.
     """
+    made = functools.partial(_returned, call)
+    said = made() if _is_coroutine(call) else await in_thread(made)
+    if not inspect.isawaitable(said):
+        return said
     try:
-        said = call() if _is_coroutine(call) else await in_thread(call)
-        return await said if inspect.isawaitable(said) else said
+        return await said
+    except (Exception, SystemExit) as error:
+        return error
+
+
+def _returned(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
     except (Exception, SystemExit) as error:
         return error
 

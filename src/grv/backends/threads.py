@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,25 +20,31 @@ _Result = TypeVar("_Result")
 async def in_thread(function: Callable[[], _Result]) -> _Result:
     """The function's result. When cancelled, nobody waits for it any more, but it goes on."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Result] = loop.create_future()
+    ended: asyncio.Future[Callable[[], _Result]] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(result: _Result | None, error: BaseException | None) -> None:
-        if future.done():  # cancelled meanwhile
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
+    def settle(outcome: Callable[[], _Result]) -> None:
+        if not ended.done():  # cancelled meanwhile
+            ended.set_result(outcome)
 
     def work() -> None:
-        result, error = None, None
-        try:
-            result = context.run(function)
-        except BaseException as raised:
-            error = raised
+        outcome = _outcome(functools.partial(context.run, function))
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is there to be told
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=work, name="grv call", daemon=True).start()
-    return await future
+    return (await ended)()
+
+
+def _outcome(function: Callable[[], _Result]) -> Callable[[], _Result]:
+    """What returns or raises what the function does; a future cannot carry every exception."""
+    try:
+        result = function()
+    except BaseException as raised:
+        error = raised
+
+        def fail() -> _Result:
+            raise error
+
+        return fail
+    return lambda: result
