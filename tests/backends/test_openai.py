@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from grv.backends.completions import seed_of
-from grv.backends.endpoint import foreign_errors
+from grv.backends.endpoint import Endpoint, foreign_errors
 from grv.backends.openai import OpenaiGenerator
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
@@ -321,8 +321,8 @@ def test_every_exception_of_the_client_is_translated() -> None:
     raised = [
         cls
         for library in (openai, httpx2)
-        for _, cls in inspect.getmembers(library, inspect.isclass)
-        if issubclass(cls, Exception) and not issubclass(cls, Warning)
+        for cls in vars(library).values()
+        if inspect.isclass(cls) and issubclass(cls, Exception) and not issubclass(cls, Warning)
     ]
 
     assert len(raised) > 40
@@ -345,10 +345,34 @@ async def test_a_key_is_nowhere_to_be_seen(status: int, monkeypatch: pytest.Monk
     assert KEY not in "".join(shown)
 
 
-def test_a_server_of_ones_own_needs_no_key_and_openai_does() -> None:
+def test_a_server_of_ones_own_needs_no_key_and_openai_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     OpenaiGenerator("m", chat=True, base_url="http://localhost:1/v1")
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         OpenaiGenerator("m", chat=True)
+
+
+def test_openai_has_another_name_for_where_a_chat_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    official = Endpoint(None, backend="openai", error=GeneratorError)
+    other = Endpoint("http://localhost:1/v1", backend="openai", error=GeneratorError)
+
+    assert official.cut(5, chat=True) == {"max_completion_tokens": 5}
+    assert official.cut(5, chat=False) == other.cut(5, chat=True) == {"max_tokens": 5}
+
+
+@pytest.mark.anyio
+async def test_what_a_server_without_a_key_says_is_left_alone() -> None:
+    with (
+        FaultyServer([Status(503, message="none left")]) as server,
+        pytest.raises(GeneratorError, match="status 503: none left") as caught,
+    ):
+        await generated(OpenaiGenerator("m", chat=True, base_url=server.url))
+
+    assert isinstance(caught.value.__cause__, openai.InternalServerError)
 
 
 def test_its_repr_says_what_the_candidates_depend_on_and_no_secret() -> None:

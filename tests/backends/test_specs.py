@@ -86,7 +86,10 @@ def test_a_reward_model(spec: str, url: str, how: str) -> None:
         ("embedded:big", "embedded takes nothing after it: write embedded, not embedded:big"),
     ],
 )
-def test_a_generator_that_is_none_is_told_so_in_one_line(spec: str, message: str) -> None:
+def test_a_generator_that_is_none_is_told_so_in_one_line(
+    spec: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UsageError) as caught:
         generator(spec)
 

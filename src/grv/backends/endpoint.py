@@ -67,6 +67,12 @@ class Endpoint(Generic[_Error]):
         """The address as it may be shown."""
         return None if self.base_url is None else shown(self.base_url)
 
+    def cut(self, tokens: int, *, chat: bool) -> dict[str, int]:
+        """Where an answer shall be cut, in the words of this endpoint."""
+        # OpenAI's own newer models refuse the old name, many servers do not know the new one.
+        new = chat and self.base_url is None
+        return {"max_completion_tokens" if new else "max_tokens": tokens}
+
     async def ask(self, path: str, body: Mapping[str, Any], problem_id: str) -> Any:
         """The answer to a request, as JSON data.
 
@@ -77,7 +83,9 @@ class Endpoint(Generic[_Error]):
         try:
             response = await client.post(path, body=dict(body), cast_to=self._answer)
         except foreign_errors() as exc:
-            raise self._translated(exc, problem_id, client.api_key) from self._cause(exc, client)
+            key = "" if client.api_key == _NO_KEY else client.api_key
+            leaks = bool(key) and key in f"{exc!r} {exc.__cause__!r}"
+            raise self._translated(exc, problem_id, key) from (None if leaks else exc)
         except UnicodeEncodeError as exc:
             raise self.failure("half a character in the prompt", problem_id) from exc
         try:
@@ -123,10 +131,6 @@ class Endpoint(Generic[_Error]):
             case _:
                 message = f"{type(exc).__name__}: {exc}"
         return self.failure(brief(message, key), problem_id, retry_after=wait)
-
-    def _cause(self, exc: Exception, client: openai.AsyncOpenAI) -> Exception | None:
-        """The cause, unless it would show the key."""
-        return None if client.api_key in f"{exc!r} {exc.__cause__!r}" else exc
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:

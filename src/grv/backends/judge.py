@@ -71,9 +71,9 @@ class JudgeScorer:
             "model": self.model,
             "messages": [{"role": "user", "content": question}],
             "temperature": 0.0,
-            "max_tokens": 1,
             "logprobs": True,
             "top_logprobs": _TOPS,
+            **self._endpoint.cut(1, chat=True),
         }
         started = time.monotonic()
         try:

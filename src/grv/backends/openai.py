@@ -114,9 +114,7 @@ class OpenaiGenerator:
         if self.top_p is not None:
             body["top_p"] = self.top_p
         if self.max_tokens is not None:
-            # OpenAI's own newer models refuse the old name, many servers do not know the new one.
-            new = self.chat and self._endpoint.base_url is None
-            body["max_completion_tokens" if new else "max_tokens"] = self.max_tokens
+            body |= self._endpoint.cut(self.max_tokens, chat=self.chat)
         if self.stop:
             body["stop"] = list(self.stop)
         if self.seed is not None:
