@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 import traceback
 from collections.abc import Iterator
@@ -322,7 +321,7 @@ def test_every_exception_of_the_client_is_translated() -> None:
         cls
         for library in (openai, httpx2)
         for cls in vars(library).values()
-        if inspect.isclass(cls) and issubclass(cls, Exception) and not issubclass(cls, Warning)
+        if type(cls) is type and issubclass(cls, Exception)  # a look at anything else loads it
     ]
 
     assert len(raised) > 40
