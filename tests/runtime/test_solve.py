@@ -1,6 +1,5 @@
 """Live searches over scripted worlds: what is paid, written, resumed and reported."""
 
-import math
 from pathlib import Path
 
 import anyio
@@ -17,6 +16,7 @@ from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
 from grv.runtime.desk import Backends
+from grv.runtime.money import Purse
 from grv.runtime.solve import Job, Solution, solve, solve_many
 from grv.testing.drivers import run
 from grv.testing.fakes import (
@@ -231,7 +231,7 @@ async def test_many_problems_never_pass_the_total_budget(total: float, tmp_path:
         found = [
             solution
             async for solution in solve_many(
-                problems, bench.job, ledger=ledger, calls=patient(), total_budget=total
+                problems, bench.job, ledger=ledger, calls=patient(), purse=Purse(total)
             )
         ]
         assert len(found) == 6
@@ -244,7 +244,7 @@ async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> Non
     bench = Bench(needle(40, at=20))
     ledger = SqliteLedger(tmp_path / "ledger.db")
     problems = [Problem(f"p{i}") for i in range(20)]
-    run_ = solve_many(problems, bench.job, ledger=ledger, calls=patient(), total_budget=math.inf)
+    run_ = solve_many(problems, bench.job, ledger=ledger, calls=patient())
     found = {solution.problem: solution async for solution in run_}
     assert found.keys() == {problem.id for problem in problems}
     assert all(solution.verified for solution in found.values())

@@ -143,7 +143,7 @@ async def solve_many(
     *,
     ledger: Ledger | None = None,
     calls: Calls | None = None,
-    total_budget: float = math.inf,
+    purse: Purse | None = None,
     at_once: int | None = None,
 ) -> AsyncIterator[Solution]:
     """Search for answers to many problems at once, under one budget; each as it ends.
@@ -151,9 +151,10 @@ async def solve_many(
     Problems that another process is working on are left to it.
     """
     ledger, calls = ledger or MemoryLedger(), calls or Calls()
-    scribe, purse = Scribe(ledger), Purse(total_budget)
+    scribe, purse = Scribe(ledger), purse or Purse()
     todo = list(problems)
-    purse.spend(sum(_recorded(ledger, job, problem) for problem in todo))
+    if math.isfinite(purse.total):
+        purse.spend(sum(_recorded(ledger, job, problem) for problem in todo))
     send, receive = anyio.create_memory_object_stream[Solution](math.inf)
     slots = anyio.Semaphore(at_once or 2 * calls.concurrency)
 
