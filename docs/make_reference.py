@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = ("", "demo", "compare", "oracle", "shells", "convert")
+COMMANDS = ("", "demo", "compare", "oracle", "shells", "convert", "verify", "doctor")
 
 
 def reference() -> str:

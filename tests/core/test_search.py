@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from grv.core.errors import EventError, PolicyError, UsageError
+from grv.core.pool import Pool
 from grv.core.search import Policy, Search
 from grv.core.values import (
     Action,
@@ -574,3 +576,33 @@ class Conversation(RuleBasedStateMachine):
 
 def test_right_events_are_taken_and_wrong_ones_change_nothing_in_any_order() -> None:
     run_state_machine_as_test(Conversation, settings=settings(stateful_step_count=20))
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Yields whatever it is given, and raises it if it is an exception."""
+
+    steps: tuple[object, ...]
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Any]:
+        for step in self.steps:
+            if isinstance(step, Exception):
+                raise step
+            yield step
+
+
+@pytest.mark.parametrize(
+    "step", [None, Stop(Reason.FINISHED), Stop(Reason.SOLVED), Generate(cast(int, 1.5))]
+)
+def test_a_plan_may_yield_nothing_but_steps(step: object) -> None:
+    with pytest.raises(PolicyError, match="not a legal step"):
+        Search(Odd((step,)), Costs()).ask()
+
+
+def test_a_plan_that_raised_something_cannot_go_on() -> None:
+    search = Search(Odd((ZeroDivisionError("in the plan"), Generate(1))), Costs())
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="in the plan"):
+            search.ask()
+    with pytest.raises(ZeroDivisionError):
+        search.tell(Generated((1.0,)))

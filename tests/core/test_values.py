@@ -13,10 +13,13 @@ from grv.core.values import (
     CandidateId,
     Costs,
     Generate,
+    Generated,
     Outcome,
     Reason,
     Stop,
+    Turn,
     Verdict,
+    Verified,
     Verify,
 )
 
@@ -54,6 +57,16 @@ def test_a_reason_for_people_does_not_make_another_action() -> None:
     assert Generate(3, "to begin with") == Generate(3)
     assert Verify(ids, "the best") == Verify(ids)
     assert Verify(ids) != Verify(ids[::-1])
+
+
+def test_a_turn_reads_as_what_happened_and_why() -> None:
+    ids = (CandidateId(4), CandidateId(1))
+    verdicts = {ids[0]: Verdict.FAILED, ids[1]: Verdict.PASSED}
+
+    assert str(Turn(Generate(8, "to begin with"), Generated((1.0, 2.0)))) == (
+        "generated 2 (to begin with)"
+    )
+    assert str(Turn(Verify(ids), Verified(verdicts))) == "verified 4 failed, 1 passed"
 
 
 def test_an_outcome_is_solved_for_one_reason_only() -> None:

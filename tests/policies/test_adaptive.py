@@ -17,7 +17,7 @@ class TestAdaptive(PolicyContract):
     policy = Adaptive()
 
 
-class TestAdaptiveWithOtherFactors(PolicyContract):
+class TestAdaptiveWithOtherFactors(PolicyContract, max_examples=25):
     policy = Adaptive(draws=0.3, checks=1)
 
 

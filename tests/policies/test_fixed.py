@@ -17,7 +17,7 @@ class TestFixed(PolicyContract):
     policy = Fixed(6, 3)
 
 
-class TestVerifyingAllThatWasGenerated(PolicyContract):
+class TestVerifyingAllThatWasGenerated(PolicyContract, max_examples=25):
     policy = Fixed(4, 4)
 
 

@@ -17,7 +17,7 @@ class TestKnownLaw(PolicyContract):
     policy = COIN
 
 
-class TestALawThatIsNotMonotone(PolicyContract):
+class TestALawThatIsNotMonotone(PolicyContract, max_examples=25):
     policy = KnownLaw(scores=(0.0, 1.0, 2.0), passes=(0.2, 0.9, 0.1), masses=(2.0, 1.0, 3.0))
 
 

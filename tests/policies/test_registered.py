@@ -22,7 +22,7 @@ def test_a_policy_has_its_file_and_its_contract(name: str) -> None:
     tests = (Path(__file__).parent / f"test_{room}.py").read_text()
 
     assert name == room.replace("_", "-")
-    assert "(PolicyContract)" in tests
+    assert "(PolicyContract" in tests
     assert f"{cls.__name__}(" in tests
 
 

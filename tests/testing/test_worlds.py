@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 
@@ -24,6 +25,7 @@ from grv.testing import (
     tied,
 )
 from grv.testing.strategies import worlds
+from grv.testing.worlds import Population
 
 PASSED, FAILED, BROKEN = Verdict.PASSED, Verdict.FAILED, Verdict.BROKEN
 
@@ -203,6 +205,18 @@ class TestThePopulations:
         assert np.mean(areas) == pytest.approx(area, abs=0.03)
         assert max(rates) < fastest + 0.1
         assert min(rates) < 10 * slowest
+
+    def test_a_problem_is_drawn_as_its_law_says(self) -> None:
+        # A pass rate of 1 in 10 and a separation of -3 for every problem; all failures deceive.
+        law = Population(-1, -1, 2, 2, -3, 0, 0.5, 0.1, deceptive=1)
+        liar = law.problem("p", 4000, (0, 0))
+        honest = dataclasses.replace(law, deceptive=0).problem("p", 4000, (0, 0))
+
+        assert liar.pass_rate == pytest.approx(0.1, abs=0.02)
+        for problem, failures in ((liar, (3, 0.1)), (honest, (0, 1))):
+            passes, others = problem.scores[problem.passed], problem.scores[~problem.passed]
+            assert (passes.mean(), passes.std()) == pytest.approx((-3, 0.1), abs=0.05)
+            assert (others.mean(), others.std()) == pytest.approx(failures, abs=0.05)
 
     def test_an_unknown_one_is_refused(self) -> None:
         with pytest.raises(UsageError, match=r"unknown population 'poetry' .*coding, math"):

@@ -11,7 +11,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import compare, convert, demo, oracle, shells
+from . import compare, convert, demo, doctor, oracle, runs, shells, solve, verify
 
 app = typer.Typer(
     name="grv",
@@ -26,11 +26,17 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("demo")(demo.demo)
+app.command("demo", short_help="Compare policies on the log that comes with grv.")(demo.demo)
+app.command("solve")(solve.solve)
+app.add_typer(runs.runs, name="runs")
 app.command("compare")(compare.compare)
 app.command("oracle")(oracle.oracle)
-app.command("shells")(shells.shells)
-app.command("convert")(convert.convert)
+app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
+app.command("convert", short_help="Join labels and scores from files into one log.")(
+    convert.convert
+)
+app.command("verify", short_help="Give every candidate of a file its verdict.")(verify.verify)
+app.command("doctor", short_help="Try the sandbox: attacks must fail.")(doctor.doctor)
 
 
 # Every complaint about the command line. Typer exports only some of these classes.
@@ -48,11 +54,6 @@ def _root(
         typer.echo(f"grv {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and leave with its exit code."""
-    sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

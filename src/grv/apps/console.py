@@ -11,6 +11,8 @@ from ..core.errors import UsageError
 from ..core.values import Costs
 from ..replay.writing import check_writable
 
+_LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
+
 
 def parse_costs(text: str) -> Costs:
     """The price list that `G,V` stands for."""
@@ -21,9 +23,12 @@ def parse_costs(text: str) -> Costs:
             f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10"
         ) from error
     try:
-        return Costs(generate, verify)
+        costs = Costs(generate, verify)
     except UsageError as error:
         raise UsageError(f"--costs {text}: {error}") from error
+    if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
+        raise UsageError(f"--costs {text}: give costs from {_LEAST:g} to {_MOST:g}")
+    return costs
 
 
 def parse_width(text: str) -> int | None:

@@ -10,7 +10,7 @@ from .console import check_outputs
 
 def convert(
     files: list[str] = typer.Argument(
-        metavar="FILE...", help="JSON-lines files with labels, scores, candidates."
+        metavar="FILE", help="JSON-lines files with labels, scores, candidates."
     ),
     out: str = typer.Option(
         ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json as json_text
-import math
 
 import typer
 
-from ..core.errors import UsageError
 from ..core.values import Costs
 from ..replay.text import aligned
 from ..theory import shells as theory
@@ -32,10 +30,7 @@ def shells(
     check_outputs([json], [])
     number = parse_whole("--shells", shells, most=200)
     found = itertools.islice(theory.shells(prices), number)
-    try:
-        records = [_record(shell, prices) for shell in found]
-    except OverflowError as error:
-        raise UsageError(f"--costs {costs}: too far apart for {number} shells") from error
+    records = [_record(shell, prices) for shell in found]
     if json is not None:
         from ..replay.writing import write_whole
 
@@ -61,9 +56,6 @@ def shells(
 
 def _record(shell: theory.Shell, prices: Costs) -> dict[str, float]:
     m, k = shell.draws(), shell.checks()
-    cost = prices.of(m, k)
-    if math.isinf(cost):
-        raise OverflowError
     return {
         "s": shell.s,
         "low": shell.low,
@@ -72,5 +64,5 @@ def _record(shell: theory.Shell, prices: Costs) -> dict[str, float]:
         "j": shell.j,
         "m": m,
         "k": k,
-        "cost": cost,
+        "cost": prices.of(m, k),
     }

@@ -188,7 +188,9 @@ def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
             shown = text[:_SHOWN]
         case str():
             shown = repr(node[:_SHOWN])
-        case _:
-            shown = repr(node)[:_SHOWN] if not isinstance(node, list) else "<...>"
+        case None | bool() | int() | float():
+            shown = repr(node)[:_SHOWN]
+        case _:  # of any size
+            shown = "<...>"
     parts.append(shown)
     room[0] -= len(shown) + 2

@@ -7,6 +7,7 @@ candidate's process is sent the input or the arguments alone.
 from __future__ import annotations
 
 import abc
+import contextlib
 import secrets
 import signal
 import threading
@@ -19,27 +20,61 @@ from ..core.values import Verdict
 from . import comparing, programs
 from .protocols import Finding, Usage
 from .sandbox import plain
-from .sandbox.limits import DEFAULT_LIMITS, Limits
+from .sandbox.limits import DEFAULT_LIMITS, Isolation, Limits
 from .sandbox.run import End, Run, WorkerDied
 from .sandbox.worker import Worker
 
 _TEST_SECONDS = 10.0  # what the user's own test may use on top of the candidate's time
+_MOST_TESTS = 500  # that one process for tests carries out
 
 
-@dataclass(slots=True)
 class Seat:
     """The workers that one judging thread has to itself: for candidates, and for tests."""
 
-    candidate: Worker
-    test: Worker
+    def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
+        self.candidate = Worker(isolation)
+        self.test = Worker(isolation)
+        self._tester: Run | None = None
+        self._tested: AssertsCheck | None = None
+        self._tests = 0
+        self._ending = contextlib.ExitStack()
+
+    def tester(self, check: AssertsCheck) -> Run:
+        """A process for the user's test, ready for an order.
+
+        It is kept for the next candidates of the same check: the test is the user's own code, and
+        nothing of a candidate gets into its process but plain data. Each order is carried out in a
+        namespace of its own.
+        """
+        fresh = self._tester is None or self._tested is not check or self._tests >= _MOST_TESTS
+        if self._tester is None or fresh or not self._tester.is_waiting():
+            self.dismiss()
+            limits = Limits(_TEST_SECONDS, memory_mb=check.limits.memory_mb)
+            self._tester = self._ending.enter_context(
+                self.test.run("test", limits, tests=_MOST_TESTS)
+            )
+            self._tested, self._tests = check, 0
+        self._tests += 1
+        return self._tester
+
+    def dismiss(self) -> None:
+        """End the test's process, where there is one."""
+        self._tester = self._tested = None
+        with contextlib.suppress(WorkerDied):
+            self._ending.close()
 
     def interrupt(self) -> None:
         """End what is going on, from another thread."""
         self.candidate.interrupt()
         self.test.interrupt()
 
+    def resume(self) -> None:
+        """Forget that something was interrupted."""
+        self.candidate.interrupted = self.test.interrupted = False
+
     def close(self) -> None:
         """End both workers."""
+        self.dismiss()
         self.candidate.close()
         self.test.close()
 
@@ -95,11 +130,11 @@ def _failed(reason: str, **evidence: Any) -> Finding:
 
 def _raised(message: Mapping[str, Any], **evidence: Any) -> Finding:
     """The finding on a program that raised, from its own description."""
-    names = message.get("raised")
-    kinds = [str(name)[:100] for name in names] if isinstance(names, list) else []
-    text = f"{kinds[0] if kinds else 'exception'}: {str(message.get('message', ''))[:300]}"
-    line = message.get("line")
-    shown = {"exception": text} | ({"line": line} if isinstance(line, int) else {}) | evidence
+    names, said, line = (message.get(name) for name in ("raised", "message", "line"))
+    listed = names[:50] if isinstance(names, list) else []
+    kinds = [name[:100] for name in listed if isinstance(name, str)]
+    text = f"{kinds[0] if kinds else 'exception'}: {said[:300] if isinstance(said, str) else ''}"
+    shown = {"exception": text} | ({"line": line} if type(line) is int else {}) | evidence
     if "MemoryError" in kinds:
         return Finding(Verdict.FAILED, "memory", shown)
     compiled = message.get("compiled", True)
@@ -300,26 +335,32 @@ class AssertsCheck(ProgramCheck):
     def run(self, source: str, seat: Seat, seed: int) -> Finding:
         """The finding on a program: passed when the test came to its end."""
         limits = self.limits
-        patience = Limits(limits.seconds + _TEST_SECONDS, memory_mb=limits.memory_mb)
-        with (
-            seat.test.run("test", patience) as test,
-            seat.candidate.run("candidate", limits) as run,
-        ):
-            test.send(
-                {
-                    **{"entry_point": self.entry_point, "test": self.test},
-                    **{"prompt": self.prompt, "in_place": self.in_place},
-                }
-            )
+        with seat.candidate.run("candidate", limits) as run:
             started = time.monotonic()
             refused = load(run, source, self.entry_point, limits, seed)
             if refused is not None:
                 return refused
             left = limits.seconds - (time.monotonic() - started)
-            return self._dialogue(test, run, left)
+            test = seat.tester(self)
+            ended = False
+            try:
+                test.send(
+                    {
+                        **{"entry_point": self.entry_point, "test": self.test},
+                        **{"prompt": self.prompt, "in_place": self.in_place},
+                    }
+                )
+                finding, ended = self._dialogue(test, run, left)
+            finally:
+                if not ended:  # it waits for an answer that will not come
+                    seat.dismiss()
+        return finding
 
-    def _dialogue(self, test: Run, run: Run, left: float) -> Finding:
-        """Pass the test's calls on, and the answers back; `left` is the candidate's time."""
+    def _dialogue(self, test: Run, run: Run, left: float) -> tuple[Finding, bool]:
+        """The finding, and whether the test came to its end.
+
+        Passes the test's calls on, and the answers back; `left` is the candidate's time.
+        """
         patience = _TEST_SECONDS
         last: dict[str, Any] = {}
         while True:
@@ -333,17 +374,18 @@ class AssertsCheck(ProgramCheck):
                     left -= time.monotonic() - started
                     last = {"args": comparing.show_node(question.get("args"))}
                     if isinstance(answer, End):
-                        return _silent(run, answer, self.limits.seconds, **last)
+                        return _silent(run, answer, self.limits.seconds, **last), False
                     if "refused" in answer:
                         large = answer["refused"] == "too large"
-                        return _failed("output limit" if large else "malformed answer", **last)
+                        reason = "output limit" if large else "malformed answer"
+                        return _failed(reason, **last), False
                     last["got"] = _outcome(answer)
                     test.send(answer)
                 case {"end": {"verdict": verdict, "reason": reason, **rest}}:
                     if reason == "exception" and last["got"].startswith("MemoryError"):
                         reason = "memory"
                     shown = {str(name): value for name, value in rest.items()}
-                    return Finding(Verdict(verdict), reason, last | shown)
+                    return Finding(Verdict(verdict), reason, last | shown), True
                 case End() as end:
                     raise WorkerDied(f"the test did not end: {end.value}", backend="sandbox")
                 case _:

@@ -7,6 +7,7 @@ left to the sandbox.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import re
 import sys
@@ -69,6 +70,7 @@ def parse(source: str) -> Program:
         return Program(source)
 
 
+@functools.lru_cache(maxsize=32)  # a text is looked at for its key, and again to be run
 def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
     """The program in a model's text.
 
@@ -102,7 +104,8 @@ def _block(text: str, entry_point: str) -> str | None:
     if not blocks:
         return None
     if entry_point:
-        definition = re.compile(rf"^\s*(?:async\s+)?def\s+{re.escape(entry_point)}\b", re.MULTILINE)
+        name = re.escape(entry_point)
+        definition = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", re.MULTILINE)
         defining = [block for block in blocks if definition.search(block)]
         blocks = defining or blocks
     return blocks[-1]
@@ -122,21 +125,47 @@ def key(program: Program) -> str:
     return f"{kind}:{digest.hexdigest()[:40]}"
 
 
+class _Introspective(Exception):
+    """The program could look at what its form leaves out."""
+
+
 def _form(program: Program) -> str | None:
     if program.tree is None:
         return None
+    parts: list[str] = []
     try:
-        tree = ast.parse(program.source, "<candidate>")  # a copy, to be changed
-        for node in ast.walk(tree):
-            if not _INTROSPECTIVE.isdisjoint(_names(node)):
-                return None
-            if isinstance(node, ast.Constant):
-                node.kind = None
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                _drop_docstring(node)
-        return ast.dump(tree, annotate_fields=False)
-    except (RecursionError, MemoryError, SyntaxError, ValueError):
+        _write(program.tree, parts)
+    except (_Introspective, RecursionError, MemoryError, ValueError):  # of huge integers
         return None
+    return "\n".join(parts)
+
+
+def _write(node: ast.AST, parts: list[str]) -> None:
+    """The tree without places and docstrings: kinds of nodes and `repr`s, without newlines."""
+    kind = node.__class__
+    parts.append(kind.__name__)
+    if kind in _NAMING and not _INTROSPECTIVE.isdisjoint(_names(node)):
+        raise _Introspective
+    for name in kind._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            _write(value, parts)
+        elif isinstance(value, list):
+            if name == "body" and kind in _DOCUMENTED:
+                value = _undocumented(value)
+            parts.append("[")
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _write(item, parts)
+                else:
+                    parts.append(repr(item))
+            parts.append("]")
+        elif name != "kind":  # of a string: whether it was written with a u
+            parts.append(repr(value))
+
+
+_NAMING = (ast.Name, ast.Attribute, ast.Import, ast.ImportFrom)
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _names(node: ast.AST) -> tuple[str, ...]:
@@ -151,9 +180,9 @@ def _names(node: ast.AST) -> tuple[str, ...]:
             return ()
 
 
-def _drop_docstring(
-    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
-) -> None:
-    match node.body:
+def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+    match body:
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            node.body = rest or [ast.Pass()]
+            return rest or [ast.Pass()]
+        case _:
+            return body

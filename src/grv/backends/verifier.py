@@ -26,10 +26,11 @@ from .program_checks import Seat
 from .protocols import Draft, Finding, Problem, Usage
 from .sandbox.limits import InForce, Isolation, Limits
 from .sandbox.run import WorkerDied
-from .sandbox.worker import Worker, sweep
+from .sandbox.worker import sweep
 from .verdict_store import VerdictStore
 
 _PARSED = 256  # problems whose checks are kept ready
+_WHILE = 0.1  # seconds that a free seat is waited for before one looks around
 Tag = TypeVar("Tag")
 
 
@@ -49,9 +50,16 @@ class _Job:
     called_off: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def sit(self, seat: Seat | None) -> None:
+    def sit(self, seat: Seat) -> None:
         with self._lock:
+            seat.resume()
             self.seat = seat
+            if self.called_off:
+                seat.interrupt()
+
+    def rise(self) -> None:
+        with self._lock:
+            self.seat = None
 
     def call_off(self) -> None:
         with self._lock:
@@ -90,7 +98,7 @@ class CheckVerifier:
         attempts: int = 3,
         store: VerdictStore | None = None,
     ) -> None:
-        count = workers if workers is not None else len(os.sched_getaffinity(0))
+        count = workers if workers is not None else _processors()
         if count < 1 or attempts < 1:
             raise UsageError("there must be at least one worker and one attempt")
         self.workers = count
@@ -98,7 +106,7 @@ class CheckVerifier:
         self._attempts = attempts
         self._store = store
         self._seats: queue.LifoQueue[Seat] = queue.LifoQueue()
-        self._all = [Seat(Worker(isolation), Worker(isolation)) for _ in range(count)]
+        self._all = [Seat(isolation) for _ in range(count)]
         for seat in reversed(self._all):
             self._seats.put(seat)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
@@ -220,23 +228,22 @@ class CheckVerifier:
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
-        problem = ""
         finding = None
         for _ in range(self._attempts):
-            if job.called_off or self._closed:
+            if self._is_off(job):
                 return Finding(Verdict.BROKEN, "called off")
+            while (seat := self._seat()) is None:
+                if self._is_off(job):
+                    return Finding(Verdict.BROKEN, "called off")
             started = time.monotonic()
-            seat = self._seats.get()
             job.sit(seat)
             try:
                 finding = check.how.judge(text, seat, seed)
             except WorkerDied as exc:
-                problem = str(exc)
-                finding = Finding(
-                    Verdict.BROKEN, problem, usage=Usage(seconds=time.monotonic() - started)
-                )
+                usage = Usage(seconds=time.monotonic() - started)
+                finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
             finally:
-                job.sit(None)
+                job.rise()
                 self._seats.put(seat)
             if finding.verdict is not Verdict.BROKEN:
                 return finding
@@ -248,14 +255,28 @@ class CheckVerifier:
         workers = [worker for seat in self._all for worker in (seat.candidate, seat.test)]
         return [worker.folder for worker in workers if worker.folder is not None]
 
+    def _is_off(self, job: _Job) -> bool:
+        return job.called_off or self._closed
+
     def close(self) -> None:
         """End the workers. What is going on is broken off."""
-        self._closed = True
-        for seat in self._all:
-            seat.interrupt()
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        for seat in self._all:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for _ in self._all:
+            while (seat := self._seat()) is None:
+                for each in self._all:
+                    each.interrupt()
             seat.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _seat(self) -> Seat | None:
+        """A free seat; None where there is none for a while."""
+        try:
+            return self._seats.get(timeout=_WHILE)
+        except queue.Empty:
+            return None
 
     def __enter__(self) -> CheckVerifier:
         return self
@@ -267,6 +288,13 @@ class CheckVerifier:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _sum(findings: list[Finding]) -> Usage:

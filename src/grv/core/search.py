@@ -48,6 +48,7 @@ from .values import (
 )
 
 _GENERATED, _VERIFIED = 0, 1  # what is billed
+_FINISHED = Stop(Reason.FINISHED)  # what a plan that has come to its end stands for
 _IDLE_LIMIT = 1000  # steps in a row that change nothing before it is called a bug
 
 
@@ -98,7 +99,7 @@ class Search:
         self._verified = 0
         self._paid = 0.0
         self._trace: list[Turn] = []
-        self._error: PolicyError | EventError | None = None
+        self._error: BaseException | None = None
 
     @property
     def bill(self) -> Bill:
@@ -124,7 +125,7 @@ class Search:
         if self._asked is None:
             try:
                 self._asked = self._choose()
-            except PolicyError as error:
+            except BaseException as error:  # a plan may raise anything; it cannot go on after that
                 self._error = error
                 raise
         return self._asked
@@ -191,10 +192,10 @@ class Search:
                 return action
             if self.pool.exhausted and not self.pool.waiting:
                 return Stop(Reason.EXHAUSTED)
-            match next(self._plan, None):
-                case None:
-                    return Stop(Reason.FINISHED)
-                case Generate(n, why) if n > 0:
+            match next(self._plan, _FINISHED):
+                case Stop() as stop if stop is _FINISHED:
+                    return stop
+                case Generate(int(n), why) if n > 0:
                     if not self.pool.exhausted:
                         n = min(n, self._affordable(_GENERATED))
                         return Generate(n, why) if n else Stop(Reason.OUT_OF_BUDGET)

@@ -98,12 +98,11 @@ class Turn:
 
     def __str__(self) -> str:
         """The exchange and the policy's reason for it, for people."""
-        match self.event:
-            case Generated(scores):
-                line = f"generated {len(scores)}"
-            case Verified(verdicts):
-                told = [f"{id} {verdict.value}" for id, verdict in verdicts.items()]
-                line = f"verified {', '.join(told)}"
+        if isinstance(self.event, Generated):
+            line = f"generated {len(self.event.scores)}"
+        else:
+            told = [f"{id} {verdict.value}" for id, verdict in self.event.verdicts.items()]
+            line = f"verified {', '.join(told)}"
         return f"{line} ({self.action.why})" if self.action.why else line
 
 

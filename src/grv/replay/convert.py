@@ -158,10 +158,7 @@ def write_log(joined: Joined, path: str) -> None:
                 raise UsageError(
                     f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
                 ) from error
-            try:
-                pq.write_table(pa.table(joined.columns), temporary)
-            except pa.ArrowException as error:
-                raise UsageError(f"{path}: cannot be written: {error}") from error
+            pq.write_table(pa.table(joined.columns), temporary)
         else:
             temporary.write_text(_text(joined, path), encoding="utf-8")
 
@@ -200,25 +197,36 @@ def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], i
     for line, record in json_records(path):
         nested = _nested(path, line, record, fields)
         if nested is not None:
-            outer = {name: value for name, value in record.items() if name != nested}
             for place, entry in enumerate(record[nested]):
-                yield line, {**outer, **(entry if isinstance(entry, dict) else {})}, place
-            continue
-        beside = _beside(path, line, record, fields)
-        if not beside:
-            if _first(record, fields.candidate) is None and [] in record.values():
-                continue  # a problem with an empty list of candidates
+                yield line, _inner(record, entry, fields), place
+        elif beside := _beside(path, line, record, fields):
+            for place in range(len(record[beside[0]])):
+                yield line, {**record, **{name: record[name][place] for name in beside}}, place
+        elif _is_numbered(record, fields) or [] not in record.values():
             yield line, record, None
-            continue
-        for place in range(len(record[beside[0]])):
-            yield line, {**record, **{name: record[name][place] for name in beside}}, place
+        # What is left is a problem with an empty list of candidates.
+
+
+def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]:
+    """One of a problem's list. The problem is named outside, the rest stands inside."""
+    inside = entry if isinstance(entry, dict) else {}
+    outside = {name: record[name] for name in fields.problem if record.get(name) is not None}
+    if not outside:
+        return inside
+    return outside | {n: value for n, value in inside.items() if n not in fields.problem}
+
+
+def _is_numbered(record: dict[str, Any], fields: Fields) -> bool:
+    """Whether the line is about one candidate."""
+    number = _first(record, fields.candidate)
+    return number is not None and not isinstance(number, list)
 
 
 def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str | None:
     """The field with the list of candidates, in a line about a problem."""
     if fields.list is not None and isinstance(record.get(fields.list), list):
         return fields.list
-    if _first(record, fields.candidate) is not None:
+    if _is_numbered(record, fields):
         return None
     lists = [
         name
@@ -236,6 +244,8 @@ def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str
 
 def _beside(path: str, line: int, record: dict[str, Any], fields: Fields) -> list[str]:
     """Fields that are lists of values side by side, one a candidate."""
+    if _is_numbered(record, fields):
+        return []
     known = {*fields.candidate, *fields.passed, *fields.key, *(name for name, _ in fields.scores)}
     names = [
         name

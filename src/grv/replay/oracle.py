@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..core.errors import LogError
 from ..core.values import Costs
 from ..theory.optimum import Law, best_threshold, optimum
 from .kernels import hindsight_trials, least_checks_of
@@ -50,6 +51,8 @@ def oracle(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[OracleRow, ...]:
     """One row a problem; those without any pass have no optimum."""
+    if not log.solvable:
+        raise LogError("no problem has a candidate that passed", path=log.path)
     rows = []
     made = batches(log.problems, orders, seed=seed, scheme=scheme)
     for done, batch in enumerate(made, 1):

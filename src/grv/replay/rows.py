@@ -24,7 +24,7 @@ DEFAULT_ROWS = (
 
 REFERENCE = "adaptive"  # what other rows are related to
 
-_DIFFICULTY = re.compile(r"difficulty-(\d+)")
+_DIFFICULTY = re.compile(r"difficulty-([0-9]+)")
 
 
 @dataclass(frozen=True)

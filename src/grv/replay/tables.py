@@ -151,34 +151,49 @@ def _read_parquet(path: str) -> Table:
         ) from error
     try:
         table = pq.read_table(path)
+        columns = {
+            name: _from_arrow(chunks)
+            for name, chunks in zip(table.column_names, table.columns, strict=True)
+        }
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
-    columns = {}
-    for name, chunks in zip(table.column_names, table.columns, strict=True):
-        plain = chunks.null_count == 0 and (
-            pa.types.is_boolean(chunks.type)
-            or pa.types.is_integer(chunks.type)
-            or pa.types.is_floating(chunks.type)
-        )
-        columns[name] = chunks.to_numpy() if plain else column(chunks.to_pylist())
     return Table(path, columns, range(1, table.num_rows + 1))
+
+
+def _from_arrow(chunks: Any) -> NDArray[Any]:
+    from pyarrow import types
+
+    tests = (types.is_boolean, types.is_integer, types.is_floating)
+    if chunks.null_count == 0 and any(test(chunks.type) for test in tests):
+        found: NDArray[Any] = chunks.to_numpy()
+        return found
+    return column(chunks.to_pylist())
 
 
 def _values(cells: list[str]) -> list[Any]:
     """What the cells of a CSV column say: nothing, a number, or text."""
-    return [_value(text) for text in cells]
+    if (numbers := _numbers(cells)) is not None:
+        return numbers
+    meaning = {text: _value(text) for text in set(cells)}
+    return [meaning[text] for text in cells]
 
 
 def _value(text: str) -> Any:
     if not text.strip():
         return None
+    numbers = _numbers([text])
+    return text if numbers is None else numbers[0]
+
+
+def _numbers(cells: list[str]) -> list[Any] | None:
+    """The cells as numbers, if all of them are; Python's 1_000 is none."""
     for read in (int, float):
         try:
-            return text if "_" in text else read(text)
+            return None if any("_" in text for text in cells) else [read(text) for text in cells]
         except ValueError:
             continue
-    return text
+    return None
 
 
 _READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "key": list}

@@ -50,10 +50,11 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+    """The file that the path leads to, or the path itself where that is no regular file."""
+    given = Path(path)
+    if given.is_dir():
         raise UsageError(f"{path}: cannot be written: it is a folder")
-    return target
+    return given if _is_special(given) else Path(os.path.realpath(path))
 
 
 def _is_special(target: Path) -> bool:

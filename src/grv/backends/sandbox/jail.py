@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import kernel, landlock, seccomp
-from .limits import MEBIBYTE
 
+_MEBIBYTE = 1 << 20
 _OPEN_FILES = 128
 _STACK = 1 << 30
 _LIMITED = (
@@ -64,7 +64,7 @@ class Jail:
             kernel.install_filter(self._filter.for_process(os.getpid()))
 
     def _limit(self, limits: Mapping[str, Any]) -> None:
-        files = max(1, limits["files_mb"]) * MEBIBYTE
+        files = max(1, limits["files_mb"]) * _MEBIBYTE
         cpu = limits["cpu"]
         wanted = [
             (resource.RLIMIT_CORE, 0, 0),
@@ -73,7 +73,7 @@ class Jail:
             (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
         ]
         if kernel.is_linux:  # elsewhere a limit on address space is refused, or not kept
-            space = self._bare + limits["memory_mb"] * MEBIBYTE
+            space = self._bare + limits["memory_mb"] * _MEBIBYTE
             wanted.append((resource.RLIMIT_AS, space, space))
         for kind, soft, hard in wanted:
             allowed = self._allowed[kind]

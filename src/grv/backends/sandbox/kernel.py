@@ -11,7 +11,7 @@ PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 
-CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
@@ -24,6 +24,8 @@ _LANDLOCK_ADD_RULE = 445
 _LANDLOCK_RESTRICT_SELF = 446
 _CLOSE_RANGE = 436
 _CAPSET = {"x86_64": 126, "aarch64": 91}
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+_MNT_DETACH = 2
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _LANDLOCK_RULE_PATH_BENEATH = 1
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -68,6 +70,24 @@ def die_with_parent(parent: int) -> None:
 def unshare(flags: int) -> None:
     """Leave the namespaces of `flags` for new ones."""
     _call("unshare", _libc.unshare(ctypes.c_int(flags)))
+
+
+def mount_private() -> None:
+    """Keep what is mounted here from showing elsewhere."""
+    flags = ctypes.c_ulong(_MS_REC | _MS_PRIVATE)
+    _call("mount", _libc.mount(None, b"/", None, flags, None))
+
+
+def mount_memory(path: str, options: str) -> None:
+    """Put an empty file system in memory at `path`."""
+    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    place, text = os.fsencode(path), options.encode()
+    _call("mount tmpfs", _libc.mount(b"tmpfs", place, b"tmpfs", flags, text))
+
+
+def unmount(path: str) -> None:
+    """Take away what was mounted at `path`."""
+    _call("umount", _libc.umount2(os.fsencode(path), ctypes.c_int(_MNT_DETACH)))
 
 
 def drop_capabilities() -> None:

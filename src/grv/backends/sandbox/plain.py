@@ -18,11 +18,14 @@ alone, within the limits below.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
-from fractions import Fraction
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the zygote is kept small, and few candidates use these
+    from decimal import Decimal
+    from fractions import Fraction
 
 DEEPEST = 64  # levels of nesting
 _SMALL = 1 << 53
@@ -120,9 +123,9 @@ class _Encoder:
             return ["c", float.hex(value.real), float.hex(value.imag)]
         if kind is range:
             return ["r", *(self._integer(part) for part in (value.start, value.stop, value.step))]
-        if kind is Fraction:
+        if _is(kind, "fractions", "Fraction"):
             return ["F", self._integer(value.numerator), self._integer(value.denominator)]
-        if kind is Decimal:
+        if _is(kind, "decimal", "Decimal"):
             text = str(value)
             self.spend(len(text))
             return ["D", text]
@@ -139,6 +142,11 @@ class _Encoder:
         if type(item) in (bool, int, float, complex, str, bytes):
             return self.value(item, depth)
         return ["o", f"numpy.{kind.__qualname__}"[:200]]
+
+
+def _is(kind: type, module: str, name: str) -> bool:
+    """Whether a type is the named one, if that was loaded at all."""
+    return kind is getattr(sys.modules.get(module), name, None)
 
 
 def encode(value: Any, room: int = 1 << 30) -> Any:
@@ -202,12 +210,16 @@ def _range(start: Any, stop: Any, step: Any) -> range:
 
 
 def _fraction(numerator: Any, denominator: Any) -> Fraction:
+    from fractions import Fraction
+
     if _whole(denominator) == 0:
         raise PlainError("a fraction over nothing")
     return Fraction(_whole(numerator), _whole(denominator))
 
 
 def _decimal(text: Any) -> Decimal:
+    from decimal import Decimal
+
     try:
         value = Decimal(text) if isinstance(text, str) else None
     except ArithmeticError:

@@ -18,7 +18,7 @@ from .limits import Ended, Limits
 from .link import Link
 
 READY_SECONDS = 60.0
-_END_SECONDS = 20.0
+_END_SECONDS = 60.0
 
 
 class End(enum.Enum):
@@ -68,14 +68,14 @@ class Run:
             "overdue": 2 * limits.seconds * max(1, tests) + 600,
         }
         self._cpu = cpu
-        incoming, self._incoming = os.pipe2(os.O_CLOEXEC)
-        self._outgoing, outgoing = os.pipe2(os.O_CLOEXEC)
+        incoming, self._incoming = os.pipe()
+        self._outgoing, outgoing = os.pipe()
         os.set_blocking(self._incoming, False)
         os.set_blocking(self._outgoing, False)
         self._stdout = -1
         theirs = [incoming, outgoing, _source(stdin)]
         if capture:
-            self._stdout, stdout = os.pipe2(os.O_CLOEXEC)
+            self._stdout, stdout = os.pipe()
             os.set_blocking(self._stdout, False)
         else:
             stdout = os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
@@ -96,6 +96,14 @@ class Run:
                 raise WorkerDied(f"the jail could not be put on: {problem}", backend="sandbox")
             case _:
                 raise WorkerDied("the child died before it started", backend="sandbox")
+
+    def is_waiting(self) -> bool:
+        """Whether the child lives and has said nothing that was not taken in."""
+        poll = select.poll()
+        if self._outgoing < 0 or self._answers or self._unsent:
+            return False
+        poll.register(self._outgoing, select.POLLIN)
+        return not poll.poll(0)
 
     def send(self, message: Any) -> None:
         """Have a message sent while the next one is waited for."""

@@ -1,7 +1,8 @@
 """The candidate's side of a run: everything here happens in the jailed child.
 
 Nothing that this file sends is believed: it is the candidate's own word, since the candidate can
-change any of it. Frames come in on `INCOMING` and go out on `OUTGOING`.
+change any of it. Frames come in on `INCOMING` and go out on `OUTGOING`. The standard streams are
+the zygote's own objects, unused till now, on descriptors that were replaced beneath them.
 """
 
 from __future__ import annotations
@@ -38,18 +39,6 @@ def describe(exc: BaseException) -> dict[str, Any]:
     return {"raised": names, "message": text, "line": line, "compiled": True}
 
 
-def open_streams() -> None:
-    """Make the three standard streams anew: the zygote's were made for other descriptors."""
-    for name, descriptor, mode, errors in (
-        ("stdin", 0, "r", "replace"),
-        ("stdout", 1, "w", "surrogateescape"),
-        ("stderr", 2, "w", "backslashreplace"),
-    ):
-        stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-
-
 def _module(name: str) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__dict__["__file__"] = f"{name}.py"
@@ -61,7 +50,6 @@ def _module(name: str) -> types.ModuleType:
 
 def serve() -> int:
     """Do what the judge asks for, until it hangs up; the process's exit code."""
-    open_streams()
     wire.write(OUTGOING, {"ready": True})
     order = wire.read(INCOMING)
     if order is None:

@@ -10,7 +10,7 @@ import itertools
 import os
 import stat
 
-_MOST_ENTRIES = 10_000
+_MOST_ENTRIES = 1000
 
 
 def overfull(path: str, most_bytes: int) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import json
 import linecache
 from collections.abc import Callable
 from typing import Any
 
 from . import plain, wire
-from .runner import INCOMING, OUTGOING, open_streams
+from .runner import INCOMING, OUTGOING
 
 # Raised inside `map` or a generator these would end a loop over the test's cases early and quietly;
 # the last three would leave the test as if it had ended.
@@ -117,14 +118,11 @@ def _text(exc: BaseException) -> str:
 
 
 def serve() -> int:
-    """Run one test and report; the process's exit code."""
-    open_streams()
+    """Run tests and report, until the judge hangs up; the process's exit code."""
     wire.write(OUTGOING, {"ready": True})
-    order = wire.read(INCOMING)
-    if order is None:
-        return 0
-    proxy = Proxy(order["entry_point"], order["in_place"])
-    wire.write(OUTGOING, {"end": _judge(lambda: _run(order, proxy), proxy)})
+    while (order := wire.read(INCOMING)) is not None:
+        proxy = Proxy(order["entry_point"], order["in_place"])
+        wire.write(OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy)})
     return 0
 
 

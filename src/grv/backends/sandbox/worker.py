@@ -25,7 +25,7 @@ from .limits import InForce, Isolation, Limits
 from .link import Link
 from .run import READY_SECONDS, Run, WorkerDied
 
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 _PREFIX = "grv-box-"
 # A package made of this folder alone: the zygote needs nothing else of grv, and gets nothing.
@@ -74,6 +74,7 @@ class Worker:
         self._in_force: InForce | None = None
         self._runs = 0
         self.current: int | None = None  # the run that is going on
+        self.interrupted = False  # whether the next run is to be ended as well
 
     @property
     def in_force(self) -> InForce:
@@ -195,6 +196,8 @@ class Worker:
             self.current = self._runs
             try:
                 run.wait_until_ready()
+                if self.interrupted:
+                    self.interrupt()
                 break
             except BaseException as exc:
                 self.current = None
@@ -205,7 +208,8 @@ class Worker:
         return run
 
     def interrupt(self) -> None:
-        """End the current run now, from another thread."""
+        """End the current run, or the next, from another thread; until told otherwise."""
+        self.interrupted = True
         link, current = self._link, self.current
         if link is not None and current is not None:
             link.send({"stop": current})

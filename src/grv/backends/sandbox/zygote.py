@@ -158,7 +158,7 @@ class Zygote:
         number = pid if handle is None else _outer_number(handle, pid)
         cause = ""
         try:
-            while not self._wait(handle, _TICK if handle is not None else _TICK / 5):
+            while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
                     os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
                 ):
@@ -170,6 +170,12 @@ class Zygote:
             if handle is not None:
                 os.close(handle)
         return cause
+
+    def _tick(self, started: float, handle: int | None) -> float:
+        """How long to wait before the next look; without a handle, for the child's end too."""
+        if handle is None:
+            return _TICK / 5
+        return _TICK if time.monotonic() - started < 1 else 5 * _TICK
 
     def _objection(self, order: dict[str, Any], number: int, overdue: float) -> str:
         while b"\n" in self._buffer:
@@ -233,38 +239,49 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
             watched = os.pidfd_open(judge)
     if os.getppid() != judge:
         return
-    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
-    confined = level != "unsafe"
-    if confined and kernel.is_linux:
-        names, problem = namespaces.available()
-        if problem:
-            hello["missing"]["namespaces"] = problem
-        if names:
-            namespaces.enter(names)
-            namespaces.become_first()
-        hello["namespaces"] = names
     box = os.path.join(folder, "box")
     os.mkdir(box, 0o700)
     try:
-        if kernel.is_linux:
-            kernel.no_new_privileges()
-            kernel.default_thread_stack(_THREAD_STACK)
-            if confined:
-                kernel.drop_capabilities()
-        jail = Jail(box, confined=confined)
-        hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
-        hello["missing"] |= jail.missing
-        for name in _WARM:
-            importlib.import_module(name)
-        gc.collect()
-        gc.freeze()
-        zygote = Zygote(channel, watched, box, jail)
-        zygote.serve(hello)
+        _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
         pass
     finally:
+        _tidy(folder, box)
+
+
+def _prepare_and_serve(
+    channel: socket.socket, watched: int | None, level: str, folder: str, box: str
+) -> None:
+    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
+    confined = level != "unsafe"
+    if confined and kernel.is_linux:
+        names, problem = namespaces.available(box)
+        if problem:
+            hello["missing"]["namespaces"] = problem
+        if names:
+            namespaces.enter(names, box)
+            namespaces.become_first(lambda: _tidy(folder, box))
+        hello["namespaces"] = names
+    if kernel.is_linux:
+        kernel.no_new_privileges()
+        kernel.default_thread_stack(_THREAD_STACK)
+        if confined:
+            kernel.drop_capabilities()
+    jail = Jail(box, confined=confined)
+    hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
+    hello["missing"] |= jail.missing
+    for name in _WARM:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    Zygote(channel, watched, box, jail).serve(hello)
+
+
+def _tidy(folder: str, box: str) -> None:
+    """Remove the worker's directory, as far as this process may."""
+    if kernel.is_linux:
         with contextlib.suppress(OSError):
-            scratch.empty(box)
-        with contextlib.suppress(OSError):
-            scratch.empty(folder)
-            os.rmdir(folder)
+            kernel.unmount(box)
+    with contextlib.suppress(OSError):
+        scratch.empty(folder)
+        os.rmdir(folder)

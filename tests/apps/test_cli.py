@@ -1,0 +1,232 @@
+"""The frame around every command: help, exit codes, interruptions, readers that go away."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from grv import __version__
+from grv.apps import cli
+
+GRV = str(Path(sys.executable).with_name("grv"))
+
+OPTIONS = {
+    "demo": [],
+    "compare": [
+        *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
+        *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
+    ],
+    "oracle": [
+        *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
+    ],
+    "shells": ["--costs", "--shells", "--json"],
+    "convert": [
+        *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
+    ],
+}
+
+
+def started(
+    *arguments: str, stdout: int | None = subprocess.PIPE, stderr: int = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """A command of its own, which heeds Ctrl-C even where this process was told not to."""
+    return subprocess.Popen(
+        [GRV, *arguments],
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def long_log(path: Path) -> str:
+    with path.open("w") as file:
+        print("problem,candidate,passed,score", file=file)
+        for problem in range(200):
+            for candidate in range(100):
+                print(problem, candidate, int(candidate % 97 == 3), candidate, sep=",", file=file)
+    return str(path)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, flag)
+
+    assert all(f"  {command} " in text for command in OPTIONS)
+    assert "grv demo" in text
+    assert "Exit codes: 0 done" in text
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys) == shown(capsys, "--help")
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_the_help_of_a_command_names_its_options_and_shows_examples(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, command, "--help")
+
+    for option in OPTIONS[command]:
+        assert re.search(rf"{option}\b", text), option
+    assert set(re.findall(r"--[a-z-]+", text)) == {*OPTIONS[command], "--help"}
+    if OPTIONS[command]:
+        assert f"\n  grv {command} " in text
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "--version") == f"grv {__version__}\n"
+
+
+def test_the_command_is_installed() -> None:
+    done = subprocess.run([GRV, "--version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"grv {__version__}\n"
+
+
+def test_the_module_is_the_command_too() -> None:
+    call = [sys.executable, "-m", "grv", "shells", "--costs", "0,0"]
+    done = subprocess.run(call, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("grv: ")
+
+
+def test_ctrl_c_while_a_log_is_read_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "out.json"
+    os.mkfifo(log)
+    running = started("compare", str(log), "--json", str(out))
+
+    with log.open("wb"):  # opens as soon as the command reads, and gives it nothing
+        running.send_signal(signal.SIGINT)
+        said, complained = running.communicate(timeout=60)
+
+    assert running.returncode == 130
+    assert (said, complained) == ("", "grv: interrupted\n")
+    assert sorted(tmp_path.iterdir()) == [log]
+
+
+def test_ctrl_c_in_the_middle_of_the_work_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
+    log, out = long_log(tmp_path / "log.csv"), tmp_path / "out.json"
+    out.write_text("old")
+    here, there = pty.openpty()
+    running = started("compare", log, "--orders", "5000", "--json", str(out), stderr=there)
+    os.close(there)
+
+    seen = b""
+    while b"comparing" not in seen:  # the bar is there: the work has begun
+        seen += os.read(here, 1000)
+    running.send_signal(signal.SIGINT)
+    said, _ = running.communicate(timeout=60)
+    seen = drained(here)
+
+    assert running.returncode == 130
+    assert said == ""
+    assert b"Traceback" not in seen
+    assert seen.rstrip().endswith(b"grv: interrupted")
+    assert out.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def drained(terminal: int) -> bytes:
+    """What is left to read of a terminal that nobody writes to any more."""
+    seen = b""
+    try:
+        while more := os.read(terminal, 1000):
+            seen += more
+    except OSError:  # Linux: the other end is closed
+        pass
+    os.close(terminal)
+    return seen
+
+
+@pytest.mark.parametrize("arguments", [["demo"], ["shells"], ["--help"]])
+def test_a_reader_that_goes_away_is_no_error(arguments: Sequence[str]) -> None:
+    running = started(*arguments)
+    assert running.stdout is not None
+    running.stdout.close()  # as `head` does, long before the command has something to say
+
+    assert running.stderr is not None
+    with running.stderr as stream:
+        assert stream.read() == ""
+    assert running.wait(timeout=60) == 0
+
+
+def test_the_first_line_can_be_had_alone() -> None:
+    done = subprocess.run(
+        f"{GRV} demo | head -1", shell=True, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.startswith("sample.csv: 40 problems")
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_an_output_that_is_full_is_said_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [GRV, "shells"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == "grv: output: No space left on device\n"
+
+
+def test_progress_is_for_terminals_only(tmp_path: Path) -> None:
+    log = long_log(tmp_path / "log.csv")
+    done = subprocess.run(
+        [GRV, "compare", log, "--policy", "adaptive"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.startswith(f"{log}: 200 problems")
+
+
+def test_a_bug_is_said_in_one_line_and_its_traceback_can_be_had(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("oh")
+
+    cli.app.command("broken")(broken)
+    try:
+        assert cli.run(["broken"]) == 2
+        assert capsys.readouterr().err == (
+            "grv: this is a bug in grv: ZeroDivisionError: oh (set GRV_DEBUG=1 for the traceback)\n"
+        )
+        monkeypatch.setenv("GRV_DEBUG", "1")
+        assert cli.run(["broken"]) == 2
+        assert "Traceback" in capsys.readouterr().err
+    finally:
+        cli.app.registered_commands.pop()
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("grv", ["numpy", "scipy", "pyarrow", "typer", "rich", "click"]),
+        ("grv.policies", ["numpy", "scipy", "pyarrow", "typer", "rich"]),
+        ("grv.apps.cli", ["numpy", "scipy", "pyarrow"]),
+    ],
+)
+def test_what_is_imported_stays_light(module: str, unwanted: list[str]) -> None:
+    code = f"import json, sys, {module}; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert not {*unwanted} & {*json.loads(done.stdout)}

@@ -1,0 +1,217 @@
+"""`grv compare`: what people see, and what files hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.apps import cli
+from grv.core.values import Costs
+from grv.replay.compare import compare
+from grv.replay.log import Log
+from grv.replay.rows import DEFAULT_ROWS
+
+Shown = Callable[..., str]
+
+
+def line(problem: str, candidate: int, passed: bool | str, score: float | str, key: str) -> str:
+    return f"{problem},{candidate},{passed},{score},{key}\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three problems that can be solved, two that cannot; with keys, one of them contradictory."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["problem,candidate,passed,score,key\n"]
+    for at, problem in enumerate(["easy", "fair", "hard", "vain", "void"]):
+        for candidate in range(12):
+            passes = candidate % 12 < (8, 3, 1, 0, 0)[at]
+            score = "" if candidate == 11 else (candidate * 5 + at) % 7
+            key = (
+                "both"
+                if candidate in (0, 11)
+                else f"k{candidate if candidate < 4 else candidate // 2 + 4}"
+            )
+            rows.append(line(problem, candidate, passes, score, key))
+    path = tmp_path / "log.csv"
+    path.write_text("".join(rows))
+    return path
+
+
+@pytest.fixture
+def shown(log: Path, capsys: pytest.CaptureFixture[str]) -> Shown:
+    """What `grv compare log.csv ...` prints."""
+
+    def run(*arguments: str) -> str:
+        assert cli.run(["compare", "log.csv", *arguments]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
+
+
+def read_json(path: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(Path(path).read_text())
+    return loaded
+
+
+def test_the_table_has_a_line_for_each_default_row(shown: Shown) -> None:
+    lines = shown().splitlines()
+
+    at = next(i for i, text in enumerate(lines) if text.startswith("policy"))
+    assert [text.split()[0] for text in lines[at + 1 : at + 11]] == list(DEFAULT_ROWS)
+    assert all(text.split()[1] == "1,10" for text in lines[at + 1 : at + 11])
+
+
+def test_the_heading_says_what_was_compared_and_names_what_was_left_out(shown: Shown) -> None:
+    text = shown("--policy", "adaptive")
+
+    assert text.startswith("log.csv: 5 problems, 3 of them solvable, 60 candidates, score score\n")
+    assert (
+        "10 orders a problem (stable, seed 0), width 1 (stops at the first pass), no keys" in text
+    )
+    assert "left out, without any pass (2): vain, void" in text
+    assert "candidates without a score, which rank last: 5" in text
+    assert "both" not in text
+
+
+def test_every_problem_left_out_is_named_however_many_there_are(shown: Shown, log: Path) -> None:
+    many = [f"p{number:03}" for number in range(60)]
+    with log.open("a") as file:
+        file.writelines(line(name, 0, False, 1, "") for name in many)
+
+    text = shown("--policy", "adaptive", "--json", "out.json", "--csv", "out.csv")
+
+    assert "left out, without any pass (62): " in text
+    assert all(name in text for name in many)
+    assert set(many) < set(read_json("out.json")["log"]["excluded"])
+    with open("out.csv", newline="") as file:
+        assert set(many) < set(next(csv.DictReader(file))["excluded"].split())
+
+
+def test_the_files_hold_what_the_library_computes(shown: Shown) -> None:
+    shown(
+        *("--costs", "1,10", "--costs", "2,3", "--orders", "4", "--seed", "9", "--width", "3"),
+        *("--order-scheme", "paper", "--json", "out.json", "--csv", "out.csv"),
+    )
+
+    expected = compare(
+        DEFAULT_ROWS,
+        Log.load("log.csv"),
+        [Costs(1.0, 10.0), Costs(2.0, 3.0)],
+        orders=4,
+        seed=9,
+        width=3,
+        order_scheme="paper",
+    )
+    assert read_json("out.json") == json.loads(json.dumps(expected.to_json()))
+    assert Path("out.csv").read_text() == expected.to_csv()
+
+
+def test_rows_are_named_as_they_were_asked_for(shown: Shown) -> None:
+    asked = ["fixed(4, k=2)", "adaptive( checks=3 )", "difficulty-7", "adaptive"]
+    shown(*(f"--policy={text}" for text in asked), "--json", "out.json")
+
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == asked
+
+
+def test_a_comparison_without_adaptive_has_no_ratio(shown: Shown) -> None:
+    text = shown("--policy", "verify-all", "--json", "out.json")
+
+    assert "x" not in text.splitlines()[-2].split("verify-all")[1]
+    (row,) = read_json("out.json")["rows"]
+    assert (row["ratio"], row["low"], row["high"]) == (None, None, None)
+
+
+def test_width_all_is_the_published_accounting(shown: Shown) -> None:
+    text = shown("--width", "all", "--json", "out.json")
+    rows = {row["policy"]: row for row in read_json("out.json")["rows"]}
+
+    assert "width all (whole steps are paid for)" in text
+    assert rows["adaptive"]["cost"] == rows["adaptive-all"]["cost"]
+    assert read_json("out.json")["settings"]["width"] == "all"
+
+
+def test_with_keys_each_class_is_verified_once_and_contradictions_are_named(shown: Shown) -> None:
+    text = shown("--keys", "--json", "out.json")
+    with_keys = read_json("out.json")
+    shown("--no-keys", "--json", "out.json")
+
+    assert "each key verified once" in text
+    assert "keys with both labels, which are no classes (3): both of easy, both of fair" in text
+    assert with_keys["log"]["contradictory"]["easy"] == ["both"]
+    before, after = (
+        {row["policy"]: row["verified"] for row in each["rows"]}
+        for each in (read_json("out.json"), with_keys)
+    )
+    assert after["verify-all"] < before["verify-all"]
+
+
+def test_unsolvable_problems_may_be_kept_and_their_price_is_told(shown: Shown) -> None:
+    text = shown("--unsolvable", "include", "--policy", "adaptive", "--json", "out.json")
+
+    saved = read_json("out.json")
+    assert "left out" not in text
+    assert "On problems without any pass it spends 132.0, in vain." in text
+    assert saved["log"]["excluded"] == []
+    assert saved["rows"][0]["unsolvable_cost"] == 132  # twelve generated, twelve verified
+    assert saved["rows"][0]["solved"] == 0.6
+
+
+def test_candidates_without_a_label_may_fail_or_be_dropped(shown: Shown, log: Path) -> None:
+    with log.open("a") as file:
+        file.write(line("easy", 12, "", 9, "") + line("zero", 0, "", 1, ""))
+
+    failed = shown("--policy=adaptive", "--unlabelled=fail", "--json=failed.json")
+    dropped = shown("--policy=adaptive", "--unlabelled=drop", "--json=dropped.json")
+
+    assert "candidates without a label: 2" in failed
+    assert "candidates without a label: 2" in dropped
+    for name, candidates in (("failed.json", 62), ("dropped.json", 60)):
+        saved = read_json(name)
+        assert saved["log"]["unlabelled"] == 2
+        assert saved["log"]["candidates"] == candidates
+        assert saved["log"]["problems"] == 6
+        assert saved["log"]["excluded"] == ["vain", "void", "zero"]
+        assert saved["settings"]["unlabelled"] == name.removesuffix("ed.json").replace("pp", "p")
+
+
+def test_the_result_is_said_in_words(shown: Shown) -> None:
+    text = shown("--costs", "1,10", "--costs", "1,500")
+
+    words = [text for text in text.splitlines() if text.startswith("At ")]
+    assert len(words) == 2
+    assert words[0].startswith("At 1,10 adaptive solves 100.0% of the trials for ")
+    assert words[1].startswith("At 1,500 adaptive solves ")
+
+
+def test_a_score_can_be_chosen(shown: Shown, log: Path) -> None:
+    log.write_text(log.read_text().replace("score,key", "reward,key"))
+
+    assert "score reward" in shown("--policy", "adaptive", "--score", "reward")
+
+
+def test_results_can_go_to_a_pipe(shown: Shown) -> None:
+    reader, writer = os.pipe()
+    try:
+        shown("--policy", "adaptive", "--json", f"/dev/fd/{writer}")
+    finally:
+        os.close(writer)
+    with open(reader) as stream:
+        assert json.load(stream)["format"] == 1
+
+
+def test_a_run_does_not_depend_on_other_problems_of_the_log(shown: Shown, log: Path) -> None:
+    shown("--policy", "adaptive", "--policy", "hindsight", "--json", "all.json")
+    kept = [row for row in log.read_text().splitlines() if not row.startswith(("vain", "void"))]
+    log.write_text("\n".join(kept))
+    shown("--policy", "adaptive", "--policy", "hindsight", "--json", "few.json")
+
+    assert read_json("all.json")["rows"] == read_json("few.json")["rows"]

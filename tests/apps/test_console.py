@@ -1,0 +1,58 @@
+"""Options as they are typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grv.apps.console import check_outputs, choice, listed, parse_costs, parse_whole, parse_width
+from grv.core.errors import UsageError
+from grv.core.values import Costs
+
+
+@pytest.mark.parametrize(
+    ("text", "costs"),
+    [("1,10", Costs(1, 10)), (" 0.5 , 2e3 ", Costs(0.5, 2000)), ("1e-6,1e6", Costs(1e-6, 1e6))],
+)
+def test_costs_are_two_numbers(text: str, costs: Costs) -> None:
+    assert parse_costs(text) == costs
+
+
+def test_a_width_is_a_number_or_all() -> None:
+    assert parse_width("1") == 1
+    assert parse_width("20") == 20
+    assert parse_width("all") is None
+
+
+def test_a_whole_number_is_within_its_limits() -> None:
+    assert parse_whole("--seed", "0", 0) == 0
+    assert parse_whole("--seed", str(10**30), 0) == 10**30
+    with pytest.raises(UsageError, match="--shells 9: give a whole number from 1 to 8"):
+        parse_whole("--shells", "9", most=8)
+
+
+def test_a_choice_is_one_of_those_allowed() -> None:
+    assert choice("--x", "a", ("a", "b")) == "a"
+    with pytest.raises(UsageError, match="--x c: give one of a, b"):
+        choice("--x", "c", ("a", "b"))
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(list("abcde"), most=2) == "a, b and 3 more"
+
+
+def test_an_output_may_not_be_an_input_under_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").touch()
+    Path("link").symlink_to("log.csv")
+
+    for path in ("log.csv", "./log.csv", str(tmp_path / "log.csv"), "link"):
+        with pytest.raises(UsageError, match="given twice; it would be overwritten"):
+            check_outputs([path], ["log.csv", None])
+    check_outputs(["new.json", None, "new.csv"], ["log.csv"])
+    check_outputs(["/dev/null", "/dev/null"], [])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log.csv"]

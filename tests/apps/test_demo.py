@@ -1,0 +1,53 @@
+"""`grv demo`: the log that the package ships, and what it shows."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from grv.apps import cli
+from grv.replay.compare import compare
+from grv.replay.log import Log
+from grv.replay.rows import DEFAULT_ROWS
+from grv.testing.sample import sample_csv
+
+
+def shipped() -> Log:
+    with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
+        return Log.load(path)
+
+
+def test_the_shipped_log_is_the_one_that_its_seed_makes() -> None:
+    text = (resources.files("grv") / "data" / "sample.csv").read_text(encoding="utf-8")
+
+    assert text == sample_csv()
+
+
+def test_it_prints_the_comparison_and_says_what_was_saved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.run(["demo"]) == 0
+
+    out, err = capsys.readouterr()
+    comparison = compare(DEFAULT_ROWS, shipped())
+    assert err == ""
+    assert out.startswith("sample.csv: 40 problems, 40 of them solvable, 4000 candidates")
+    assert comparison.table() in out
+    adaptive, verify_all = comparison["adaptive"], comparison["verify-all"]
+    share = 1 - adaptive.cost / verify_all.cost
+    assert f"It saves {share:.0%} of verifying everything" in out
+    assert f"{adaptive.cost:6.0f}  with adaptive" in out
+
+
+def test_what_it_says_of_the_rows_is_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """'Each of these finds a verified answer every time, but for uniform-matched.'"""
+    cli.run(["demo"])
+    out = capsys.readouterr().out
+    rows = compare(DEFAULT_ROWS, shipped()).rows
+
+    assert "but for uniform-matched" in out
+    assert {row.policy for row in rows if row.solved < 1} == {"uniform-matched"}
+    saved = [int(share) for share in re.findall(r"(\d+)%", out.split("It saves")[1])]
+    assert all(0 < share < 100 for share in saved)

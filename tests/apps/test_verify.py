@@ -1,0 +1,181 @@
+"""`grv verify`, as a process: killed, interrupted, started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+RUN = """
+import sys, typer
+from grv.apps.doctor import doctor
+from grv.apps.verify import verify
+from grv.core.errors import GrvError
+app = typer.Typer()
+app.command("verify")(verify)
+app.command("doctor")(doctor)
+command = typer.main.get_command(app)
+try:
+    with command.make_context("grv", sys.argv[1:]) as context:
+        command.invoke(context)
+except typer.Exit as end:
+    sys.exit(end.exit_code)
+except KeyboardInterrupt:
+    sys.exit(130)
+except GrvError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
+"""
+CHECK = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
+RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return x"
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    process = start(*arguments)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def problems(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def labels(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def slow(count: int, seconds: float = 0.05) -> list[str]:
+    body = "import time\ndef f(x):\n    time.sleep({})\n    return x + {}"
+    return [body.format(seconds, 1 + (i % 2) * (i + 1)) for i in range(count)]
+
+
+def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
+    file = problems(
+        tmp_path / "in",
+        {"problem": "a", "check": CHECK, "candidates": [RIGHT, WRONG, "no ("]},
+        {"problem": "b", "check": CHECK, "candidates": []},
+    )
+    code, out, err = run("verify", file, "--out", tmp_path / "out", "--workers", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("3 candidates of 2 problems: 1 passed, 2 failed, 0 broken\n")
+    assert "isolation jail: landlock" in out
+    found = {label["candidate"]: label for label in labels(tmp_path / "out")}
+    assert [found[i]["verdict"] for i in range(3)] == ["passed", "failed", "failed"]
+    assert found[2]["reason"] == "syntax error"
+    assert list(found[0]) == ["problem", "candidate", "verdict", "reason", "seconds", "key"]
+
+
+def test_started_again_it_does_nothing_twice(tmp_path: Path) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": slow(6)})
+    run("verify", file, "-o", tmp_path / "out")
+    before = (tmp_path / "out").read_bytes()
+    code, out, _ = run("verify", file, "-o", tmp_path / "out")
+    assert code == 0
+    assert "0 verified in" in out
+    assert (tmp_path / "out").read_bytes() == before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_killed_in_the_middle_it_loses_and_repeats_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    texts = slow(40)
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": texts})
+    out = tmp_path / "out"
+    process = start("verify", file, "-o", out, "--workers", "2")
+    deadline = time.monotonic() + 60
+    while (not out.exists() or out.read_bytes().count(b"\n") < 8) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    kept = labels(out)
+    assert 8 <= len(kept) < 40
+    with out.open("ab") as file_again:
+        file_again.write(b'{"problem": "a", "candi')  # as if it had been torn
+    assert run("verify", file, "-o", out, "--workers", "2")[0] == 0
+    after = labels(out)
+    assert after[: len(kept)] == kept
+    assert Counter(label["candidate"] for label in after) == Counter(range(40))
+    assert all((label["verdict"] == "passed") == (label["candidate"] % 2 == 0) for label in after)
+
+
+def test_broken_verdicts_are_exit_code_one_and_tried_again(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    check = {"kind": "command", "argv": ["sh", "-c", f"test -e {flag} || exit 9"]}
+    file = problems(tmp_path / "in", {"problem": "a", "check": check, "candidates": ["x"]})
+    code, out, err = run("verify", file, "-o", tmp_path / "out")
+    assert code == 1
+    assert "1 broken" in out
+    assert "broken: a, candidate 0" in err
+    flag.touch()
+    assert run("verify", file, "-o", tmp_path / "out")[0] == 0
+    assert [label["verdict"] for label in labels(tmp_path / "out")] == ["passed"]
+
+
+def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [WRONG]})
+    for name in ("one", "two"):
+        run("verify", file, "-o", tmp_path / name, "--evidence", "--cache", tmp_path / "cache")
+    (first,), (second,) = labels(tmp_path / "one"), labels(tmp_path / "two")
+    assert first["evidence"]["expected"] == "2"
+    assert second["evidence"]["remembered"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--isolation", "none"], "--isolation none: give one of strict, jail, unsafe"),
+        (["--timeout", "0"], "--timeout 0: give seconds, more than 0"),
+        (["--memory", "x"], "--memory x: give MiB, a whole number from 1 on"),
+        (["--workers", "0"], "--workers 0: give a whole number from 1 to 1024"),
+    ],
+)
+def test_bad_options_are_said_in_one_line(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": []})
+    assert run("verify", file, "-o", tmp_path / "out", *arguments) == (2, "", message + "\n")
+
+
+def test_bad_files_are_said_in_one_line_before_any_work(tmp_path: Path) -> None:
+    file = problems(
+        tmp_path / "in",
+        {"problem": "a", "check": CHECK, "candidates": [RIGHT]},
+        {"problem": "b", "check": {"kind": "stdin"}, "candidates": []},
+    )
+    code, _, err = run("verify", file, "-o", tmp_path / "out")
+    assert (code, err) == (2, "problem b, check.tests: is missing\n")
+    assert not (tmp_path / "out").exists()
+    code, _, err = run("verify", file, "-o", file)
+    assert code == 2
+    assert "given twice" in err
+
+
+def test_labels_of_another_file_are_not_added_to(tmp_path: Path) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [RIGHT]})
+    other = problems(tmp_path / "in2", {"problem": "b", "check": CHECK, "candidates": [RIGHT]})
+    run("verify", file, "-o", tmp_path / "out")
+    code, _, err = run("verify", other, "-o", tmp_path / "out")
+    assert code == 2
+    assert "has a label for problem a, candidate 0, which is not in" in err

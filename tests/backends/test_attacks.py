@@ -1,0 +1,89 @@
+"""Each built-in attack is a test: it must not pass, nor break anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from grv.backends.attacks import references, suite
+from grv.backends.attacks.attack import Attack
+from grv.backends.protocols import Problem
+from grv.backends.sandbox.limits import Isolation
+from grv.backends.verifier import CheckVerifier
+from grv.core.errors import UsageError
+from grv.core.values import Verdict
+
+ECHO = Problem("echo", check={"kind": "stdin", "tests": [{"input": "1", "output": "1"}]})
+
+
+@pytest.fixture(scope="module")
+def around() -> Iterator[suite.Surroundings]:
+    with suite.Surroundings() as around:
+        yield around
+        assert around.damage() == []
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[CheckVerifier]:
+    with CheckVerifier(workers=1, limits=suite.LIMITS) as verifier:
+        yield verifier
+        folders = verifier.folders()
+        verifier.close()
+        assert suite.left_behind(folders) == []
+
+
+@pytest.mark.parametrize("attack", suite.ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_is_held(
+    attack: Attack, verifier: CheckVerifier, around: suite.Surroundings
+) -> None:
+    for _, problem, text in suite.trials_of(attack, around):
+        finding = verifier.find(problem, text)
+        assert suite.held(attack, finding), finding
+        if attack.behaves:
+            assert finding.evidence.get("test", 1) != 0
+    assert around.damage() == []
+    # The worker is none the worse. (Another text each time: equal programs are run once.)
+    text = f"import os\nassert os.listdir('.') == []\nprint(input())\n_ = {attack.name!r}"
+    assert verifier.find(ECHO, text).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("right", references.REFERENCES, ids=lambda right: right.name)
+def test_a_right_program_passes(right: references.Reference, verifier: CheckVerifier) -> None:
+    finding = verifier.find(Problem(right.name, check=right.check), right.text)
+    assert finding.verdict is Verdict.PASSED, finding
+
+
+def test_numpy_works_in_the_jail(verifier: CheckVerifier) -> None:
+    pytest.importorskip("numpy")
+    check = dict(references.NUMPY.check) | {"limits": {"seconds": 20, "memory_mb": 1024}}
+    finding = verifier.find(Problem("numpy", check=check), references.NUMPY.text)
+    assert finding.verdict is Verdict.PASSED, finding
+
+
+def test_the_attacks_are_not_tried_without_a_jail(around: suite.Surroundings) -> None:
+    with (
+        CheckVerifier(workers=1, isolation=Isolation.UNSAFE) as verifier,
+        pytest.raises(UsageError, match="not tried without a jail"),
+    ):
+        next(suite.run_attacks(verifier, around))
+
+
+def test_the_attacks_have_names_of_their_own_and_their_places_are_filled_in(
+    around: suite.Surroundings,
+) -> None:
+    names = [attack.name for attack in suite.ATTACKS]
+    assert len(set(names)) == len(names)
+    for attack in suite.ATTACKS:
+        for _, _, text in suite.trials_of(attack, around):
+            assert not re.search(r"@[A-Z]+@", text)
+            compile(text, attack.name, "exec")
+
+
+def test_a_finding_of_damage_is_told(around: suite.Surroundings) -> None:
+    with suite.Surroundings() as own:
+        assert own.damage() == []
+        (own.file.parent / "more").touch()
+        own.file.write_text("nothing")
+        assert len(own.damage()) == 2

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grv.backends.checks import KINDS, TextCheck, parse_check
+from grv.backends.program_checks import AssertsCheck, FunctionCheck, StdinCheck
+from grv.backends.protocols import Problem
+from grv.backends.sandbox.limits import Limits
+from grv.core.errors import UsageError
+
+STDIN = {"kind": "stdin", "tests": [{"input": "1", "output": "2"}]}
+FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
+ASSERTS = {"kind": "asserts", "entry_point": "f", "test": "def check(c): pass"}
+
+
+def parsed(record: Any, **problem: Any) -> Any:
+    return parse_check(Problem("p7", check=record, **problem)).how
+
+
+def test_each_kind_of_program_check_is_parsed() -> None:
+    assert isinstance(parsed(STDIN), StdinCheck)
+    assert isinstance(parsed(FUNCTION), FunctionCheck)
+    assert isinstance(parsed(ASSERTS), AssertsCheck)
+    assert parsed(ASSERTS, prompt="def f(): ...").prompt == "def f(): ..."
+    assert parsed(ASSERTS | {"prompt": "x"}, prompt="y").prompt == "x"
+
+
+def test_a_command_is_parsed_elsewhere() -> None:
+    how = parsed({"kind": "command", "argv": ["true"]})
+    assert isinstance(how, TextCheck)
+    with pytest.raises(UsageError, match=r"problem p7, check: .*argv"):
+        parsed({"kind": "command"})
+
+
+def test_strings_of_livecodebench_are_read() -> None:
+    record = FUNCTION | {"tests": [{"input": '[1, 2]\n"a"\n', "output": "[true]"}]}
+    (test,) = parsed(record).tests
+    assert test.args == ([1, 2], "a")
+    assert test.expected == [True]
+    record = FUNCTION | {"tests": [{"args": "[1, 2]\n3", "expected": 4}]}
+    assert parsed(record).tests[0].args == ([1, 2], 3)
+
+
+def test_limits_of_the_record_come_before_the_defaults() -> None:
+    record = STDIN | {"limits": {"seconds": 3, "files_mb": 0}}
+    check = parse_check(Problem("p", check=record), Limits(seconds=7, memory_mb=99))
+    assert isinstance(check.how, StdinCheck)
+    assert check.how.limits == Limits(seconds=3, memory_mb=99, files_mb=0)
+
+
+def test_the_digest_knows_the_record_and_the_limits() -> None:
+    def digest(record: Any, limits: Limits | None = None) -> str:
+        return parse_check(Problem("p", check=record), limits).digest
+
+    assert digest(STDIN) == digest(dict(reversed(STDIN.items())))
+    assert digest(STDIN) != digest(STDIN | {"tolerance": 0.1})
+    assert digest(STDIN) != digest(STDIN, Limits(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({}, "check.kind: is missing"),
+        ({"kind": 3}, "check.kind: must be a string, not 3"),
+        ({"kind": "x"}, "check.kind: must be one of asserts, command, function, math, stdin, not"),
+        ([], "check: must be a record"),
+        ({"kind": "stdin"}, "check.tests: is missing"),
+        (STDIN | {"tests": []}, "check.tests: must be a list with at least one test"),
+        (STDIN | {"tests": [3]}, r"check.tests\[0\]: must be a record, not 3"),
+        (STDIN | {"tests": [{"input": "1"}]}, r"check.tests\[0\].output: is missing"),
+        (STDIN | {"tests": [{"input": 1, "output": "2"}]}, r"tests\[0\].input: must be a string"),
+        (STDIN | {"time": 3}, "check.time: no such field; there are"),
+        (STDIN | {"repeat": 0}, "check.repeat: must be between 1 and 100, not 0"),
+        (STDIN | {"repeat": True}, "check.repeat: must be between"),
+        (STDIN | {"limits": 3}, "check.limits: must be a record"),
+        (STDIN | {"limits": {"second": 3}}, "check.limits: unknown limit 'second'"),
+        (STDIN | {"limits": {"seconds": -3}}, "check.limits: seconds must be positive, not -3"),
+        (STDIN | {"tolerance": "x"}, "check.tolerance: must be a number"),
+        (FUNCTION | {"entry_point": "a b"}, "check.entry_point: must be a name, not 'a b'"),
+        (FUNCTION | {"tests": [{"args": [1]}]}, r"tests\[0\].expected: is missing"),
+        (FUNCTION | {"tests": [{"expected": 1}]}, r"tests\[0\].args: is missing"),
+        (FUNCTION | {"tests": [{"args": 1, "expected": 1}]}, r"args: must be a list, not 1"),
+        (FUNCTION | {"tests": [{"input": "[", "output": "1"}]}, r"input: is not JSON: '\['"),
+        (ASSERTS | {"test": "def ("}, "check.test: is not a program"),
+        (ASSERTS | {"in_place": 1}, "check.in_place: must be true or false"),
+    ],
+)
+def test_mistakes_are_named_in_one_line(record: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^problem p7, .*{message}") as caught:
+        parsed(record)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_kinds_are_listed() -> None:
+    assert sorted(KINDS) == list(KINDS)

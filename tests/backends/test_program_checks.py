@@ -1,0 +1,301 @@
+"""Verdicts on programs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from grv.backends.program_checks import (
+    AssertsCheck,
+    FunctionCheck,
+    FunctionTest,
+    Seat,
+    StdinCheck,
+    StdinTest,
+)
+from grv.backends.protocols import Finding
+from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.run import WorkerDied
+from grv.core.values import Verdict
+
+LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)
+SHORT = Limits(seconds=1.5, memory_mb=256)
+
+
+@pytest.fixture(scope="module")
+def seat() -> Iterator[Seat]:
+    seat = Seat()
+    yield seat
+    seat.close()
+
+
+def function(*tests: tuple[list[Any], Any], limits: Limits = LIMITS) -> FunctionCheck:
+    return FunctionCheck("f", tuple(FunctionTest(tuple(a), e) for a, e in tests), limits)
+
+
+def stdin(*tests: tuple[str, str], limits: Limits = LIMITS) -> StdinCheck:
+    return StdinCheck(tuple(StdinTest(*test) for test in tests), limits)
+
+
+def said(finding: Finding) -> tuple[str, str]:
+    return finding.verdict.value, finding.reason
+
+
+def test_a_function_passes_when_every_value_is_right(seat: Seat) -> None:
+    check = function(([1], 2), ([2], 3))
+    finding = check.judge("def f(x): return x + 1", seat)
+    assert said(finding) == ("passed", "")
+    assert finding.evidence["tests"] == 2
+    assert finding.evidence["isolation"].startswith("jail: landlock")
+    assert finding.usage.seconds > 0
+
+
+def test_the_first_failing_test_is_the_evidence(seat: Seat) -> None:
+    finding = function(([1], 2), ([2], 4)).judge("def f(x): return x + 1", seat)
+    assert said(finding) == ("failed", "wrong answer")
+    shown = {name: finding.evidence[name] for name in ("test", "args", "expected", "got")}
+    assert shown == {"test": 1, "args": "[2]", "expected": "4", "got": "3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(x): return x +", "syntax error"),
+        ("return 3", "syntax error"),
+        ("def f(x): return x / 0", "exception"),
+        ("raise ValueError", "exception"),
+        ("def g(x): return 3", "no function"),
+        ("f = 3", "no function"),
+        ("def f(): return 3", "exception"),
+        ("def f(x): return bytearray(1 << 30)", "memory"),
+        ("def f(x): return 'x' * (1 << 22)", "output limit"),
+        ("def f(x):\n    v = []\n    v.append(v)\n    return v", "malformed answer"),
+        ("import os\ndef f(x): os._exit(0)", "no answer"),
+        ("import ctypes\ndef f(x): ctypes.string_at(0)", "crash"),
+        ("def f(x): return input()", "exception"),
+    ],
+)
+def test_a_failure_has_its_reason(seat: Seat, text: str, reason: str) -> None:
+    assert said(function(([1], 2)).judge(text, seat)) == ("failed", reason)
+
+
+def test_time_is_kept_per_test(seat: Seat) -> None:
+    sleepy = "import time\ndef f(x):\n    time.sleep(x)\n    return x"
+    check = function(*(([0.6], 0.6) for _ in range(3)), limits=SHORT)
+    assert said(check.judge(sleepy, seat)) == ("passed", "")
+    check = function(([0.0], 0.0), ([9], 9), limits=SHORT)
+    finding = check.judge(sleepy, seat)
+    assert said(finding) == ("failed", "timeout")
+    assert finding.evidence["test"] == 1
+    assert finding.usage.seconds < 5
+
+
+def test_the_test_that_failed_most_is_run_first(seat: Seat) -> None:
+    check = function(([1], 1), ([2], 2), ([3], 9))
+    identity = "def f(x):\n    open('log', 'a').write(str(x))\n    return x"
+    assert check.judge(identity, seat).evidence["test"] == 2
+    assert check.failures.order() == [2, 0, 1]
+    finding = check.judge("def f(x): return 0", seat)
+    assert finding.evidence["test"] == 2
+
+
+def test_a_program_reads_its_input_and_is_judged_by_its_output(seat: Seat) -> None:
+    check = stdin(("3 4\n", "7\n"), ("1 1\n", "2\n"))
+    assert said(check.judge("print(sum(map(int, input().split())))", seat)) == ("passed", "")
+    finding = check.judge("print(7)", seat)
+    assert said(finding) == ("failed", "wrong answer")
+    assert finding.evidence["difference"] == "token 1: expected '2', got '7'"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("print(7)\nraise SystemExit(1)", "no answer"),
+        ("print(7)\n1 / 0", "exception"),
+        ("return", "syntax error"),
+        ("print(7)\nimport os\nos._exit(3)", "no answer"),
+        ("while True: print('x' * 1000)", "output limit"),
+        ("print('x' * (1 << 30))", "memory"),
+        ("print(7)\nimport os\nos.abort()", "crash"),
+    ],
+)
+def test_a_program_that_ends_badly_fails_whatever_it_printed(
+    seat: Seat, text: str, reason: str
+) -> None:
+    assert said(stdin(("", "7")).judge(text, seat)) == ("failed", reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(7, flush=True)\nwhile True: pass",
+        "import os\nprint(7, flush=True)\nfor i in range(5): os.close(i)\nwhile True: pass",
+        "import threading, time\nprint(7)\nthreading.Thread(target=time.sleep, args=(99,)).start()",
+        "import atexit, time\nprint(7)\natexit.register(time.sleep, 99)",
+    ],
+)
+def test_a_program_that_does_not_end_fails_whatever_it_printed(seat: Seat, text: str) -> None:
+    assert said(stdin(("", "7"), limits=SHORT).judge(text, seat)) == ("failed", "timeout")
+
+
+def asserts(test: str, prompt: str = "", **options: Any) -> AssertsCheck:
+    return AssertsCheck("f", test, prompt, **({"limits": LIMITS} | options))
+
+
+def test_a_test_of_asserts_passes_or_fails(seat: Seat) -> None:
+    check = asserts("def check(c):\n    assert c(1) == 2\n    assert c(2) == 3, 'two'\n")
+    assert said(check.judge("def f(x): return x + 1", seat)) == ("passed", "")
+    finding = check.judge("def f(x): return 2", seat)
+    assert said(finding) == ("failed", "wrong answer")
+    assert finding.evidence["line"] == "assert c(2) == 3, 'two'"
+    assert finding.evidence["args"] == "[2]"
+    assert finding.evidence["got"] == "2"
+    assert finding.evidence["message"] == "AssertionError: two"
+
+
+def test_the_test_sees_the_prompts_helpers_and_the_candidate_by_name(seat: Seat) -> None:
+    prompt = "import math\n\n\ndef helper(x):\n    return math.floor(x)\n\n\ndef f(x):\n    'doc'\n"
+    check = asserts("def check(c):\n    assert f(1.5) == helper(1.5) == c(1.2)\n", prompt)
+    assert said(check.judge("    return helper(x)\n", seat)) == ("passed", "")
+    # A candidate that redefines the helper does not change the test's.
+    cheat = "    return 99\ndef helper(x): return 99\n"
+    assert said(check.judge(cheat, seat)) == ("failed", "wrong answer")
+
+
+def test_asserts_without_a_check_function_work_too(seat: Seat) -> None:
+    check = asserts("assert f(1) == 2\nassert f(2) == 3")
+    assert said(check.judge("def f(x): return x + 1", seat)) == ("passed", "")
+    assert said(check.judge("def f(x): return 2", seat)) == ("failed", "wrong answer")
+
+
+@pytest.mark.parametrize(
+    ("raised", "caught"),
+    [
+        ("ValueError('no')", "ValueError"),
+        ("type('Own', (KeyError,), {})('no')", "KeyError"),
+        ("type('Own', (Exception,), {})('no')", "Exception"),
+        ("UnicodeDecodeError('utf-8', b'', 0, 1, 'no')", "ValueError"),
+        ("ZeroDivisionError('no')", "ArithmeticError"),
+        ("SystemExit(0)", "RuntimeError"),
+        ("StopIteration()", "RuntimeError"),
+    ],
+)
+def test_exceptions_come_back_as_built_in_ones(seat: Seat, raised: str, caught: str) -> None:
+    test = (
+        f"def check(c):\n    try:\n        c(1)\n    except {caught}:\n        return\n"
+        "    raise SystemError('not caught')\n"
+    )
+    text = f"def f(x):\n    raise {raised}"
+    assert said(asserts(test).judge(text, seat)) == ("passed", "")
+    uncaught = asserts("def check(c): c(1)").judge(text, seat)
+    assert said(uncaught) == ("failed", "exception")
+
+
+def test_arguments_are_copies_unless_the_check_says_in_place(seat: Seat) -> None:
+    test = "def check(c):\n    v = [3, 1, 2]\n    c(v)\n    assert v == [1, 2, 3]\n"
+    text = "def f(v): v.sort()"
+    assert said(asserts(test).judge(text, seat)) == ("failed", "wrong answer")
+    assert said(asserts(test, in_place=True).judge(text, seat)) == ("passed", "")
+    # Otherwise a candidate could empty what its answer is compared with.
+    cheated = asserts("def check(c):\n    v = [3, 1]\n    assert c(v) == sum(v)\n")
+    assert said(cheated.judge("def f(v):\n    v.clear()\n    return 0", seat))[0] == "failed"
+
+
+def test_types_are_kept_apart_as_python_keeps_them(seat: Seat) -> None:
+    check = asserts("def check(c):\n    assert c(1) == (1, 2)\n    assert type(c(1)) is tuple\n")
+    assert said(check.judge("def f(x): return (1, 2)", seat)) == ("passed", "")
+    assert said(check.judge("def f(x): return [1, 2]", seat)) == ("failed", "wrong answer")
+    check = asserts(
+        "def check(c):\n    assert list(c(3)) == [0, 1, 2]\n    assert c(3) != [0, 1, 2]\n"
+    )
+    assert said(check.judge("def f(x): return (i for i in range(x))", seat)) == ("passed", "")
+
+
+def test_keywords_are_passed_on(seat: Seat) -> None:
+    check = asserts("def check(c): assert c(1, y=2) == 3")
+    assert said(check.judge("def f(x, y): return x + y", seat)) == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def check(c): pass",
+        "def check(c): undefined(c(1))",
+        "import nothing_of_this_name",
+        "def check(c): c(lambda: 1)",
+        "raise ValueError",
+        "def check(c): raise AssertionError('before any call')",
+    ],
+)
+def test_a_test_at_fault_is_no_verdict_on_the_candidate(seat: Seat, test: str) -> None:
+    finding = asserts(test).judge("def f(x): return x", seat)
+    assert said(finding) == ("broken", "test at fault")
+
+
+def test_time_in_a_test_of_asserts_is_the_candidates_alone(seat: Seat) -> None:
+    slow_test = "import time\ndef check(c):\n    time.sleep(2)\n    assert c(1) == 1\n"
+    check = asserts(slow_test, limits=SHORT)
+    assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
+    many = asserts("def check(c):\n    for _ in range(99): c(0.1)\n", limits=SHORT)
+    finding = many.judge("import time\nf = time.sleep", seat)
+    assert said(finding) == ("failed", "timeout")
+
+
+def test_the_process_of_a_test_is_kept_but_nothing_in_it(seat: Seat) -> None:
+    test = (
+        "import os\nseen = globals().setdefault('seen', [])\n"
+        "def check(c):\n    seen.append(1)\n    assert len(seen) == 1 and c(1) == os.getpid()\n"
+    )
+    check, other = asserts(test), asserts(test + "\n")
+    findings = [c.judge("def f(x): return 0", seat) for c in (check, check, other)]
+    assert {said(finding) for finding in findings} == {("failed", "wrong answer")}
+    assert all("len(seen) == 1" in finding.evidence["line"] for finding in findings)
+    # Left waiting for an answer, it is not used again.
+    hung = "import time\nf = time.sleep"
+    waiting = asserts("def check(c):\n    c(9)\n", limits=SHORT)
+    for _ in range(2):
+        assert said(waiting.judge(hung, seat)) == ("failed", "timeout")
+    assert said(waiting.judge("def f(x): pass", seat)) == ("passed", "")
+
+
+def test_a_worker_that_is_killed_says_nothing_about_the_candidate(seat: Seat) -> None:
+    import os
+    import signal
+    import threading
+
+    check = function(([1], 1))
+    pid = seat.candidate.in_force and seat.candidate.pid
+    assert pid is not None
+    threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+    with pytest.raises(WorkerDied):
+        check.judge("import time\ndef f(x): time.sleep(9)", seat)
+    assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
+
+
+def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(seat: Seat) -> None:
+    # Sent in place of the runner's own answer, with the right number.
+    for answer in (
+        '{"raised": 3}', '{"raised": [[], {}, "x"], "message": {}, "line": []}', '{"value": {}}',
+        '{"raised": ["StopIteration"]}', '{"refused": []}', '{"end": {"verdict": "passed"}}', "{}",
+        '{"value": ["?"]}', '{"value": [[[[]]]]}', '{"value": ["d", 1]}', '{"value": 1e400}',
+        '{"raised": [], "value": 2}', '{"verdict": "passed", "call": {}, "ready": true}',
+    ):  # fmt: skip
+        text = (
+            "import json, sys\nfor name, module in list(sys.modules.items()):\n"
+            "    if name.endswith('runner'):\n"
+            f"        module._answer = lambda *a: json.loads({answer!r})\ndef f(x): pass"
+        )
+        verdict, reason = said(function(([1], 2)).judge(text, seat))
+        assert verdict == "failed", (answer, reason)
+        check = asserts("def check(c):\n    assert c(1) == 2\n")
+        verdict, reason = said(check.judge(text, seat))
+        assert verdict == "failed", (answer, reason)
+
+
+def test_what_passed_was_compared(seat: Seat) -> None:
+    assert (
+        Verdict.PASSED
+        is function(([1], [1, {"a": 0.5}])).judge("def f(x): return (1, {'a': 0.5})", seat).verdict
+    )

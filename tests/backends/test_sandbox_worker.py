@@ -1,0 +1,347 @@
+"""The sandbox itself: what is in force, what is limited, and who dies with whom."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.backends.sandbox.limits import Ended, Isolation, Limits
+from grv.backends.sandbox.run import End, Run, WorkerDied
+from grv.backends.sandbox.worker import Worker, sweep
+from grv.core.errors import UsageError
+
+LEVELS = [Isolation.STRICT, Isolation.JAIL]
+SOURCE = str(Path(__file__).parents[2] / "src")
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker() as worker:
+        yield worker
+
+
+def outcome(
+    worker: Worker, source: str, limits: Limits | None = None, stdin: bytes | None = None
+) -> tuple[str, Ended | None, End]:
+    limits = limits or Limits(seconds=20)
+    with worker.run("candidate", limits, stdin=stdin, capture=True) as run:
+        run.send({"mode": "program", "source": textwrap.dedent(source), "seed": 0})
+        end = run.drain(limits.seconds)
+        return run.output.decode(), run.wait(5.0) if end is End.CLOSED else None, end
+
+
+def test_a_program_runs_and_its_output_comes_back(worker: Worker) -> None:
+    output, ended, _ = outcome(worker, "print(input()[::-1])", stdin=b"abc\n")
+    assert output == "cba\n"
+    assert ended is not None
+    assert (ended.exit_code, ended.signal, ended.cause) == (0, 0, "")
+    assert 0 < ended.cpu_seconds < 5
+    assert ended.peak_mb > 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_is_in_force_is_reported(level: Isolation) -> None:
+    with Worker(level) as worker:
+        force = worker.in_force
+    assert force.level is level
+    assert force.landlock >= 1
+    assert force.seccomp == os.uname().machine
+    assert str(force).startswith(f"{level.value}: landlock")
+    if level is Isolation.STRICT:
+        assert {"pid", "net", "ipc"} <= set(force.namespaces)
+
+
+def test_without_a_jail_that_is_said_too() -> None:
+    with Worker(Isolation.UNSAFE) as worker:
+        assert str(worker.in_force) == "unsafe: rlimits"
+        assert outcome(worker, "print(1)")[0] == "1\n"
+
+
+# A filter of the judge's own stands for a kernel, or a container, that lacks a piece.
+_LACKING = """
+import errno, sys
+from grv.backends.sandbox import kernel, seccomp
+from grv.backends.sandbox.limits import Isolation, Limits
+from grv.backends.sandbox.seccomp import Instruction as I
+from grv.backends.sandbox.worker import Worker
+from grv.core.errors import UsageError
+number, code, level = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+program = [I(seccomp.LOAD, 0, 0, 0), I(seccomp.EQUAL, 0, 1, number),
+           I(seccomp.RETURN, 0, 0, seccomp.ERRNO | code), I(seccomp.RETURN, 0, 0, seccomp.ALLOW)]
+import struct
+kernel.no_new_privileges()
+kernel.install_filter(b"".join(struct.pack("<HBBI", *step) for step in program))
+try:
+    with Worker(Isolation(level)) as worker:
+        print(worker.in_force)
+        print(dict(worker.in_force.missing))
+        with worker.run("candidate", Limits(), capture=True) as run:
+            run.send({"mode": "program", "source": "print('ran')", "seed": 0})
+            run.drain(10)
+            print(run.output.decode())
+except UsageError as exc:
+    print("refused:", exc)
+"""
+_UNSHARE = {"x86_64": 272, "aarch64": 97}
+_LANDLOCK = 444
+_PRCTL = {"x86_64": 157, "aarch64": 167}
+
+
+def lacking(number: int, code: int, level: str) -> str:
+    arguments = [sys.executable, "-c", _LACKING, str(number), str(code), level]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=True)
+    return done.stdout
+
+
+def test_the_jail_does_without_namespaces_and_says_so() -> None:
+    told = lacking(_UNSHARE[os.uname().machine], 1, "jail")
+    assert "namespaces" not in told.splitlines()[0]
+    assert "unshare: Operation not permitted" in told
+    assert "ran" in told
+
+
+def test_strict_isolation_without_namespaces_is_refused_by_name() -> None:
+    told = lacking(_UNSHARE[os.uname().machine], 1, "strict")
+    assert told.startswith("refused: isolation 'strict' cannot be had here: no namespaces (")
+    assert told.rstrip().endswith("--isolation jail accepts less")
+
+
+@pytest.mark.parametrize("level", ["jail", "strict"])
+def test_a_jail_without_landlock_is_refused_by_name(level: str) -> None:
+    told = lacking(_LANDLOCK, 38, level)
+    assert told.startswith(f"refused: isolation '{level}' cannot be had here: no landlock (")
+    assert told.rstrip().endswith("--isolation unsafe accepts less")
+
+
+@pytest.mark.parametrize(
+    ("source", "limits", "cause"),
+    [
+        ("while True: pass", Limits(seconds=20, cpu_seconds=0.5), "cpu"),
+        ("import signal\nsignal.signal(24, signal.SIG_IGN)\nwhile True: pass",
+         Limits(seconds=20, cpu_seconds=0.5), "cpu"),
+        ("import threading, time\nthreading.stack_size(1 << 16)\n"
+         "for i in range(500): threading.Thread(target=time.sleep, args=(9,)).start()",
+         Limits(seconds=20, threads=20), "threads"),
+        ("import time\nfor i in range(9):\n  open(str(i), 'w').write('x' * (1 << 20))\n"
+         "time.sleep(9)", Limits(seconds=20, files_mb=4), "files"),
+        ("import os, time\nfor i in range(1500): os.mkdir(str(i))\ntime.sleep(9)",
+         Limits(seconds=60), "files"),
+    ],
+)  # fmt: skip
+def test_limits_end_a_run(worker: Worker, source: str, limits: Limits, cause: str) -> None:
+    _, ended, _ = outcome(worker, source, limits)
+    assert ended is not None
+    if cause == "cpu":
+        assert ended.signal in (signal.SIGXCPU, signal.SIGKILL)
+        assert ended.cpu_seconds < 6
+    else:
+        assert ended.cause == cause
+
+
+def test_memory_is_limited_and_what_is_allowed_can_be_had(worker: Worker) -> None:
+    source = "try:\n    x = bytearray(SIZE << 20)\n    print('had')\n"
+    source += "except MemoryError:\n    print('refused')"
+    limits = Limits(seconds=20, memory_mb=200)
+    assert outcome(worker, source.replace("SIZE", "150"), limits)[0] == "had\n"
+    assert outcome(worker, source.replace("SIZE", "250"), limits)[0] == "refused\n"
+
+
+def test_one_file_is_limited_too(worker: Worker) -> None:
+    source = (
+        "try:\n    open('f', 'w').write('x' * (3 << 20))\nexcept OSError as exc: print(exc.errno)"
+    )
+    assert outcome(worker, source, Limits(seconds=20, files_mb=2))[0] == "27\n"
+    refused = "try: open('f', 'w')\nexcept OSError: print('refused')"
+    assert outcome(worker, refused, Limits(seconds=20, files_mb=0))[0] == "refused\n"
+
+
+def test_output_is_limited(worker: Worker) -> None:
+    _, _, end = outcome(worker, "print('x' * (3 << 20))", Limits(seconds=20, output_mb=1))
+    assert end is End.TOO_LARGE
+
+
+def test_the_scratch_directory_is_empty_for_each_run(worker: Worker) -> None:
+    source = "import os\nprint(os.listdir('.'))\nos.makedirs('a/b')\nopen('a/b/c', 'w').write('x')"
+    assert outcome(worker, source)[0] == "[]\n"
+    assert outcome(worker, source)[0] == "[]\n"
+
+
+def test_runs_are_alike_hashes_and_randomness_included() -> None:
+    source = "import random\nprint(hash('x'), random.random())"
+    with Worker() as one, Worker() as other:
+        assert outcome(one, source)[0] == outcome(one, source)[0] == outcome(other, source)[0]
+
+
+def test_a_candidate_sees_nothing_of_the_judge(worker: Worker, monkeypatch: Any) -> None:
+    monkeypatch.setenv("GRV_CANARY", "canary")
+    with Worker() as fresh:
+        source = "import os, sys\nprint(sorted(os.environ), sys.argv, len(os.listdir('.')))"
+        output = outcome(fresh, source)[0]
+    assert "GRV_CANARY" not in output
+    assert "HASHSEED" in output
+    fds = "import os\nfor i in range(300):\n    try: os.fstat(i); print(i, end=' ')\n"
+    fds += "    except OSError: pass"
+    assert outcome(worker, fds)[0].split() == ["0", "1", "2", "3", "4"]
+
+
+def _processes(folder: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if bytes(folder) in command and state not in "ZX":
+            found.append(int(entry.name))
+    return found
+
+
+def _gone(folder: Path, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not _processes(folder) and not folder.exists():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+_FOREVER = """
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+print("started", flush=True)
+while True: time.sleep(1)
+"""
+
+
+def _started(run: Run) -> None:
+    run.send({"mode": "program", "source": _FOREVER, "seed": 0})
+    while b"started" not in run.output:
+        assert run.drain(0.05) is End.TIMEOUT
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_child_dies_with_its_zygote(level: Isolation) -> None:
+    with Worker(level) as worker:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(pytest.raises(WorkerDied))
+            run = stack.enter_context(worker.run("candidate", Limits(), capture=True))
+            _started(run)
+            folder = worker.folder
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGKILL)
+            assert run.drain(10) is End.CLOSED
+        assert folder is not None
+        assert _gone(folder)
+        assert outcome(worker, "print('again')")[0] == "again\n"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_all_die_with_the_judge(level: Isolation) -> None:
+    source = f"""
+import sys
+from grv.backends.sandbox.limits import Isolation, Limits
+from grv.backends.sandbox.worker import Worker
+worker = Worker(Isolation({level.value!r}))
+with worker.run("candidate", Limits(), capture=True) as run:
+    run.send({{"mode": "program", "source": {_FOREVER!r}, "seed": 0}})
+    while b"started" not in run.output:
+        run.drain(0.05)
+    print(worker.folder, flush=True)
+    run.drain(100)
+"""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    judge = subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert judge.stdout is not None
+    folder = Path(judge.stdout.readline().strip())
+    assert len(_processes(folder)) >= 2
+    judge.kill()
+    judge.wait()
+    judge.stdout.close()
+    assert _gone(folder)
+
+
+def test_a_judge_whose_descriptors_live_on_elsewhere_is_noticed_all_the_same() -> None:
+    # A process forked by the judge keeps its end of the socket open after its death.
+    source = """
+import os, sys, time
+from grv.backends.sandbox.worker import Worker
+worker = Worker()
+print(worker.in_force and worker.folder, flush=True)
+if os.fork() == 0:
+    os.close(1)
+    time.sleep(8)
+    os._exit(0)
+time.sleep(100)
+"""
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    judge = subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert judge.stdout is not None
+    folder = Path(judge.stdout.readline().strip())
+    judge.kill()
+    judge.wait()
+    judge.stdout.close()
+    assert _gone(folder, 6)
+
+
+def test_a_run_can_be_interrupted_from_another_thread(worker: Worker) -> None:
+    with worker.run("candidate", Limits(), capture=True) as run:
+        _started(run)
+        threading.Timer(0.1, worker.interrupt).start()
+        assert run.drain(20) is End.CLOSED
+        ended = run.wait(5)
+        assert ended is not None
+        assert ended.cause == "stopped"
+    _, ended, _ = outcome(worker, _FOREVER)  # so is the next, until told otherwise
+    assert ended is not None
+    assert ended.cause == "stopped"
+    worker.interrupted = False
+    assert outcome(worker, "print('again')")[0] == "again\n"
+
+
+def test_what_a_killed_worker_left_is_swept_up() -> None:
+    stale = Path(tempfile.mkdtemp(prefix="grv-box-"))
+    (stale / "box" / "deep").mkdir(parents=True)
+    fresh = Path(tempfile.mkdtemp(prefix="grv-box-"))
+    os.utime(stale, (0, 0))
+    with Worker() as worker:
+        _ = worker.in_force
+        assert worker.folder is not None
+        os.utime(worker.folder, (0, 0))
+        sweep()
+        assert not stale.exists()
+        assert fresh.exists()
+        assert worker.folder.exists()  # its judge lives
+    fresh.rmdir()
+
+
+def test_limits_are_checked() -> None:
+    for wrong in (
+        {"seconds": 0}, {"seconds": float("nan")}, {"memory_mb": -1}, {"threads": 1.5},
+        {"output_mb": "x"}, {"seconds": True}, {"minutes": 3},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Limits().with_(wrong)  # type: ignore[arg-type]
+    assert Limits().with_({"seconds": 3, "files_mb": 0}) == Limits(seconds=3, files_mb=0)
+
+
+def test_a_level_that_cannot_be_had_is_the_callers_mistake() -> None:
+    assert issubclass(UsageError, ValueError)
+    assert not issubclass(WorkerDied, UsageError)
