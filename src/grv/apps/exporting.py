@@ -22,7 +22,9 @@ def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
     }
     seen: set[str] = set()
     for summary in ledger.searches():
-        problem = summary.problem if summary.problem not in seen else f"{summary.problem} ({summary.id})"
+        problem = (
+            summary.problem if summary.problem not in seen else f"{summary.problem} ({summary.id})"
+        )
         seen.add(summary.problem)
         rows: dict[int, dict[str, Any]] = {}
         for entry in ledger.read(summary.id):

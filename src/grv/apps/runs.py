@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -33,7 +34,13 @@ def list_runs(
     """List the searches: problem, outcome, what was generated, verified and paid."""
     book = _open(ledger)
     rows = [_row(summary) for summary in book.searches()]
-    typer.echo(aligned(("search", "problem", "started", "outcome", "generated", "verified", "cost"), rows, left=4))
+    typer.echo(
+        aligned(
+            ("search", "problem", "started", "outcome", "generated", "verified", "cost"),
+            rows,
+            left=4,
+        )
+    )
     counts = Counter(row[3] for row in rows)
     typer.echo(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
 
@@ -78,11 +85,11 @@ def export_log(
 
     Candidates that were never verified have no label: see --unlabelled of grv compare.
     """
-    from ..replay.convert import write_columns
+    from ..replay.convert import write_log
     from .exporting import log_columns
 
     columns = log_columns(_open(ledger))
-    write_columns(columns, out)
+    write_log(columns, out)
     labelled = sum(value is not None for value in columns["passed"])
     typer.echo(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
 
@@ -99,7 +106,7 @@ def _row(summary: SearchSummary) -> tuple[str, ...]:
     )
 
 
-def _lines(entries: list[Entry]) -> list[str]:
+def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as people read it."""
     from ..core.values import Generated, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, Started, Told
@@ -112,14 +119,18 @@ def _lines(entries: list[Entry]) -> list[str]:
             case Scored(candidate, None, _, reason):
                 lines.append(f"candidate {candidate} has no score: {reason}")
             case Found(candidate, verdict, reason):
-                lines.append(f"candidate {candidate} {verdict.value}" + (f": {reason}" if reason else ""))
+                lines.append(
+                    f"candidate {candidate} {verdict.value}" + (f": {reason}" if reason else "")
+                )
             case Told(Generated(scores), why):
                 lines.append(f"generated {len(scores)} ({why})")
             case Told(Verified(verdicts), why):
                 lines.append(f"verified {len(verdicts)} ({why})")
             case Ended(reason, answer, generated, verified, total):
                 end = f"{reason}: {generated} generated, {verified} verified, cost {total:g}"
-                lines.append(end + ("" if answer is None else f"; candidate {answer} is the answer"))
+                lines.append(
+                    end + ("" if answer is None else f"; candidate {answer} is the answer")
+                )
             case Failed(message):
                 lines.append(f"failed: {message}")
     return lines

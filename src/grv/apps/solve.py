@@ -7,7 +7,8 @@ import signal
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from .console import parse_costs
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..backends.sandbox.limits import Limits
     from ..backends.verifier import CheckVerifier
     from ..runtime.calls import Calls
     from ..runtime.money import Purse
@@ -162,7 +164,6 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
 def _run(options: Options, *, dry_run: bool) -> None:
     from ..backends import specs
     from ..backends.problems import read_problems
-    from ..backends.sandbox.limits import Limits
     from ..backends.verifier import CheckVerifier
     from ..policies import spec
     from ..runtime.desk import Backends
@@ -176,7 +177,7 @@ def _run(options: Options, *, dry_run: bool) -> None:
     if dry_run:
         typer.echo(_at_most(options, price_list, len(problems)))
         return
-    limits = Limits(seconds=options.timeout, megabytes=options.memory)
+    limits = _limits(options)
     with CheckVerifier(
         workers=options.workers, isolation=parse_isolation(options.isolation), limits=limits
     ) as verifier:
@@ -258,46 +259,44 @@ async def _drive(
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch, group.cancel_scope)
-        with _progress(len(todo)) as show:
+        with _progress(len(todo), purse, calls) as show:
             async for solution in solve_many(todo, job, ledger=ledger, calls=calls, purse=purse):
                 done(solution)
-                show(solution, purse, calls)
+                show(solution)
         group.cancel_scope.cancel()
     return interrupted
 
 
-class _progress:
-    """Solved, spent, in flight and time left, on the terminal's error stream."""
+def _limits(options: Options) -> Limits:
+    from ..backends.sandbox.limits import Limits
 
-    def __init__(self, total: int) -> None:
-        self._total, self._bar, self._solved = total, None, 0
+    try:
+        return Limits(seconds=options.timeout, memory_mb=options.memory)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
-    def __enter__(self) -> Any:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
-            self._task = self._bar.add_task("solving", total=self._total)
-            self._bar.start()
-        return self._show
+@contextmanager
+def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solution], None]]:
+    """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda solution: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, solved = bar.add_task("solving", total=total), 0
 
-    def _show(self, solution: Solution, purse: Purse, calls: Calls) -> None:
-        self._solved += solution.verified
-        if self._bar is not None:
-            words = f"{self._solved} solved, {purse.spent:g} spent, {calls.in_flight} in flight"
-            self._bar.update(self._task, advance=1, description=words)
+        def show(solution: Solution) -> None:
+            nonlocal solved
+            solved += solution.verified
+            words = f"{solved} solved, {purse.spent:g} spent, {calls.in_flight} in flight"
+            bar.update(task, advance=1, description=words)
+
+        yield show
 
 
 def _at_most(options: Options, costs: Costs, problems: int) -> str:
