@@ -15,25 +15,12 @@ from typing import Any
 import pytest
 
 SOURCE = str(Path(__file__).parents[2] / "src")
+# A process in the background may have been told to ignore Ctrl-C; this one listens.
 RUN = """
-import sys, typer
-from grv.apps.doctor import doctor
-from grv.apps.verify import verify
-from grv.core.errors import GrvError
-app = typer.Typer()
-app.command("verify")(verify)
-app.command("doctor")(doctor)
-command = typer.main.get_command(app)
-try:
-    with command.make_context("grv", sys.argv[1:]) as context:
-        command.invoke(context)
-except typer.Exit as end:
-    sys.exit(end.exit_code)
-except KeyboardInterrupt:
-    sys.exit(130)
-except GrvError as error:
-    print(error, file=sys.stderr)
-    sys.exit(2)
+import signal, sys
+from grv.apps.cli import run
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(run(sys.argv[1:]))
 """
 CHECK = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
 RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return x"
@@ -155,7 +142,7 @@ def test_bad_options_are_said_in_one_line(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": []})
-    assert run("verify", file, "-o", tmp_path / "out", *arguments) == (2, "", message + "\n")
+    assert run("verify", file, "-o", tmp_path / "out", *arguments) == (2, "", f"grv: {message}\n")
 
 
 def test_bad_files_are_said_in_one_line_before_any_work(tmp_path: Path) -> None:
@@ -165,7 +152,7 @@ def test_bad_files_are_said_in_one_line_before_any_work(tmp_path: Path) -> None:
         {"problem": "b", "check": {"kind": "stdin"}, "candidates": []},
     )
     code, _, err = run("verify", file, "-o", tmp_path / "out")
-    assert (code, err) == (2, "problem b, check.tests: is missing\n")
+    assert (code, err) == (2, "grv: problem b, check.tests: is missing\n")
     assert not (tmp_path / "out").exists()
     code, _, err = run("verify", file, "-o", file)
     assert code == 2

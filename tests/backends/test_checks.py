@@ -57,6 +57,8 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
     assert digest(STDIN) == digest(dict(reversed(STDIN.items())))
     assert digest(STDIN) != digest(STDIN | {"tolerance": 0.1})
     assert digest(STDIN) != digest(STDIN, Limits(seconds=1))
+    one, other = (parse_check(Problem("p", text, ASSERTS)).digest for text in ("a", "b"))
+    assert one != other  # the prompt is the beginning of the program
 
 
 @pytest.mark.parametrize(

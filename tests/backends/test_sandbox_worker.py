@@ -332,6 +332,19 @@ def test_what_a_killed_worker_left_is_swept_up() -> None:
     fresh.rmdir()
 
 
+def test_a_sandbox_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*nowhere"):
+        _ = worker.in_force
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: no word from it"):
+        _ = worker.in_force
+    monkeypatch.setattr(sys, "executable", "/bin/nothing")
+    with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*/bin/nothing"):
+        _ = worker.in_force
+
+
 def test_limits_are_checked() -> None:
     for wrong in (
         {"seconds": 0}, {"seconds": float("nan")}, {"memory_mb": -1}, {"threads": 1.5},

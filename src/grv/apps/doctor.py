@@ -32,6 +32,7 @@ def doctor(
     """
     from ..backends.attacks import suite
     from ..backends.sandbox.limits import Isolation
+    from ..backends.sandbox.seccomp import NOT_YET_RUN
     from ..backends.verifier import CheckVerifier
 
     level, count = parse_isolation(isolation), parse_workers(workers)
@@ -42,6 +43,8 @@ def doctor(
     try:
         with CheckVerifier(workers=count, isolation=level) as verifier:
             typer.echo(f"isolation {verifier.in_force}")
+            if verifier.in_force.seccomp in NOT_YET_RUN:
+                typer.echo("  this architecture's filter was checked by interpreting it, not run")
             for name, reason in verifier.in_force.missing.items():
                 typer.echo(f"  without {name}: {reason}")
             right = _told("right programs that pass", suite.run_references(verifier), verbose)

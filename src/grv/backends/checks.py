@@ -143,8 +143,9 @@ def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {_shown(repeat)}")
     limits = _limits(record, defaults or Limits())
     how = _PARSERS[kind](record, limits, problem)
+    prompt = problem.prompt if kind == "asserts" else ""  # it may be part of the program
     try:
-        text = json.dumps([dict(record.data), repr(limits)], sort_keys=True)
+        text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, hashlib.sha256(text.encode()).hexdigest())

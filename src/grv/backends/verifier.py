@@ -30,6 +30,7 @@ from .sandbox.worker import sweep
 from .verdict_store import VerdictStore
 
 _PARSED = 256  # problems whose checks are kept ready
+_KNOWN = 20_000  # findings that are kept for candidates with equal keys
 _WHILE = 0.1  # seconds that a free seat is waited for before one looks around
 Tag = TypeVar("Tag")
 
@@ -70,12 +71,10 @@ class _Job:
 
 @dataclass(slots=True)
 class _Prepared:
-    """A check, and what was found by it: equal keys are verified once."""
+    """A problem with its check."""
 
     problem: Problem
     check: Check
-    known: dict[str, Future[Finding]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class CheckVerifier:
@@ -111,6 +110,8 @@ class CheckVerifier:
             self._seats.put(seat)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
         self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
+        self._known: collections.OrderedDict[tuple[str, str], Future[Finding]]
+        self._known = collections.OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
         sweep()
@@ -185,12 +186,14 @@ class CheckVerifier:
         key = prepared.check.how.key(text)
         if key is None:
             return Judged(self._ask(job, prepared, text), None)
-        with prepared.lock:
-            earlier = prepared.known.get(key)
-            mine: Future[Finding] = Future()
-            if earlier is None:
-                prepared.known[key] = mine
-        if earlier is not None:
+        place = (prepared.check.digest, key)
+        mine: Future[Finding] = Future()
+        with self._lock:
+            earlier = self._known.setdefault(place, mine)
+            self._known.move_to_end(place)
+            if len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        if earlier is not mine:
             finding = earlier.result()
             if finding.verdict is not Verdict.BROKEN:
                 return Judged(replace(finding, usage=Usage()), key)
@@ -205,8 +208,8 @@ class CheckVerifier:
             return Judged(finding, key)
         finally:
             if finding.verdict is Verdict.BROKEN:
-                with prepared.lock:
-                    prepared.known.pop(key, None)
+                with self._lock:
+                    self._known.pop(place, None)
             mine.set_result(finding)
 
     def _remembered(self, prepared: _Prepared, key: str) -> Finding | None:

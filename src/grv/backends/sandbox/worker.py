@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from ...core.errors import UsageError
 from . import scratch
@@ -28,6 +29,7 @@ from .run import READY_SECONDS, Run, WorkerDied
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 _PREFIX = "grv-box-"
+_NEEDED = {"pid", "net", "ipc"}  # namespaces, for the strict level
 # A package made of this folder alone: the zygote needs nothing else of grv, and gets nothing.
 _BOOT = """
 import importlib.util, sys
@@ -91,6 +93,22 @@ class Worker:
 
     def _start(self) -> None:
         self.close()
+        try:
+            hello = self._launch()
+        except OSError as exc:
+            self.close()
+            raise WorkerDied(f"the sandbox could not start: {exc}", backend="sandbox") from exc
+        self._in_force = InForce(
+            self.isolation,
+            hello["landlock"],
+            hello["seccomp"],
+            tuple(hello["namespaces"]),
+            hello["missing"],
+        )
+        self._refuse_less()
+
+    def _launch(self) -> dict[str, Any]:
+        """Start the zygote; what it says of itself."""
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock_descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX)
@@ -118,25 +136,21 @@ class Worker:
             self.close()
             last = text.splitlines()[-1] if text else "no word from it"
             raise WorkerDied(f"the sandbox could not start: {last}", backend="sandbox")
-        self._in_force = InForce(
-            self.isolation,
-            hello["landlock"],
-            hello["seccomp"],
-            tuple(hello["namespaces"]),
-            hello["missing"],
-        )
-        self._refuse_less()
+        return hello
 
     def _refuse_less(self) -> None:
         """A UsageError where the level that was asked for cannot be had."""
-        assert self._in_force is not None
-        needed = {"landlock", "seccomp"} if self.isolation is not Isolation.UNSAFE else set()
+        force = self._in_force
+        assert force is not None
+        if self.isolation is Isolation.UNSAFE:
+            return
+        lacking = [name for name in ("landlock", "seccomp") if name in force.missing]
         less = Isolation.UNSAFE
-        if self.isolation is Isolation.STRICT and not needed & set(self._in_force.missing):
-            needed, less = {"namespaces"}, Isolation.JAIL
-        lacking = sorted(needed & set(self._in_force.missing))
+        if not lacking and self.isolation is Isolation.STRICT:
+            less = Isolation.JAIL
+            lacking = [] if set(force.namespaces) >= _NEEDED else ["namespaces"]
         if lacking:
-            why = "; ".join(f"{name} ({self._in_force.missing[name]})" for name in lacking)
+            why = "; ".join(f"{name} ({force.missing[name]})" for name in lacking)
             self.close()
             raise UsageError(
                 f"isolation {self.isolation.value!r} cannot be had here: no {why}; "
@@ -183,16 +197,20 @@ class Worker:
             _ = self.in_force
             assert self._link is not None
             self._runs += 1
-            run = Run(
-                self._link,
-                self._runs,
-                mode,
-                limits,
-                tests=tests,
-                stdin=stdin,
-                capture=capture,
-                confined=self.isolation is not Isolation.UNSAFE,
-            )
+            try:
+                run = Run(
+                    self._link,
+                    self._runs,
+                    mode,
+                    limits,
+                    tests=tests,
+                    stdin=stdin,
+                    capture=capture,
+                    confined=self.isolation is not Isolation.UNSAFE,
+                )
+            except OSError as exc:  # no descriptors left, say
+                problem = f"no run could be started: {exc}"
+                raise WorkerDied(problem, backend="sandbox") from exc
             self.current = self._runs
             try:
                 run.wait_until_ready()
