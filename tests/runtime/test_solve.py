@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from grv import Adaptive, Costs, Fixed, Verdict, VerifyAll
 from grv.backends.protocols import Problem
+from grv.core.errors import GeneratorError
 from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
@@ -186,6 +187,14 @@ async def test_a_call_is_tried_again(fault: Fault) -> None:
     solution = await bench.solve(calls=calls)
     assert solution.outcome == "solved"
     assert calls.retried == 5
+
+
+async def test_what_cannot_succeed_is_not_tried_again() -> None:
+    bench = Bench(needle(4, at=0))
+    bench.generator.faults = {1: GeneratorError("status 401: no such key", final=True)}
+    calls = patient()
+    solution = await bench.solve(calls=calls)
+    assert (solution.outcome, calls.retried) == ("failed", 0)
 
 
 async def test_after_six_attempts_the_problem_fails_and_can_be_taken_up_again() -> None:

@@ -264,6 +264,7 @@ async def _drive(
                 done(solution)
                 show(solution)
         group.cancel_scope.cancel()
+    await job.backends.aclose()
     return interrupted
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import openai
 
 KEY = "OPENAI_API_KEY"
+_HOPELESS = (401, 403, 404)  # no key, not allowed, no such model: asking again does not help
 _NO_KEY = "none"  # what a server that wants no key is sent
 _SECONDS = 3600.0  # the runtime gives up long before
 
@@ -93,10 +94,21 @@ class Endpoint(Generic[_Error]):
         except (ValueError, RecursionError) as exc:
             raise self.failure(f"not JSON: {response.text[:80]!r}", problem_id) from exc
 
-    def failure(self, message: str, problem_id: str, *, retry_after: float | None = None) -> _Error:
+    def failure(
+        self,
+        message: str,
+        problem_id: str,
+        *,
+        retry_after: float | None = None,
+        final: bool = False,
+    ) -> _Error:
         """An error of this endpoint."""
         return self._error(
-            message, backend=self.backend, problem_id=problem_id, retry_after=retry_after
+            message,
+            backend=self.backend,
+            problem_id=problem_id,
+            retry_after=retry_after,
+            final=final,
         )
 
     async def aclose(self) -> None:
@@ -117,7 +129,7 @@ class Endpoint(Generic[_Error]):
         return self._clients[loop]
 
     def _translated(self, exc: Exception, problem_id: str, key: str) -> _Error:
-        wait = None
+        wait, final = None, False
         match exc:
             case self._openai.APITimeoutError():
                 message = "no answer in time"
@@ -128,9 +140,10 @@ class Endpoint(Generic[_Error]):
                 said = complaint(exc.response.text)
                 message = f"status {exc.status_code}: {said}"
                 wait = seconds_to_wait(exc.response.headers)
+                final = exc.status_code in _HOPELESS
             case _:
                 message = f"{type(exc).__name__}: {exc}"
-        return self.failure(brief(message, key), problem_id, retry_after=wait)
+        return self.failure(brief(message, key), problem_id, retry_after=wait, final=final)
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:

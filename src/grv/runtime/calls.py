@@ -57,7 +57,7 @@ class Calls:
                     finally:
                         self.in_flight -= 1
             except BackendError as error:
-                if attempt == self.attempts:
+                if error.final or attempt == self.attempts:
                     raise
                 self.retried += 1
                 await self.sleep(self._pause(attempt, error.retry_after))

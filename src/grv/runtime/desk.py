@@ -39,6 +39,13 @@ class Backends:
     verifier: Verifier
     key: Keying | None = None
 
+    async def aclose(self) -> None:
+        """Close the connections of those who have any."""
+        for backend in (self.generator, self.scorer, self.verifier):
+            close = getattr(backend, "aclose", None)
+            if close is not None:
+                await close()
+
 
 class Desk:
     """The outside world of one search."""
