@@ -3,92 +3,53 @@
 from __future__ import annotations
 
 import math
-import signal
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.errors import UsageError
 from ..core.values import Costs
+from . import live
 from .console import parse_costs
+from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..backends.sandbox.limits import Limits
-    from ..backends.verifier import CheckVerifier
     from ..runtime.calls import Calls
     from ..runtime.money import Purse
     from ..runtime.solve import Job, Solution
 
 
 @dataclass(frozen=True)
-class Options:
-    """What `grv solve` was asked for, from the command line or from a job file."""
+class Options(LiveOptions):
+    """What `grv solve` was asked for."""
 
-    problems: str = ""
-    generator: str = ""
-    score: str = "logprob"
-    out: str = ""
-    base_url: str | None = None
-    temperature: float = 0.7
-    top_p: float | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
-    seed: int = 0
     policy: str = "adaptive"
     costs: str = "1,10"
     budget: float = math.inf
     total_budget: float = math.inf
     width: int = 4
-    concurrency: int = 16
-    attempts: int = 6
-    ledger: str | None = None
-    keys: bool = True
     prices: str | None = None
-    isolation: str = "jail"
-    timeout: float = 10.0
-    memory: int = 1024
-    workers: int | None = None
-
-    @property
-    def ledger_path(self) -> str:
-        """The ledger: as given, or beside the answers."""
-        return self.ledger if self.ledger is not None else f"{self.out}.ledger"
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What makes candidates, scores and verdicts what they are; see `Job.about`."""
-        names = ("generator", "score", "base_url", "temperature", "top_p", "max_tokens", "seed")
-        return {name: getattr(self, name) for name in names} | {"stop": list(self.stop)}
 
 
 def solve(
-    problems: str = typer.Argument(
-        None, metavar="PROBLEMS", help='JSON lines: {"problem", "prompt", "check"}.'
-    ),
-    generator: str = typer.Option(
-        None, metavar="SPEC", help="openai:MODEL, openai-text:MODEL, embedded or embedded-chat."
-    ),
-    score: str = typer.Option(
-        None,
-        metavar="SPEC",
-        help="logprob, logprob-sum, logprob-min, length, judge:MODEL, score:URL, classify:URL,"
-        " pooling:URL.  [default: logprob]",
-    ),
+    problems: str = live.PROBLEMS,
+    generator: str = live.GENERATOR,
+    score: str = live.SCORE,
+    score_model: str = live.SCORE_MODEL,
+    score_step: str = live.SCORE_STEP,
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Where answers go."),
-    base_url: str = typer.Option(None, metavar="URL", help="An OpenAI-compatible endpoint."),
-    temperature: float = typer.Option(None, help="How freely tokens are chosen.  [default: 0.7]"),
-    top_p: float = typer.Option(None, help="The share of probability they are chosen from."),
-    max_tokens: int = typer.Option(None, help="Where a candidate is cut."),
-    stop: list[str] = typer.Option(None, help="A text that ends a candidate. Repeatable."),
-    seed: int = typer.Option(None, help="What candidates are drawn from.  [default: 0]"),
+    base_url: str = live.BASE_URL,
+    temperature: float = live.TEMPERATURE,
+    top_p: float = live.TOP_P,
+    max_tokens: int = live.MAX_TOKENS,
+    stop: list[str] = live.STOP,
+    seed: int = live.SEED,
     policy: str = typer.Option(None, metavar="SPEC", help="What decides.  [default: adaptive]"),
     costs: str = typer.Option(
         None, metavar="G,V", help="Cost of generating, and of verifying.  [default: 1,10]"
@@ -98,23 +59,15 @@ def solve(
     width: int = typer.Option(
         None, help="Verifications of a problem in flight at once.  [default: 4]"
     ),
-    concurrency: int = typer.Option(
-        None, help="Calls in flight at once, over the whole run.  [default: 16]"
-    ),
-    attempts: int = typer.Option(None, help="How often a call is tried.  [default: 6]"),
-    ledger: str = typer.Option(
-        None, metavar="FILE", help="What was paid for.  [default: OUT.ledger]"
-    ),
-    keys: bool = typer.Option(
-        None, "--keys/--no-keys", help="Verify equivalent candidates once.  [default: keys]"
-    ),
+    concurrency: int = live.CONCURRENCY,
+    attempts: int = live.ATTEMPTS,
+    ledger: str = live.LEDGER,
+    keys: bool = live.KEYS,
     prices: str = typer.Option(None, metavar="FILE", help="Dollars, in TOML."),
-    isolation: str = typer.Option(
-        None, metavar="strict|jail|unsafe", help="How far programs are kept in.  [default: jail]"
-    ),
-    timeout: float = typer.Option(None, help="Seconds per test.  [default: 10]"),
-    memory: int = typer.Option(None, help="Megabytes per program.  [default: 1024]"),
-    workers: int = typer.Option(None, help="Programs at once.  [default: one a processor]"),
+    isolation: str = live.ISOLATION,
+    timeout: float = live.TIMEOUT,
+    memory: int = live.MEMORY,
+    workers: int = live.WORKERS,
     job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what the run can cost at most, and stop."
@@ -138,38 +91,14 @@ def solve(
 
 def _options(job: str | None, given: Mapping[str, Any]) -> Options:
     """Flags over the job file over the defaults."""
-    table: dict[str, Any] = {}
-    if job is not None:
-        try:
-            with open(job, "rb") as file:
-                table = {name.replace("-", "_"): v for name, v in tomllib.load(file).items()}
-        except OSError as error:
-            raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{job}: not TOML: {error}") from error
-        unknown = table.keys() - {field.name for field in fields(Options)}
-        if unknown:
-            raise UsageError(f"{job}: unknown option {', '.join(sorted(unknown))}")
-    table |= {name: value for name, value in given.items() if value not in (None, [])}
-    table["stop"] = tuple(table.get("stop", ()))
-    for name in ("problems", "generator", "out"):
-        if not table.get(name):
-            raise UsageError(f"what {name}? See grv solve --help")
-    try:
-        return Options(**table)
-    except TypeError as error:
-        raise UsageError(f"an option has the wrong type: {error}") from error
+    return options_of(Options, "solve", job, read_job(job), given)
 
 
 def _run(options: Options, *, dry_run: bool) -> None:
-    from ..backends import specs
     from ..backends.problems import read_problems
-    from ..backends.verifier import CheckVerifier
     from ..policies import spec
-    from ..runtime.desk import Backends
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
-    from .verify import parse_isolation
 
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
@@ -177,32 +106,10 @@ def _run(options: Options, *, dry_run: bool) -> None:
     if dry_run:
         typer.echo(_at_most(options, price_list, len(problems)))
         return
-    limits = _limits(options)
-    with CheckVerifier(
-        workers=options.workers, isolation=parse_isolation(options.isolation), limits=limits
-    ) as verifier:
-        for problem in problems:
-            verifier.prepare(problem)
-        generator = specs.generator(
-            options.generator,
-            base_url=options.base_url,
-            temperature=options.temperature,
-            top_p=options.top_p,
-            max_tokens=options.max_tokens,
-            stop=options.stop,
-            seed=options.seed,
-            logprobs=options.score.startswith("logprob"),
-            batch=None if options.generator.startswith("embedded") else 8,
-        )
-        scorer = specs.scorer(options.score, base_url=options.base_url)
-        backends = Backends(generator, scorer, verifier, _key(verifier) if options.keys else None)
+    with backends_of(options, problems) as backends:
         plan = spec.parse(options.policy)
         job = Job(backends, plan, price_list, options.budget, options.width, options.about)
         _solve_all(problems, job, options, prices)
-
-
-def _key(verifier: CheckVerifier) -> Any:
-    return lambda problem, draft: verifier.prepare(problem).how.key(draft.text)
 
 
 def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Any) -> None:
@@ -241,40 +148,20 @@ async def _drive(
     todo: list[Problem], job: Job, ledger: Any, calls: Calls, options: Options, done: Any
 ) -> bool:
     """Solve what is left; whether it was interrupted."""
-    import anyio
-
     from ..runtime.money import Purse
     from ..runtime.solve import solve_many
 
     purse = Purse(options.total_budget)
-    interrupted = False
 
-    async def watch(scope: anyio.CancelScope) -> None:
-        nonlocal interrupted
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                interrupted = True
-                scope.cancel()
-                return
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch, group.cancel_scope)
+    async def work() -> None:
         with _progress(len(todo), purse, calls) as show:
             async for solution in solve_many(todo, job, ledger=ledger, calls=calls, purse=purse):
                 done(solution)
                 show(solution)
-        group.cancel_scope.cancel()
+
+    interrupted = await until_interrupted(work)
     await job.backends.aclose()
     return interrupted
-
-
-def _limits(options: Options) -> Limits:
-    from ..backends.sandbox.limits import Limits
-
-    try:
-        return Limits(seconds=options.timeout, memory_mb=options.memory)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 @contextmanager
