@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import tomllib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..backends.sandbox.limits import Limits
     from ..backends.verifier import CheckVerifier
+    from ..runtime.calls import Calls
     from ..runtime.desk import Backends, Keying
 
 # Flags that mean the same in every live command. None stands for "not given": a job file may say.
@@ -46,6 +48,10 @@ STOP = typer.Option(None, help="A text that ends a candidate. Repeatable.")
 SEED = typer.Option(None, help="What candidates are drawn from.  [default: 0]")
 CONCURRENCY = typer.Option(None, help="Calls in flight at once, over the whole run.  [default: 16]")
 ATTEMPTS = typer.Option(None, help="How often a call is tried.  [default: 6]")
+FIRST_PAUSE = typer.Option(
+    None, help="Seconds before the second attempt; then twice as many.  [default: 0.5]"
+)
+CALL_TIMEOUT = typer.Option(None, help="Seconds until a call counts as failed.  [default: 600]")
 LEDGER = typer.Option(None, metavar="FILE", help="What was paid for.  [default: OUT.ledger]")
 KEYS = typer.Option(
     None, "--keys/--no-keys", help="Verify equivalent candidates once.  [default: keys]"
@@ -56,6 +62,8 @@ ISOLATION = typer.Option(
 TIMEOUT = typer.Option(None, help="Seconds per test.  [default: 10]")
 MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
+
+_GRACE_SECONDS = 10  # for calls in flight at an interrupt
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ class LiveOptions:
     seed: int = 0
     concurrency: int = 16
     attempts: int = 6
+    first_pause: float = 0.5
+    call_timeout: float = 600.0
     ledger: str | None = None
     keys: bool = True
     isolation: str = "jail"
@@ -90,10 +100,25 @@ class LiveOptions:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What makes candidates, scores and verdicts what they are; see `Job.about`."""
-        names = ["generator", "score", "score_model", "score_step", "base_url", "temperature"]
+        """What makes candidates, scores and verdicts what they are; see `Job.about`.
+
+        It goes into the ledger: addresses are without what may be secret in them.
+        """
+        from ..backends.web import shown
+
+        names = ["generator", "score_model", "score_step", "temperature"]
         names += ["top_p", "max_tokens", "seed"]
-        return {name: getattr(self, name) for name in names} | {"stop": list(self.stop)}
+        return {name: getattr(self, name) for name in names} | {
+            "score": re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), self.score),
+            "base_url": None if self.base_url is None else shown(self.base_url),
+            "stop": list(self.stop),
+        }
+
+    def calls(self) -> Calls:
+        """How calls are made."""
+        from ..runtime.calls import Calls
+
+        return Calls(self.attempts, self.call_timeout, self.concurrency, self.first_pause)
 
 
 _Options = TypeVar("_Options", bound=LiveOptions)
@@ -186,8 +211,11 @@ def _key(verifier: CheckVerifier) -> Keying:
     return lambda problem, draft: verifier.prepare(problem).how.key(draft.text)
 
 
-async def until_interrupted(work: Callable[[], Awaitable[None]]) -> bool:
-    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped."""
+async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -> bool:
+    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
+
+    Calls in flight are paid for: they may end, for a while. At a second signal, all ends at once.
+    """
     import anyio
 
     interrupted = False
@@ -196,9 +224,21 @@ async def until_interrupted(work: Callable[[], Awaitable[None]]) -> bool:
         nonlocal interrupted
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
-                interrupted = True
-                scope.cancel()
-                return
+                if interrupted:
+                    scope.cancel()
+                else:
+                    interrupted = True
+                    group.start_soon(leave, scope)
+
+    async def leave(scope: anyio.CancelScope) -> None:
+        if calls.in_flight:
+            typer.echo(
+                f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
+                " interrupt again to leave at once",
+                err=True,
+            )
+        await calls.settle(_GRACE_SECONDS)
+        scope.cancel()
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch, group.cancel_scope)

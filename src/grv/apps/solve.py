@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,15 @@ import typer
 
 from ..core.values import Costs
 from . import live
-from .console import parse_costs
+from .console import check_outputs, parse_costs
 from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..ledger.ledger import Ledger
     from ..runtime.calls import Calls
     from ..runtime.money import Purse
+    from ..runtime.prices import Prices
     from ..runtime.solve import Job, Solution
 
 
@@ -61,6 +63,8 @@ def solve(
     ),
     concurrency: int = live.CONCURRENCY,
     attempts: int = live.ATTEMPTS,
+    first_pause: float = live.FIRST_PAUSE,
+    call_timeout: float = live.CALL_TIMEOUT,
     ledger: str = live.LEDGER,
     keys: bool = live.KEYS,
     prices: str = typer.Option(None, metavar="FILE", help="Dollars, in TOML."),
@@ -100,6 +104,7 @@ def _run(options: Options, *, dry_run: bool) -> None:
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
 
+    check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
     price_list = parse_costs(options.costs)
@@ -112,31 +117,30 @@ def _run(options: Options, *, dry_run: bool) -> None:
         _solve_all(problems, job, options, prices)
 
 
-def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Any) -> None:
+def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.calls import Calls
+    from ..runtime.money import Purse
+    from ..runtime.solve import recorded
     from .answers import AnswerFile, record_of
 
+    calls, purse = options.calls(), Purse(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
-    answers = AnswerFile(options.out)
-    model = options.generator.partition(":")[2]
-    calls = Calls(attempts=options.attempts, concurrency=options.concurrency)
-    outcomes = Counter({"solved": sum(p.id in answers.solved for p in problems)})
-    todo = [problem for problem in problems if problem.id not in answers.solved]
+    with closing(ledger), closing(AnswerFile(options.out)) as answers:
+        model = options.generator.partition(":")[2]
+        solved = [problem for problem in problems if problem.id in answers.solved]
+        todo = [problem for problem in problems if problem.id not in answers.solved]
+        if math.isfinite(purse.total):
+            purse.spend(sum(recorded(ledger, job, problem) for problem in solved))
+        outcomes = Counter(solved=len(solved))
 
-    def done(solution: Solution) -> None:
-        answers.add(record_of(solution, prices, model))
-        outcomes[solution.outcome] += 1
+        def done(solution: Solution) -> None:
+            answers.add(record_of(solution, prices, model))
+            outcomes[solution.outcome] += 1
 
-    try:
-        interrupted = anyio.run(partial(_drive, todo, job, ledger, calls, options, done))
-    finally:
-        answers.close()
-        ledger.close()
-    counted = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
-    typer.echo(f"{len(problems)} problems: {counted}")
+        interrupted = anyio.run(partial(_drive, todo, job, ledger, calls, purse, done))
+    typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
     typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
     if interrupted:
         raise KeyboardInterrupt
@@ -144,24 +148,40 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Any)
         raise typer.Exit(1)
 
 
+def _counted(outcomes: Counter[str], problems: int) -> str:
+    """How many problems came to which end, as people say it."""
+    counts = {outcome: count for outcome, count in outcomes.items() if count}
+    missing = problems - sum(counts.values())  # interrupted, or another process is at it
+    words = counts | ({"not over": missing} if missing else {})
+    return ", ".join(f"{count} {outcome}" for outcome, count in words.items())
+
+
 async def _drive(
-    todo: list[Problem], job: Job, ledger: Any, calls: Calls, options: Options, done: Any
+    todo: list[Problem],
+    job: Job,
+    ledger: Ledger,
+    calls: Calls,
+    purse: Purse,
+    done: Callable[[Solution], None],
 ) -> bool:
     """Solve what is left; whether it was interrupted."""
-    from ..runtime.money import Purse
+    from ..runtime.desk import first_error
     from ..runtime.solve import solve_many
 
-    purse = Purse(options.total_budget)
-
     async def work() -> None:
+        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse)
         with _progress(len(todo), purse, calls) as show:
-            async for solution in solve_many(todo, job, ledger=ledger, calls=calls, purse=purse):
-                done(solution)
-                show(solution)
+            async with aclosing(run) as solutions:
+                async for solution in solutions:
+                    done(solution)
+                    show(solution)
 
-    interrupted = await until_interrupted(work)
-    await job.backends.aclose()
-    return interrupted
+    try:
+        return await until_interrupted(work, calls)
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
+    finally:
+        await job.backends.aclose()
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def to_text(entry: Entry) -> str:
             record = {"event": _event_record(event), "why": why}
         case _:
             record = asdict(entry)
-    return json.dumps(record, separators=(",", ":"), allow_nan=True)
+    return json.dumps(record, separators=(",", ":"), default=repr)
 
 
 def from_text(kind: str, text: str) -> Entry:
@@ -147,7 +147,7 @@ def from_text(kind: str, text: str) -> Entry:
             case "made" if record["logprobs"] is not None:
                 record["logprobs"] = tuple(record["logprobs"])
         entry: Entry = cls(**{each.name: record[each.name] for each in fields(cls)})
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise LedgerError(f"not an entry of kind {kind!r}: {text[:80]!r}") from error
     return entry
 
@@ -156,7 +156,7 @@ def _event_record(event: Event) -> dict[str, Any]:
     match event:
         case Generated(scores, keys, paid):
             return {
-                "generated": [None if math.isinf(score) else score for score in scores],
+                "generated": [None if score == -math.inf else score for score in scores],
                 "keys": list(keys),
                 "paid": paid,
             }

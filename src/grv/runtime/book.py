@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import anyio
 import anyio.to_thread
 
+from ..core.values import Costs, Verified
 from ..ledger.entries import (
     Call,
     Ended,
@@ -88,6 +89,7 @@ class Book:
         scored: scores by candidate.
         found: verdicts by candidate.
         ended: how it ended, if it did.
+        lost: calls that earlier processes left in flight: possibly paid, lost.
     """
 
     def __init__(self, scribe: Scribe, search: str, entries: Sequence[Entry] = ()) -> None:
@@ -101,7 +103,7 @@ class Book:
         self._started: Started | None = None
         self._told: list[Told] = []  # since the last beginning
         self._told_again = 0
-        self.lost = lost_calls(entries)
+        self.lost, self._unneeded = unanswered(entries)
         for entry in entries:
             self._take(entry)
 
@@ -109,6 +111,11 @@ class Book:
     async def open(cls, scribe: Scribe, search: str) -> Book:
         """The book as it stands in the ledger."""
         return cls(scribe, search, await anyio.to_thread.run_sync(scribe.ledger.read, search))
+
+    def cost(self, costs: Costs) -> float:
+        """What the entries it was opened with stand for, with all that may have been paid."""
+        verified = len(self.found) + self._unneeded + self.lost["verify"]
+        return costs.of(len(self.made) + self.lost["generate"], verified)
 
     async def begin(self, started: Started) -> None:
         """Begin, or begin anew under other settings; going on as before needs no entry."""
@@ -147,23 +154,33 @@ class Book:
                 self.failed = entry
 
 
-def lost_calls(entries: Sequence[Entry]) -> Counter[Call]:
-    """What was in flight when a process died: intended, and neither answered nor failed."""
-    open_calls: set[tuple[Call, int]] = set()
+def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
+    """Calls in flight when a process died, by kind; and verifications that a pass made needless.
+
+    The first were possibly paid and are lost. The second were cancelled, and are billed.
+    """
+    waiting: dict[tuple[Call, int], int] = {}  # which intent a candidate waits for
     lost: Counter[Call] = Counter()
-    for entry in entries:
+    unneeded = 0
+    for number, entry in enumerate(entries):
         match entry:
             case Intended(call, candidates):
-                again = open_calls & {(call, candidate) for candidate in candidates}
-                lost.update(call for call, _ in again)
-                open_calls |= {(call, candidate) for candidate in candidates}
-            case Made(candidate):
-                open_calls.discard(("generate", candidate))
+                asked = {(call, candidate): number for candidate in candidates}
+                lost[call] += len(waiting.keys() & asked.keys())
+                waiting |= asked
+            case Made(candidate):  # whoever got less than was asked for goes on asking
+                intent = waiting.get(("generate", candidate))
+                if intent is not None:
+                    waiting = {key: at for key, at in waiting.items() if at != intent}
             case Scored(candidate):
-                open_calls.discard(("score", candidate))
+                waiting.pop(("score", candidate), None)
             case Found(candidate):
-                open_calls.discard(("verify", candidate))
-            case Failed() | Ended() | Told():
-                open_calls.clear()  # what is not answered by then was cancelled, and is billed
-    lost.update(call for call, _ in open_calls)
-    return lost
+                waiting.pop(("verify", candidate), None)
+            case Told(event):
+                if isinstance(event, Verified):
+                    unneeded += sum(call == "verify" for call, _ in waiting)
+                waiting.clear()
+            case Failed() | Ended():
+                waiting.clear()
+    lost.update(call for call, _ in waiting)
+    return +lost, unneeded

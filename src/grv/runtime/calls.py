@@ -40,8 +40,14 @@ class Calls:
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.concurrency < 1:
             raise UsageError("there must be at least one attempt and one call at once")
+        if not self.timeout_seconds > 0 or not self.first_pause >= 0:
+            raise UsageError(
+                f"a call cannot end after {self.timeout_seconds} s,"
+                f" or be tried again after {self.first_pause} s"
+            )
         self._slots = anyio.Semaphore(self.concurrency)
         self._jitter = random.Random(0)
+        self._closed, self._idle = False, anyio.Event()
 
     async def make(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         """The result of a call, tried as often as is allowed.
@@ -51,17 +57,28 @@ class Calls:
         for attempt in range(1, self.attempts + 1):
             try:
                 async with self._slots:
+                    if self._closed:
+                        await anyio.sleep_forever()  # until the run is cancelled
                     self.in_flight += 1
                     try:
                         return await self._timed(call)
                     finally:
                         self.in_flight -= 1
+                        if self._closed and not self.in_flight:
+                            self._idle.set()
             except BackendError as error:
                 if error.final or attempt == self.attempts:
                     raise
                 self.retried += 1
                 await self.sleep(self._pause(attempt, error.retry_after))
         raise AssertionError("there is at least one attempt")
+
+    async def settle(self, seconds: float) -> None:
+        """Begin no more calls, and give those in flight so long to end."""
+        self._closed = True
+        with anyio.move_on_after(seconds):
+            if self.in_flight:
+                await self._idle.wait()
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:

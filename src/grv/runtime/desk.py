@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -79,7 +79,9 @@ class Desk:
         missing = [id for id in wanted if id not in self.book.made]
         size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
-        await _together([partial(self._make, batch) for batch in batches])
+        errors = await together([partial(self._make, batch) for batch in batches])
+        if errors:
+            raise errors[0]
         there = []
         for id in wanted:
             if id not in self.book.made:
@@ -139,12 +141,18 @@ class Desk:
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.book.found]
-        known = {id: self.book.found[id].verdict for id in ids if id in self.book.found}
-        if missing and Verdict.PASSED not in known.values():
+        errors: Sequence[BackendError] = ()
+        if missing and not self._passed(ids):
             await self.book.write(Intended("verify", tuple(missing)))
             with anyio.CancelScope() as scope:
-                await _together([partial(self._find, id, scope) for id in missing])
+                errors = await together([partial(self._find, id, scope) for id in missing])
+        if errors and not self._passed(ids):
+            raise errors[0]
         return Verified({id: self.book.found[id].verdict for id in ids if id in self.book.found})
+
+    def _passed(self, ids: Sequence[CandidateId]) -> bool:
+        found = (self.book.found[id].verdict for id in ids if id in self.book.found)
+        return Verdict.PASSED in found
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """One verdict. When it is a pass, the others of its step are no longer needed."""
@@ -157,19 +165,29 @@ class Desk:
             scope.cancel()
 
 
-async def _together(jobs: Sequence[Callable[[], object]]) -> None:
-    """Run jobs at once; the first failure ends the others and is raised as it is."""
+async def together(jobs: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[BackendError]:
+    """Run jobs at once, each to its end: what is in flight is paid for, whoever else fails."""
+    failures: list[BackendError] = []
+
+    async def run(job: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await job()
+        except BackendError as error:
+            failures.append(error)
+
     if len(jobs) == 1:
-        await jobs[0]()  # type: ignore[misc]
-        return
+        await run(jobs[0])
+        return failures
     try:
         async with anyio.create_task_group() as group:
             for job in jobs:
-                group.start_soon(job)  # type: ignore[arg-type]
+                group.start_soon(run, job)
     except BaseExceptionGroup as errors:
-        raise _first(errors) from errors
+        raise first_error(errors) from errors
+    return failures
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error that ended a group of tasks, as it was raised."""
     inner = errors.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from ..ledger.ledger import Ledger, MemoryLedger
 from ..policies import Adaptive, spec
 from .book import Book, Scribe
 from .calls import Calls
-from .desk import Backends, Desk
+from .desk import Backends, Desk, first_error
 from .money import OutOfMoney, Purse
 
 FAILED = "failed"
@@ -80,6 +80,9 @@ class Job:
     width: int | None = 8
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        Search(self.policy, self.costs, budget=self.budget, width=self.width)  # which checks them
+
     def search_id(self, problem: Problem) -> str:
         """The search's name in a ledger: what it is about, and the problem."""
         content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
@@ -126,7 +129,7 @@ async def _solve(
             await book.tell(Told(event, action.why))
             search.tell(event)
     except OutOfMoney:
-        return _solution(problem, search, desk, Reason.OUT_OF_BUDGET.value)
+        action = Stop(Reason.OUT_OF_BUDGET)
     except BackendError as error:
         await book.write(Failed(str(error)))
         return _solution(problem, search, desk, FAILED, message=str(error))
@@ -145,7 +148,7 @@ async def solve_many(
     calls: Calls | None = None,
     purse: Purse | None = None,
     at_once: int | None = None,
-) -> AsyncIterator[Solution]:
+) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once, under one budget; each as it ends.
 
     Problems that another process is working on are left to it.
@@ -154,7 +157,7 @@ async def solve_many(
     scribe, purse = Scribe(ledger), purse or Purse()
     todo = list(problems)
     if math.isfinite(purse.total):
-        purse.spend(sum(_recorded(ledger, job, problem) for problem in todo))
+        purse.spend(sum(recorded(ledger, job, problem) for problem in todo))
     send, receive = anyio.create_memory_object_stream[Solution](math.inf)
     slots = anyio.Semaphore(at_once or 2 * calls.concurrency)
 
@@ -173,11 +176,14 @@ async def solve_many(
             for problem in todo:
                 group.start_soon(one, problem)
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(everything)
-        async with receive:
-            async for solution in receive:
-                yield solution
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(everything)
+            async with receive:
+                async for solution in receive:
+                    yield solution
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
 
 
 def solve_now(problem: Problem, job: Job, **options: Any) -> Solution:
@@ -185,10 +191,10 @@ def solve_now(problem: Problem, job: Job, **options: Any) -> Solution:
     return anyio.run(partial(solve, problem, job, **options))
 
 
-def _recorded(ledger: Ledger, job: Job, problem: Problem) -> float:
-    """What a search has cost before, at the price list."""
-    book = Book(Scribe(ledger), "", ledger.read(job.search_id(problem)))
-    return job.costs.of(len(book.made), len(book.found))
+def recorded(ledger: Ledger, job: Job, problem: Problem) -> float:
+    """What a search may have cost before, at the price list."""
+    search = job.search_id(problem)
+    return Book(Scribe(ledger), search, ledger.read(search)).cost(job.costs)
 
 
 def _name(policy: Policy) -> str:
