@@ -26,6 +26,7 @@ def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py")
     replay = bench("replay.py", *flags)
+    sandbox = bench("sandbox.py", *flags)
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -45,9 +46,21 @@ def main() -> None:
             f"  {size['problems']:5} problems x {size['candidates']} candidates x"
             f" {size['orders']:3} orders: {size['seconds']:6} s, {size['megabytes']} MB"
         )
+    print("Programs verified in the sandbox, times a fresh unprotected interpreter for each:")
+    for size in sandbox["against_fresh"]:
+        kinds = ("function", "stdin", "asserts")
+        ratios = ", ".join(f"{kind} {size[kind]['times_faster']}" for kind in kinds)
+        print(f"  {size['workers']} workers: {ratios}")
+    memory = sandbox["memory"]
+    print(
+        f"  the jail itself {sandbox['per_run']['jail_itself_ms']} ms a run; memory over"
+        f" {memory['runs']} runs: judge {memory['before']['judge_mb']} to"
+        f" {memory['after']['judge_mb']} MB, zygote {memory['before']['zygote_mb']} to"
+        f" {memory['after']['zygote_mb']} MB"
+    )
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
-        record = {"machine": machine, "startup": startup, "replay": replay}
+        record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

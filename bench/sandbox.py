@@ -120,8 +120,8 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
 def one_run(worker: Worker) -> float:
     """Milliseconds from asking for a run to knowing how it ended."""
     started = time.perf_counter()
-    with worker.run("candidate", Limits(), capture=True) as run:
-        run.send({"mode": "program", "source": "print(7)", "seed": 0})
+    order = {"mode": "program", "source": "print(7)", "seed": 0}
+    with worker.run("candidate", Limits(), capture=True, first=order) as run:
         run.drain(10)
         run.wait(10)
     return 1000 * (time.perf_counter() - started)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..core.errors import UsageError
-from .program_checks import AssertsCheck, FunctionCheck, FunctionTest, Seat, StdinCheck, StdinTest
+from .program_checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
 from .protocols import Finding, Problem
 from .sandbox.limits import Limits
+from .seat import Seat
 
 KINDS = ("asserts", "command", "function", "math", "stdin")
 _MOST_REPEATS = 100

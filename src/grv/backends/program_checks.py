@@ -7,7 +7,6 @@ candidate's process is sent the input or the arguments alone.
 from __future__ import annotations
 
 import abc
-import contextlib
 import secrets
 import signal
 import threading
@@ -20,63 +19,10 @@ from ..core.values import Verdict
 from . import comparing, programs
 from .protocols import Finding, Usage
 from .sandbox import plain
-from .sandbox.limits import DEFAULT_LIMITS, Isolation, Limits
+from .sandbox.limits import DEFAULT_LIMITS, Limits
 from .sandbox.run import End, Run, WorkerDied
 from .sandbox.worker import Worker
-
-_TEST_SECONDS = 10.0  # what the user's own test may use on top of the candidate's time
-_MOST_TESTS = 500  # that one process for tests carries out
-
-
-class Seat:
-    """The workers that one judging thread has to itself: for candidates, and for tests."""
-
-    def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
-        self.candidate = Worker(isolation)
-        self.test = Worker(isolation)
-        self._tester: Run | None = None
-        self._tested: AssertsCheck | None = None
-        self._tests = 0
-        self._ending = contextlib.ExitStack()
-
-    def tester(self, check: AssertsCheck) -> Run:
-        """A process for the user's test, ready for an order.
-
-        It is kept for the next candidates of the same check: the test is the user's own code, and
-        nothing of a candidate gets into its process but plain data. Each order is carried out in a
-        namespace of its own.
-        """
-        fresh = self._tester is None or self._tested is not check or self._tests >= _MOST_TESTS
-        if self._tester is None or fresh or not self._tester.is_waiting():
-            self.dismiss()
-            limits = Limits(_TEST_SECONDS, memory_mb=check.limits.memory_mb)
-            self._tester = self._ending.enter_context(
-                self.test.run("test", limits, tests=_MOST_TESTS)
-            )
-            self._tested, self._tests = check, 0
-        self._tests += 1
-        return self._tester
-
-    def dismiss(self) -> None:
-        """End the test's process, where there is one."""
-        self._tester = self._tested = None
-        with contextlib.suppress(WorkerDied):
-            self._ending.close()
-
-    def interrupt(self) -> None:
-        """End what is going on, from another thread."""
-        self.candidate.interrupt()
-        self.test.interrupt()
-
-    def resume(self) -> None:
-        """Forget that something was interrupted."""
-        self.candidate.interrupted = self.test.interrupted = False
-
-    def close(self) -> None:
-        """End both workers."""
-        self.dismiss()
-        self.candidate.close()
-        self.test.close()
+from .seat import TEST_SECONDS, Seat
 
 
 class ProgramCheck(abc.ABC):
@@ -199,8 +145,8 @@ class StdinCheck(ProgramCheck):
         test, seconds = self.tests[number], self.limits.seconds
         given = test.input.encode("utf-8", "surrogateescape")
         evidence: dict[str, Any] = {"test": number, "input": test.input[:300]}
-        with worker.run("candidate", self.limits, stdin=given, capture=True) as run:
-            run.send({"mode": "program", "source": source, "seed": seed})
+        order = {"mode": "program", "source": source, "seed": seed}
+        with worker.run("candidate", self.limits, stdin=given, capture=True, first=order) as run:
             deadline = time.monotonic() + seconds
             end = run.drain(seconds)
             if end is not End.CLOSED:
@@ -251,27 +197,34 @@ class FunctionCheck(ProgramCheck):
     def run(self, source: str, seat: Seat, seed: int) -> Finding:
         """The finding on a program: passed when each value that it returns is the expected one."""
         seconds, tests = self.limits.seconds, len(self.tests)
-        with seat.candidate.run("candidate", self.limits, tests=tests + 1) as run:
-            refused = load(run, source, self.entry_point, self.limits, seed)
+        order = loading(source, self.entry_point, self.limits, seed)
+        with seat.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
+            refused = refusal(run, self.entry_point, self.limits)
             if refused is not None:
                 return refused
             for number in self.failures.order():
                 test = self.tests[number]
-                shown = {"test": number, "args": comparing.show(list(test.args))}
                 answer = call(run, {"args": plain.encode(list(test.args))}, seconds)
-                finding = self._compare(run, answer, test, shown)
-                if finding is not None:
-                    self.failures.failed(number)
-                    return finding
+                if isinstance(answer, dict) and self._is_right(answer, test):
+                    continue
+                self.failures.failed(number)
+                shown = {"test": number, "args": comparing.show(list(test.args))}
+                return self._failure(run, answer, test, shown)
         return Finding(Verdict.PASSED, "", {"tests": tests})
 
-    def _compare(
+    def _is_right(self, answer: Mapping[str, Any], test: FunctionTest) -> bool:
+        """The comparison that a pass consists of."""
+        if "value" not in answer or "raised" in answer or "refused" in answer:
+            return False
+        return comparing.same_value(test.expected, answer["value"], self.tolerance)
+
+    def _failure(
         self,
         run: Run,
         answer: dict[str, Any] | End,
         test: FunctionTest,
         shown: dict[str, Any],
-    ) -> Finding | None:
+    ) -> Finding:
         match answer:
             case End() as end:
                 return _silent(run, end, self.limits.seconds, **shown)
@@ -281,18 +234,19 @@ class FunctionCheck(ProgramCheck):
                 reason = "output limit" if problem == "too large" else "malformed answer"
                 return _failed(reason, **shown)
             case {"value": node}:
-                if comparing.same_value(test.expected, node, self.tolerance):
-                    return None
                 values = {"expected": comparing.show(test.expected)}
                 return _failed("wrong answer", **shown, **values, got=comparing.show_node(node))
         return _failed("malformed answer", **shown)
 
 
-def load(run: Run, source: str, entry_point: str, limits: Limits, seed: int) -> Finding | None:
-    """Have the program loaded in its process; a finding where that fails."""
-    room = limits.output_bytes
+def loading(source: str, entry_point: str, limits: Limits, seed: int) -> dict[str, Any]:
+    """The order to load a program, and to answer calls of one of its functions."""
     order = {"mode": "functions", "source": source, "entry_point": entry_point}
-    run.send(order | {"room": room, "seed": seed})
+    return order | {"room": limits.output_bytes, "seed": seed}
+
+
+def refusal(run: Run, entry_point: str, limits: Limits) -> Finding | None:
+    """The finding on a program that could not be loaded; None where it was."""
     match run.receive(limits.seconds):
         case End() as end:
             return _silent(run, end, limits.seconds, test="while loading")
@@ -335,13 +289,14 @@ class AssertsCheck(ProgramCheck):
     def run(self, source: str, seat: Seat, seed: int) -> Finding:
         """The finding on a program: passed when the test came to its end."""
         limits = self.limits
-        with seat.candidate.run("candidate", limits) as run:
+        order = loading(source, self.entry_point, limits, seed)
+        with seat.candidate.run("candidate", limits, first=order) as run:
             started = time.monotonic()
-            refused = load(run, source, self.entry_point, limits, seed)
+            refused = refusal(run, self.entry_point, limits)
             if refused is not None:
                 return refused
             left = limits.seconds - (time.monotonic() - started)
-            test = seat.tester(self)
+            test = seat.tester(self, int(limits.memory_mb))
             ended = False
             try:
                 test.send(
@@ -361,8 +316,9 @@ class AssertsCheck(ProgramCheck):
 
         Passes the test's calls on, and the answers back; `left` is the candidate's time.
         """
-        patience = _TEST_SECONDS
-        last: dict[str, Any] = {}
+        patience = TEST_SECONDS
+        question: dict[str, Any] = {}
+        answer: dict[str, Any] | End = {}
         while True:
             started = time.monotonic()
             message = test.receive(patience)
@@ -372,27 +328,35 @@ class AssertsCheck(ProgramCheck):
                     started = time.monotonic()
                     answer = call(run, question, max(0.0, left))
                     left -= time.monotonic() - started
-                    last = {"args": comparing.show_node(question.get("args"))}
                     if isinstance(answer, End):
-                        return _silent(run, answer, self.limits.seconds, **last), False
+                        shown = _last_call(question)
+                        return _silent(run, answer, self.limits.seconds, **shown), False
                     if "refused" in answer:
                         large = answer["refused"] == "too large"
                         reason = "output limit" if large else "malformed answer"
-                        return _failed(reason, **last), False
-                    last["got"] = _outcome(answer)
+                        return _failed(reason, **_last_call(question)), False
                     test.send(answer)
                 case {"end": {"verdict": verdict, "reason": reason, **rest}}:
-                    if reason == "exception" and last["got"].startswith("MemoryError"):
+                    shown = _last_call(question, answer)
+                    if reason == "exception" and shown.get("got", "").startswith("MemoryError"):
                         reason = "memory"
-                    shown = {str(name): value for name, value in rest.items()}
-                    return Finding(Verdict(verdict), reason, last | shown), True
+                    shown |= {str(name): value for name, value in rest.items()}
+                    return Finding(Verdict(verdict), reason, shown), True
                 case End() as end:
                     raise WorkerDied(f"the test did not end: {end.value}", backend="sandbox")
                 case _:
                     raise WorkerDied("the test's process is confused", backend="sandbox")
 
 
-def _outcome(answer: Mapping[str, Any]) -> str:
-    if "value" in answer:
-        return comparing.show_node(answer["value"])
-    return str(_raised(answer).evidence["exception"])
+def _last_call(
+    question: Mapping[str, Any], answer: Mapping[str, Any] | End | None = None
+) -> dict[str, Any]:
+    """The last call of a test, for people: what was asked, and what came back."""
+    if not question:
+        return {}
+    shown = {"args": comparing.show_node(question.get("args"))}
+    if isinstance(answer, Mapping) and "raised" in answer:
+        shown["got"] = str(_raised(answer).evidence["exception"])
+    elif isinstance(answer, Mapping) and "value" in answer:
+        shown["got"] = comparing.show_node(answer["value"])
+    return shown

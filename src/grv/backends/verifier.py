@@ -22,11 +22,11 @@ from typing import TypeVar
 from ..core.errors import UsageError
 from ..core.values import Verdict
 from .checks import Check, parse_check
-from .program_checks import Seat
 from .protocols import Draft, Finding, Problem, Usage
 from .sandbox.limits import InForce, Isolation, Limits
 from .sandbox.run import WorkerDied
 from .sandbox.worker import sweep
+from .seat import Seat
 from .verdict_store import VerdictStore
 
 _PARSED = 256  # problems whose checks are kept ready

@@ -48,13 +48,15 @@ class Run:
         stdin: bytes | None = None,
         capture: bool = False,
         confined: bool = True,
+        first: Any = None,
     ) -> None:
         self._link = link
         self._number = number
         self._confined = confined
         self._limits = limits
         self._answers = bytearray()
-        self._unsent = memoryview(b"")
+        # It lies in the pipe until the child, ready, reads it.
+        self._unsent = memoryview(b"" if first is None else wire.frame(first))
         self._ended: Ended | None = None
         self.output = bytearray()
         self.started = time.monotonic()

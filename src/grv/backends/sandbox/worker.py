@@ -166,6 +166,7 @@ class Worker:
         tests: int = 1,
         stdin: bytes | None = None,
         capture: bool = False,
+        first: Any = None,
     ) -> Iterator[Run]:
         """A run, ended when the block is left, however that happens.
 
@@ -175,8 +176,9 @@ class Worker:
             tests: how many tests it will be given.
             stdin: what it finds there.
             capture: whether its standard output is wanted.
+            first: a message to be sent as soon as it is ready.
         """
-        run = self._begin(mode, limits, tests, stdin, capture)
+        run = self._begin(mode, limits, tests, stdin, capture, first)
         try:
             try:
                 yield run
@@ -190,7 +192,13 @@ class Worker:
             run.abandon()
 
     def _begin(
-        self, mode: str, limits: Limits, tests: int, stdin: bytes | None, capture: bool
+        self,
+        mode: str,
+        limits: Limits,
+        tests: int,
+        stdin: bytes | None,
+        capture: bool,
+        first: Any,
     ) -> Run:
         """A run whose jail is on; with a new zygote where the old one has died meanwhile."""
         for attempt in (1, 2):
@@ -207,6 +215,7 @@ class Worker:
                     stdin=stdin,
                     capture=capture,
                     confined=self.isolation is not Isolation.UNSAFE,
+                    first=first,
                 )
             except OSError as exc:  # no descriptors left, say
                 problem = f"no run could be started: {exc}"
