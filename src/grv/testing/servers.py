@@ -97,6 +97,9 @@ class Received:
 class FaultyServer:
     """A server that answers as it is told to; `with FaultyServer([Status(429), Hang()]) as server`.
 
+    `received` has every request, `in_flight` how many wait for their answer, and `busiest` the most
+    that ever did.
+
     Args:
         script: the fault of each request in turn, None for none; good answers after its end. Or a
             function that says for each request.
@@ -124,6 +127,7 @@ class FaultyServer:
         self._text = text or _text
         self._most, self._ignores_n, self._seconds = most, ignores_n, seconds
         self.received: list[Received] = []
+        self.in_flight = self.busiest = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._port = 0
 
@@ -187,7 +191,16 @@ class FaultyServer:
     async def _reply(self, received: Received, writer: asyncio.StreamWriter) -> bool:
         """Answer a request; False where the connection has served its time."""
         self.received.append(received)
-        fault = self._fault(received)
+        self.in_flight += 1
+        self.busiest = max(self.busiest, self.in_flight)
+        try:
+            return await self._say(received, self._fault(received), writer)
+        finally:
+            self.in_flight -= 1
+
+    async def _say(
+        self, received: Received, fault: Fault | None, writer: asyncio.StreamWriter
+    ) -> bool:
         if self._seconds:
             await asyncio.sleep(self._seconds)
         headers = ""
