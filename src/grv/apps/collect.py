@@ -309,7 +309,8 @@ def resources_of(run: Run) -> Resources:
         servers.append(f"{where} at {options.base_url or 'https://api.openai.com/v1'}, to judge")
     elif where:
         model = options.score_model or "a reward model"
-        servers.append(f"{model} behind /{name} of {where}, to score")
+        server, _, how = where.rpartition(":")
+        servers.append(f"{model} behind /{name} of {server if how.isalpha() else where}, to score")
     return needed(
         seconds,
         n=options.n,
