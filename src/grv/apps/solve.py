@@ -139,7 +139,7 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
             answers.add(record_of(solution, prices, model))
             outcomes[solution.outcome] += 1
 
-        interrupted = anyio.run(partial(_drive, todo, job, ledger, calls, purse, done))
+        interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
     typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
     typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
     if interrupted:
@@ -156,20 +156,21 @@ def _counted(outcomes: Counter[str], problems: int) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in words.items())
 
 
-async def _drive(
+async def drive(
     todo: list[Problem],
     job: Job,
     ledger: Ledger,
     calls: Calls,
     purse: Purse,
     done: Callable[[Solution], None],
+    at_once: int | None = None,
 ) -> bool:
     """Solve what is left; whether it was interrupted."""
     from ..runtime.desk import first_error
     from ..runtime.solve import solve_many
 
     async def work() -> None:
-        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse)
+        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse, at_once=at_once)
         with _progress(len(todo), purse, calls) as show:
             async with aclosing(run) as solutions:
                 async for solution in solutions:
@@ -195,7 +196,8 @@ def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solu
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console, shared = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=shared) as bar:
         task, solved = bar.add_task("solving", total=total), 0
 
         def show(solution: Solution) -> None:
