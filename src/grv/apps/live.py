@@ -148,6 +148,8 @@ def options_of(
     for field in fields(kind):
         if field.name in table and not _fits(table[field.name], str(field.type)):
             raise UsageError(f"{job}: {field.name} = {table[field.name]!r} is not {field.type}")
+        if field.name in table and str(field.type).startswith("float"):
+            table[field.name] = float(table[field.name])  # 1 and 1.0 are the same run
     table = table | {name: value for name, value in given.items() if value not in (None, [])}
     table["stop"] = tuple(table.get("stop", ()))
     for name in ("problems", "generator", "out"):

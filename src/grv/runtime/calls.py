@@ -49,10 +49,15 @@ class Calls:
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
 
-    async def make(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def make(
+        self,
+        call: Callable[[], Awaitable[_Result]],
+        intend: Callable[[], Awaitable[None]] | None = None,
+    ) -> _Result:
         """The result of a call, tried as often as is allowed.
 
-        A slot is held while a call is in flight, not while it waits to be tried again.
+        A slot is held while a call is in flight, not while it waits to be tried again. What
+        `intend` does is done once, when the call has its slot: one that waits was not made.
         """
         for attempt in range(1, self.attempts + 1):
             try:
@@ -61,6 +66,8 @@ class Calls:
                         await anyio.sleep_forever()  # until the run is cancelled
                     self.in_flight += 1
                     try:
+                        if intend is not None and attempt == 1:
+                            await intend()
                         return await self._timed(call)
                     finally:
                         self.in_flight -= 1

@@ -97,9 +97,9 @@ class Desk:
         """Drafts for these candidates. A short answer is asked to go on, an empty one ends it."""
         left = list(ids)
         while left:
-            await self.book.write(Intended("generate", tuple(left)))
             drafts = await self.calls.make(
-                partial(self.backends.generator.generate, self.problem, len(left), first=left[0])
+                partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
+                partial(self.book.write, Intended("generate", tuple(left))),
             )
             if not drafts:
                 return
@@ -116,10 +116,10 @@ class Desk:
         if not ids:
             return
         drafts = [self.draft(id) for id in ids]
-        await self.book.write(Intended("score", tuple(ids)))
         try:
             scores = await self.calls.make(
-                partial(self.backends.scorer.score, self.problem, drafts)
+                partial(self.backends.scorer.score, self.problem, drafts),
+                partial(self.book.write, Intended("score", tuple(ids))),
             )
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
@@ -143,7 +143,6 @@ class Desk:
         missing = [id for id in ids if id not in self.book.found]
         errors: Sequence[BackendError] = ()
         if missing and not self._passed(ids):
-            await self.book.write(Intended("verify", tuple(missing)))
             with anyio.CancelScope() as scope:
                 errors = await together([partial(self._find, id, scope) for id in missing])
         if errors and not self._passed(ids):
@@ -157,7 +156,8 @@ class Desk:
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """One verdict. When it is a pass, the others of its step are no longer needed."""
         finding: Finding = await self.calls.make(
-            partial(self.backends.verifier.verify, self.problem, self.draft(id))
+            partial(self.backends.verifier.verify, self.problem, self.draft(id)),
+            partial(self.book.write, Intended("verify", (id,))),
         )
         usage = dataclasses.asdict(finding.usage)
         await self.book.write(Found(id, finding.verdict, finding.reason, finding.evidence, usage))
