@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest.register_assert_rewrite("grv.testing.contracts", "grv.testing.contracts_backends")
+pytest.register_assert_rewrite(
+    *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
+)
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
