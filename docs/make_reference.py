@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = ("", "demo", "compare", "oracle", "shells", "convert", "verify", "doctor")
+COMMANDS = (
+    *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle", "shells"),
+    *("convert", "verify", "doctor"),
+)
 
 
 def reference() -> str:

@@ -6,12 +6,15 @@ import ipaddress
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-pytest.register_assert_rewrite("grv.testing.contracts")
+pytest.register_assert_rewrite(
+    *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
+)
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -63,3 +66,18 @@ def closed_world(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
         if _SECRET.search(name) or name.startswith("XDG_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """One kind of event loop."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """SmolLM2 behind the OpenAI-compatible server of llama.cpp, four choices at once."""
+    from grv.testing.servers import embedded_server
+
+    with embedded_server(parallel=4) as url:
+        yield url

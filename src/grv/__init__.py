@@ -1,6 +1,6 @@
 """Generate, rank, verify: a verified answer from a language model for the least money.
 
-What needs numpy is loaded when it is first asked for, so that `import grv` stays light.
+What needs numpy or an event loop is loaded when it is first asked for: `import grv` stays light.
 """
 
 from __future__ import annotations
@@ -36,21 +36,33 @@ from .core.values import (
 from .policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
 
 if TYPE_CHECKING:
+    from .backends.protocols import Draft, Finding, Problem, Score
+    from .ledger.sqlite import SqliteLedger
     from .replay.compare import compare
     from .replay.comparison import Comparison
     from .replay.log import Log, LoggedProblem
     from .replay.oracle import oracle
     from .replay.rows import DEFAULT_ROWS
+    from .runtime.front import solve, solve_now
+    from .runtime.solve import Solution
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "DEFAULT_ROWS": "replay.rows",
     "Comparison": "replay.comparison",
+    "Draft": "backends.protocols",
+    "Finding": "backends.protocols",
     "Log": "replay.log",
     "LoggedProblem": "replay.log",
+    "Problem": "backends.protocols",
+    "Score": "backends.protocols",
+    "Solution": "runtime.solve",
+    "SqliteLedger": "ledger.sqlite",
     "compare": "replay.compare",
     "oracle": "replay.oracle",
+    "solve": "runtime.front",
+    "solve_now": "runtime.front",
 }
 
 __all__ = [
@@ -61,7 +73,9 @@ __all__ = [
     "CandidateId",
     "Comparison",
     "Costs",
+    "Draft",
     "EventError",
+    "Finding",
     "Fixed",
     "Generate",
     "Generated",
@@ -75,8 +89,12 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Pool",
+    "Problem",
     "Reason",
+    "Score",
     "Search",
+    "Solution",
+    "SqliteLedger",
     "Stop",
     "Threshold",
     "Turn",
@@ -87,6 +105,8 @@ __all__ = [
     "VerifyAll",
     "compare",
     "oracle",
+    "solve",
+    "solve_now",
 ]
 
 

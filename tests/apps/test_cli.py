@@ -24,6 +24,7 @@ OPTIONS = {
     "compare": [
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
+        "--job",
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),

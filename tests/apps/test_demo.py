@@ -1,4 +1,4 @@
-"""`grv demo`: the log that the package ships, and what it shows."""
+"""`grv demo --replay`: the log that the package ships, and what it shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_shipped_log_is_the_one_that_its_seed_makes() -> None:
 def test_it_prints_the_comparison_and_says_what_was_saved(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.run(["demo"]) == 0
+    assert cli.run(["demo", "--replay"]) == 0
 
     out, err = capsys.readouterr()
     comparison = compare(DEFAULT_ROWS, shipped())
@@ -43,7 +43,7 @@ def test_it_prints_the_comparison_and_says_what_was_saved(
 
 def test_what_it_says_of_the_rows_is_so(capsys: pytest.CaptureFixture[str]) -> None:
     """'Each of these finds a verified answer every time, but for uniform-matched.'"""
-    cli.run(["demo"])
+    cli.run(["demo", "--replay"])
     out = capsys.readouterr().out
     rows = compare(DEFAULT_ROWS, shipped()).rows
 

@@ -198,7 +198,7 @@ def test_what_is_written_reads_back_as_the_same_log(ending: str) -> None:
     ]  # fmt: skip
     found = joined(rows)
 
-    write_log(found, f"log{ending}")
+    write_log(found.columns, f"log{ending}")
     log = Log.load(f"log{ending}")
 
     assert [problem.id for problem in log.problems] == [str(i) for i in range(12)]
@@ -214,7 +214,7 @@ def test_what_is_written_reads_back_as_the_same_log(ending: str) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_what_nobody_said_is_null_in_every_format(ending: str) -> None:
     rows = [*FLAT, {"problem": "b", "candidate": 1, "score": 5}]
-    write_log(joined(rows), f"log{ending}")
+    write_log(joined(rows).columns, f"log{ending}")
 
     log = Log.load(f"log{ending}", unlabelled="drop")
 
@@ -316,7 +316,7 @@ def test_what_is_missing_altogether_is_said_and_what_there_is(
 
 def test_a_log_has_one_of_three_endings() -> None:
     with pytest.raises(UsageError, match=r"log.txt: a log ends in .parquet, .jsonl, .csv"):
-        write_log(joined(FLAT), "log.txt")
+        write_log(joined(FLAT).columns, "log.txt")
     assert not Path("log.txt").exists()
 
 
@@ -326,7 +326,7 @@ def test_without_pyarrow_parquet_says_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(
         UsageError, match=r"log.parquet: writing Parquet needs pyarrow: pip install"
     ):
-        write_log(joined(FLAT), "log.parquet")
+        write_log(joined(FLAT).columns, "log.parquet")
     assert not Path("log.parquet").exists()
 
 

@@ -11,7 +11,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import compare, convert, demo, doctor, oracle, shells, verify
+from . import collect, compare, convert, demo, doctor, oracle, problems, runs, shells, solve, verify
 
 app = typer.Typer(
     name="grv",
@@ -26,7 +26,13 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("demo", short_help="Compare policies on the log that comes with grv.")(demo.demo)
+app.command("demo", short_help="Watch a small language model solve a dozen problems.")(demo.demo)
+app.command("solve")(solve.solve)
+app.command("collect")(collect.collect)
+app.add_typer(runs.runs, name="runs")
+app.command("problems", short_help="Make a file of problems out of a published dataset.")(
+    problems.problems
+)
 app.command("compare")(compare.compare)
 app.command("oracle")(oracle.oracle)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
+from ..core.errors import UsageError
 from .console import (
     check_outputs,
     choice,
@@ -15,9 +16,26 @@ from .console import (
     parse_width,
     progress,
 )
+from .live import read_job
 
 if TYPE_CHECKING:
     from ..replay.comparison import Comparison, Row
+
+
+def _from_job(context: typer.Context, job: str | None) -> str | None:
+    """Let the table `[compare]` of a job file say what flags do not."""
+    if job is None:
+        return None
+    table = read_job(job).get("compare")
+    if not isinstance(table, dict):
+        raise UsageError(f"{job}: there is no table [compare]")
+    names = {parameter.name for parameter in context.command.params} - {"log", "job"}
+    given = {name.replace("-", "_"): value for name, value in table.items()}
+    unknown = given.keys() - names
+    if unknown:
+        raise UsageError(f"{job}: [compare] has unknown option {', '.join(sorted(unknown))}")
+    context.default_map = given
+    return job
 
 
 def compare(
@@ -62,6 +80,13 @@ def compare(
     ),
     json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
     csv: str = typer.Option(None, metavar="FILE", help="Save the rows as a table."),
+    job: str = typer.Option(
+        None,
+        metavar="FILE",
+        is_eager=True,
+        callback=_from_job,
+        help="These options in TOML, in a table [compare]; flags win.",
+    ),
 ) -> None:
     """Replay policies on a log and compare what they cost.
 

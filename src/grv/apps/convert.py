@@ -67,7 +67,7 @@ def convert(
         list=list_,
     )
     joined = join(files, fields)
-    write_log(joined, out)
+    write_log(joined.columns, out)
     typer.echo(
         f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
         f" {joined.unlabelled} without a label, {joined.unscored} without a score"

@@ -1,46 +1,181 @@
-"""`grv demo`: the comparison on the log that the package ships, and what it means."""
+"""`grv demo`: a small language model solves a dozen problems here and now."""
 
 from __future__ import annotations
 
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from .compare import heading
+from ..core.errors import UsageError
+from ..core.values import Costs
+from .demo_replay import show_replay
+from .live import backends_of
+from .solve import Options, drive
 
 if TYPE_CHECKING:
-    from ..replay.comparison import Comparison
+    from ..backends.protocols import Problem
+    from ..ledger.sqlite import SqliteLedger
+    from ..runtime.desk import Backends
+    from ..runtime.solve import Solution
+    from .arrivals import Arrivals
+
+COSTS = Costs(generate=1, verify=20)
+OPTIONS = Options(
+    generator="embedded",
+    score="logprob",
+    temperature=0.8,
+    max_tokens=64,
+    stop=("\n\n", "\ndef", "\nclass", "\nprint", "\n```"),
+    budget=140,
+    width=1,
+    timeout=2,
+)
+_AT_ONCE = 2  # problems: one is verified while the other is generated for
+_ROW = "{:15} {:13} {:>9} {:>8} {:>5} {:>10}  {}"
 
 
-def demo() -> None:
-    """Replay the log that comes with grv, and say in plain words what was saved."""
-    from ..replay.compare import compare
-    from ..replay.readers import read_log
-    from ..replay.rows import DEFAULT_ROWS
+@dataclass(frozen=True)
+class _Line:
+    """One problem: how its search ended, and what verifying everything costs."""
 
-    with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
-        comparison = compare(DEFAULT_ROWS, read_log(str(path)))
-    first, *others = heading(comparison)
-    shown = [f"sample.csv{first[first.index(': ') :]}", *others, "", comparison.table(), ""]
-    typer.echo("\n".join([*shown, *_saved(comparison)]))
+    solution: Solution
+    arrivals: Arrivals
 
 
-def _saved(comparison: Comparison) -> list[str]:
-    """The result in plain words."""
-    cheap, all_of_them, single = (
-        comparison[name] for name in ("adaptive", "verify-all", "difficulty-1")
+def demo(
+    replay: bool = typer.Option(
+        False, "--replay", help="Compare policies on the log that comes with grv instead."
+    ),
+    ledger: str = typer.Option(
+        None, metavar="FILE", help="What was paid for.  [default: in a new temporary folder]"
+    ),
+    first: int = typer.Option(12, min=1, help="Only so many of the problems."),
+) -> None:
+    """Watch a small language model solve a dozen problems on this machine.
+
+    SmolLM2-135M generates, its own log-probabilities rank, tests in the sandbox and an answer check
+    verify. It takes a minute or two. Interrupted with Ctrl-C, it goes on where it was when it is
+    started again with the same --ledger.
+    """
+    from ..backends.problems import read_problems
+
+    if replay:
+        show_replay()
+        return
+    with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
+        problems = list(read_problems(str(path)))[:first]
+    place = ledger or str(Path(tempfile.mkdtemp(prefix="grv-demo-")) / "demo.ledger")
+    try:
+        with backends_of(OPTIONS, problems) as backends:
+            interrupted = _show(problems, backends, place)
+    except UsageError as error:
+        raise UsageError(f"{error}; grv demo --replay needs no model and no sandbox") from error
+    typer.echo(f"\nWhat was paid for is in {place}:")
+    typer.echo(f"  grv runs list {place}")
+    typer.echo(f"  grv runs show {place} '{problems[0].id}'")
+    if interrupted:
+        typer.echo(f"To go on: grv demo --ledger {place}")
+        raise KeyboardInterrupt
+
+
+def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
+    """Solve, print a line a problem as it ends, and sum up; whether it was interrupted."""
+    import anyio
+
+    from ..ledger.sqlite import SqliteLedger
+    from ..runtime.money import Purse
+    from ..runtime.solve import Job
+
+    job = Job(backends, costs=COSTS, budget=OPTIONS.budget, width=1, about=OPTIONS.about)
+    _say_what(len(problems))
+    started, lines = time.monotonic(), list[_Line]()
+    by_id = {problem.id: problem for problem in problems}
+    with closing(SqliteLedger(place)) as ledger:
+
+        def done(solution: Solution) -> None:
+            problem = by_id[solution.problem]
+            line = _Line(solution, _arrivals(problem, solution, backends, ledger))
+            lines.append(line)
+            typer.echo(_row(line))
+
+        work = partial(drive, list(problems), job, ledger, OPTIONS.calls(), Purse(), done)
+        interrupted = anyio.run(partial(work, _AT_ONCE))
+    if lines:
+        typer.echo("\n" + "\n".join(_summary(lines, time.monotonic() - started)))
+    return interrupted
+
+
+def _arrivals(
+    problem: Problem, solution: Solution, backends: Backends, ledger: SqliteLedger
+) -> Arrivals:
+    """What verifying everything costs; candidates nobody has verified are verified for it now."""
+    from ..backends.verifier import CheckVerifier
+    from .arrivals import arrivals
+
+    verifier = backends.verifier
+    assert isinstance(verifier, CheckVerifier)
+    entries = ledger.read(solution.search)
+    return arrivals(entries, COSTS, lambda text: verifier.find(problem, text).verdict)
+
+
+def _say_what(problems: int) -> None:
+    typer.echo(
+        f"{problems} problems for SmolLM2-135M, a language model of 98 MB, on this machine.\n"
+        f"To generate a candidate costs {COSTS.generate:g}, to verify one costs {COSTS.verify:g}; a"
+        f" problem may cost {OPTIONS.budget:g} at most.\n"
     )
+    head = ("problem", "outcome", "generated", "verified", "cost", "verify all", "answer")
+    typer.echo(_ROW.format(*head))
+
+
+def _row(line: _Line) -> str:
+    solution, other = line.solution, line.arrivals
+    bill = solution.bill
+    text = " ".join(solution.draft.text.split()) if solution.draft is not None else ""
+    short = text if len(text) <= 40 else f"{text[:37]}..."
+    return _ROW.format(
+        solution.problem,
+        solution.outcome,
+        bill.generated,
+        bill.verified,
+        f"{bill.total:g}",
+        f"{'' if other.solved else '> '}{other.bill.total:g}",
+        short if solution.verified else f"({short})",
+    )
+
+
+def _summary(lines: Sequence[_Line], seconds: float) -> list[str]:
+    """The result in plain words."""
+    solved = [line for line in lines if line.solution.verified and line.arrivals.solved]
+    cost = sum(line.solution.bill.total for line in solved)
+    other = sum(line.arrivals.bill.total for line in solved)
+    asked = sum(line.arrivals.asked for line in lines)
+    bills = [line.solution.bill for line in lines]
+    tokens = sum(line.solution.usage["generate"].completion_tokens for line in lines)
+    words = [
+        f"{len(solved)} of {len(lines)} solved in {seconds:.0f} seconds, with"
+        f" {sum(bill.generated for bill in bills)} candidates ({tokens} tokens) and"
+        f" {sum(bill.verified for bill in bills)} verifications.",
+    ]
+    if solved:
+        saved = f": {1 - cost / other:.0%} less" if cost < other else ""
+        words.append(
+            f"Those {len(solved)} cost {cost:g}. To verify the same candidates one by one as they"
+            f" came costs {other:g}{saved}."
+        )
     return [
-        "Each of these finds a verified answer every time, but for uniform-matched. To generate a",
-        "candidate costs 1 here, to verify one costs 10. A problem costs on average:",
-        f"  {all_of_them.cost:6.0f}  to verify candidates as they come"
-        f" ({all_of_them.verified:.0f} verifications)",
-        f"  {single.cost:6.0f}  to generate the same number, {single.m}, for every problem",
-        f"  {cheap.cost:6.0f}  with adaptive, which knows nothing in advance"
-        f" ({cheap.generated:.0f} generated, {cheap.verified:.0f} verified)",
-        f"It saves {1 - cheap.cost / all_of_them.cost:.0%} of verifying everything, and"
-        f" {1 - cheap.cost / single.cost:.0%} of one size for all.",
+        *words,
         "",
-        "These candidates are synthetic. For your own: grv compare LOG --score NAME --costs 1,10",
+        '"verify all" is the policy verify-all on the candidates generated here: in order of',
+        "arrival, equivalent ones once, up to the first that passes. It is a lower bound (>) where",
+        f"none passes. To know it, {asked} verdicts were asked for that are in nobody's bill.",
+        "An answer in parentheses is the best candidate that nobody has verified.",
     ]

@@ -5,6 +5,7 @@ Backends raise `BackendError`s and never retry: retries, timeouts and limits are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -57,10 +58,26 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A candidate's score; None where it could not be had."""
+    """A candidate's score; None where it could not be had, with the reason."""
 
     value: float | None
     usage: Usage = Usage()
+    reason: str = ""
+
+
+def scored(value: object, usage: Usage = Usage()) -> Score:  # noqa: B008 (a frozen value)
+    """A score from whatever a scorer was given; anything but a finite number is none.
+
+    >>> scored(float("nan")).reason
+    'the score is nan'
+    """
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isfinite(number):
+        return Score(number, usage)
+    return Score(None, usage, f"the score is {value!r}"[:80])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +98,17 @@ class Finding:
 
 
 class Generator(Protocol):
-    """Makes candidates."""
+    """Makes candidates.
 
-    async def generate(self, problem: Problem, n: int) -> Sequence[Draft]:
-        """`n` drafts; fewer mean that there are no more."""
+    One that gives only so many at a time may say so with an attribute `batch: int | None`, so that
+    several calls are made at once instead of one after the other.
+    """
+
+    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
+        """Up to `n` drafts; none at all means that there are no more.
+
+        `first` is how many there are already, so that a seeded generator goes on where it stopped.
+        """
         ...
 
 

@@ -42,6 +42,7 @@ class BackendError(GrvError):
         backend: which backend, by name.
         problem_id: the problem it was working on, where known.
         retry_after: seconds after which another attempt may succeed, where known.
+        final: whether another attempt cannot succeed: a wrong key, a model that does not exist.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class BackendError(GrvError):
         backend: str = "",
         problem_id: str | None = None,
         retry_after: float | None = None,
+        final: bool = False,
     ) -> None:
         super().__init__(message)
         self.backend = backend
         self.problem_id = problem_id
         self.retry_after = retry_after
+        self.final = final
 
 
 class GeneratorError(BackendError):

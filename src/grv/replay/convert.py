@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,8 +146,8 @@ def check_ending(path: str) -> None:
         raise UsageError(f"{path}: a log ends in {', '.join(ENDINGS)}")
 
 
-def write_log(joined: Joined, path: str) -> None:
-    """Write the log in the format that the file's ending names, replacing the file whole."""
+def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
+    """Write a log in the format that the file's ending names, replacing the file whole."""
     check_ending(path)
     with replacing(path) as temporary:
         if path.endswith(".parquet"):
@@ -158,14 +158,14 @@ def write_log(joined: Joined, path: str) -> None:
                 raise UsageError(
                     f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
                 ) from error
-            pq.write_table(pa.table(joined.columns), temporary)
+            pq.write_table(pa.table(dict(columns)), temporary)
         else:
-            temporary.write_text(_text(joined, path), encoding="utf-8")
+            temporary.write_text(_text(columns, path), encoding="utf-8")
 
 
-def _text(joined: Joined, path: str) -> str:
-    rows = zip(*joined.columns.values(), strict=True)
-    names = list(joined.columns)
+def _text(columns: Mapping[str, list[Any]], path: str) -> str:
+    rows = zip(*columns.values(), strict=True)
+    names = list(columns)
     if path.endswith(".jsonl"):
         return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
     text = io.StringIO()

@@ -1,0 +1,119 @@
+"""The file of answers of a run: one whole line a problem, whatever stopped the run before."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from ..core.errors import UsageError
+from ..replay.writing import replacing
+
+if TYPE_CHECKING:
+    from ..runtime.prices import Prices
+    from ..runtime.solve import Solution
+
+_NAMES = ("problem", "outcome")
+_BEGINNING = b'{"problem": '
+
+
+class AnswerFile:
+    """Where solutions go as they come. Problems that are solved stay solved.
+
+    Attributes:
+        solved: the problems that have a verified answer already.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.solved: dict[str, dict[str, Any]] = {}
+        with _old(path) as lines:
+            for line in lines:
+                record = _record(path, line)
+                if record is not None and record["outcome"] == "solved":
+                    self.solved[str(record["problem"])] = record
+            # What is not solved is tried again and gets its line then; a torn last line is gone.
+            with replacing(path) as temporary:
+                self._file: IO[str] = open(temporary, "w", encoding="utf-8")  # noqa: SIM115 - see close
+                _lock(self._file, path)
+                for record in self.solved.values():
+                    self.add(record)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Write a line, at once."""
+        self._file.write(json.dumps(record) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
+
+
+def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
+    """A solution as it stands in the file."""
+    from ..backends.protocols import Usage
+
+    calls = {"generate": solution.bill.generated, "score": solution.bill.generated}
+    calls["verify"] = solution.bill.verified
+    usage = {}
+    total = Usage()
+    for call, used in solution.usage.items():
+        dollars = used.dollars + prices.dollars(call, used, model, calls[call])
+        priced = dataclasses.replace(used, dollars=dollars)
+        usage[call] = dataclasses.asdict(priced)
+        total += priced
+    record = {
+        "problem": solution.problem,
+        "outcome": solution.outcome,
+        "answer": solution.draft.text if solution.draft is not None else None,
+        "answer_verified": solution.verified,
+        "generated": solution.bill.generated,
+        "verified": solution.bill.verified,
+        "cost": solution.bill.total,
+        "usage": {**dataclasses.asdict(total), "by_call": usage},
+        "unneeded": solution.unneeded,
+        "lost": dict(solution.lost),
+        "unscored": solution.unscored,
+        "search": solution.search,
+    }
+    return {**record, "message": solution.message} if solution.message else record
+
+
+@contextmanager
+def _old(path: str) -> Iterator[Iterable[bytes]]:
+    """The lines of an earlier run, and nobody else at them. There is nothing to read in a pipe."""
+    if not os.path.isfile(path):
+        yield ()
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - the block is not what may fail
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    with file:
+        _lock(file, path)
+        yield file
+
+
+def _record(path: str, line: bytes) -> dict[str, Any] | None:
+    """A line of answers; None where it is torn. A file of something else is not touched."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        torn = not line.endswith(b"\n") and line[: len(_BEGINNING)] == _BEGINNING[: len(line)]
+        record = None if torn else {}
+    if record is not None and not (isinstance(record, dict) and {*_NAMES} <= record.keys()):
+        raise UsageError(f"{path}: is there already, and is no file of answers")
+    return record
+
+
+def _lock(file: IO[Any], path: str) -> None:
+    """Have the file to ourselves until it is closed; two runs would lose each other's lines."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UsageError(f"{path}: another grv is writing its answers there") from error
+    except OSError:
+        pass  # a terminal or a pipe takes it all

@@ -1,0 +1,46 @@
+"""`grv demo --replay`: the comparison on the log that the package ships, and what it means."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import typer
+
+from .compare import heading
+
+if TYPE_CHECKING:
+    from ..replay.comparison import Comparison
+
+
+def show_replay() -> None:
+    """Replay the log that comes with grv, and say in plain words what was saved."""
+    from ..replay.compare import compare
+    from ..replay.readers import read_log
+    from ..replay.rows import DEFAULT_ROWS
+
+    with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
+        comparison = compare(DEFAULT_ROWS, read_log(str(path)))
+    first, *others = heading(comparison)
+    shown = [f"sample.csv{first[first.index(': ') :]}", *others, "", comparison.table(), ""]
+    typer.echo("\n".join([*shown, *_saved(comparison)]))
+
+
+def _saved(comparison: Comparison) -> list[str]:
+    """The result in plain words."""
+    cheap, all_of_them, single = (
+        comparison[name] for name in ("adaptive", "verify-all", "difficulty-1")
+    )
+    return [
+        "Each of these finds a verified answer every time, but for uniform-matched. To generate a",
+        "candidate costs 1 here, to verify one costs 10. A problem costs on average:",
+        f"  {all_of_them.cost:6.0f}  to verify candidates as they come"
+        f" ({all_of_them.verified:.0f} verifications)",
+        f"  {single.cost:6.0f}  to generate the same number, {single.m}, for every problem",
+        f"  {cheap.cost:6.0f}  with adaptive, which knows nothing in advance"
+        f" ({cheap.generated:.0f} generated, {cheap.verified:.0f} verified)",
+        f"It saves {1 - cheap.cost / all_of_them.cost:.0%} of verifying everything, and"
+        f" {1 - cheap.cost / single.cost:.0%} of one size for all.",
+        "",
+        "These candidates are synthetic. For your own: grv compare LOG --score NAME --costs 1,10",
+    ]

@@ -1,0 +1,43 @@
+"""A ledger as a log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.values import Verdict
+from ..ledger.entries import Found, Made, Scored
+from ..ledger.sqlite import SqliteLedger
+
+_LABELS = {Verdict.PASSED: True, Verdict.FAILED: False, Verdict.BROKEN: None}
+
+
+def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
+    """The candidates of every search, as the columns of a log.
+
+    Where a problem was searched in more than one way (another model, another score), the later
+    searches' problems are told apart by the search's name.
+    """
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("problem", "candidate", "passed", "score", "key")
+    }
+    seen: set[str] = set()
+    for summary in ledger.searches():
+        problem = (
+            summary.problem if summary.problem not in seen else f"{summary.problem} ({summary.id})"
+        )
+        seen.add(summary.problem)
+        rows: dict[int, dict[str, Any]] = {}
+        for entry in ledger.read(summary.id):
+            match entry:
+                case Made(candidate):
+                    rows.setdefault(candidate, {})
+                case Scored(candidate, score, key):
+                    rows[candidate] |= {"score": score, "key": key}
+                case Found(candidate, verdict):
+                    rows[candidate]["passed"] = _LABELS[verdict]
+        for candidate, row in sorted(rows.items()):
+            columns["problem"].append(problem)
+            columns["candidate"].append(candidate)
+            for name in ("passed", "score", "key"):
+                columns[name].append(row.get(name))
+    return columns

@@ -1,0 +1,249 @@
+"""What the live commands share: options, job files, backends, and how they are interrupted."""
+
+from __future__ import annotations
+
+import re
+import signal
+import tomllib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from ..core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ..backends.protocols import Problem
+    from ..backends.sandbox.limits import Limits
+    from ..backends.verifier import CheckVerifier
+    from ..runtime.calls import Calls
+    from ..runtime.desk import Backends, Keying
+
+# Flags that mean the same in every live command. None stands for "not given": a job file may say.
+PROBLEMS = typer.Argument(
+    None, metavar="PROBLEMS", help='JSON lines: {"problem", "prompt", "check"}.'
+)
+GENERATOR = typer.Option(
+    None, metavar="SPEC", help="openai:MODEL, openai-text:MODEL, embedded or embedded-chat."
+)
+SCORE = typer.Option(
+    None,
+    metavar="SPEC",
+    help="logprob, logprob-sum, logprob-min, length, judge:MODEL, score:URL, classify:URL,"
+    " pooling:URL.  [default: logprob]",
+)
+SCORE_MODEL = typer.Option(
+    None, metavar="MODEL", help="Which model a reward server shall use, where it has several."
+)
+SCORE_STEP = typer.Option(
+    None, metavar="TEXT", help="What a process reward model reads its rewards at: <extra_0>."
+)
+BASE_URL = typer.Option(None, metavar="URL", help="An OpenAI-compatible endpoint.")
+TEMPERATURE = typer.Option(None, help="How freely tokens are chosen.  [default: 0.7]")
+TOP_P = typer.Option(None, help="The share of probability they are chosen from.")
+MAX_TOKENS = typer.Option(None, help="Where a candidate is cut.")
+STOP = typer.Option(None, help="A text that ends a candidate. Repeatable.")
+SEED = typer.Option(None, help="What candidates are drawn from.  [default: 0]")
+CONCURRENCY = typer.Option(None, help="Calls in flight at once, over the whole run.  [default: 16]")
+ATTEMPTS = typer.Option(None, help="How often a call is tried.  [default: 6]")
+FIRST_PAUSE = typer.Option(
+    None, help="Seconds before the second attempt; then twice as many.  [default: 0.5]"
+)
+CALL_TIMEOUT = typer.Option(None, help="Seconds until a call counts as failed.  [default: 600]")
+LEDGER = typer.Option(None, metavar="FILE", help="What was paid for.  [default: OUT.ledger]")
+KEYS = typer.Option(
+    None, "--keys/--no-keys", help="Verify equivalent candidates once.  [default: keys]"
+)
+ISOLATION = typer.Option(
+    None, metavar="strict|jail|unsafe", help="How far programs are kept in.  [default: jail]"
+)
+TIMEOUT = typer.Option(None, help="Seconds per test.  [default: 10]")
+MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
+WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
+
+_GRACE_SECONDS = 10  # for calls in flight at an interrupt
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What a live command was asked for, from the command line or from a job file."""
+
+    problems: str = ""
+    generator: str = ""
+    score: str = "logprob"
+    score_model: str | None = None
+    score_step: str = ""
+    out: str = ""
+    base_url: str | None = None
+    temperature: float = 0.7
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    concurrency: int = 16
+    attempts: int = 6
+    first_pause: float = 0.5
+    call_timeout: float = 600.0
+    ledger: str | None = None
+    keys: bool = True
+    isolation: str = "jail"
+    timeout: float = 10.0
+    memory: int = 1024
+    workers: int | None = None
+
+    @property
+    def ledger_path(self) -> str:
+        """The ledger: as given, or beside the answers."""
+        return self.ledger if self.ledger is not None else f"{self.out}.ledger"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What makes candidates, scores and verdicts what they are; see `Job.about`.
+
+        It goes into the ledger: addresses are without what may be secret in them.
+        """
+        from ..backends.web import shown
+
+        names = ["generator", "score_model", "score_step", "temperature"]
+        names += ["top_p", "max_tokens", "seed"]
+        return {name: getattr(self, name) for name in names} | {
+            "score": re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), self.score),
+            "base_url": None if self.base_url is None else shown(self.base_url),
+            "stop": list(self.stop),
+        }
+
+    def calls(self) -> Calls:
+        """How calls are made."""
+        from ..runtime.calls import Calls
+
+        return Calls(self.attempts, self.call_timeout, self.concurrency, self.first_pause)
+
+
+_Options = TypeVar("_Options", bound=LiveOptions)
+_Table = dict[str, Any]  # TOML data from the user, checked against the options' fields
+
+
+def read_job(job: str | None) -> _Table:
+    """The options in a job file, none where there is none. `top-p` is also `top_p`."""
+    if job is None:
+        return {}
+    try:
+        with open(job, "rb") as file:
+            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
+    except OSError as error:
+        raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{job}: not TOML: {error}") from error
+
+
+def options_of(
+    kind: type[_Options], command: str, job: str | None, table: _Table, given: Mapping[str, Any]
+) -> _Options:
+    """Flags over the job file over the defaults."""
+    unknown = table.keys() - {field.name for field in fields(kind)}
+    if unknown:
+        raise UsageError(f"{job}: unknown option {', '.join(sorted(unknown))}")
+    for field in fields(kind):
+        if field.name in table and not _fits(table[field.name], str(field.type)):
+            raise UsageError(f"{job}: {field.name} = {table[field.name]!r} is not {field.type}")
+        if field.name in table and str(field.type).startswith("float"):
+            table[field.name] = float(table[field.name])  # 1 and 1.0 are the same run
+    table = table | {name: value for name, value in given.items() if value not in (None, [])}
+    table["stop"] = tuple(table.get("stop", ()))
+    for name in ("problems", "generator", "out"):
+        if not table.get(name):
+            raise UsageError(f"what {name}? See grv {command} --help")
+    return kind(**table)
+
+
+def _fits(value: object, annotation: str) -> bool:
+    """Whether a value of a job file is what an option is declared to be."""
+    kinds = {"str": str, "int": int, "float": int | float, "bool": bool}
+    if annotation.startswith("tuple"):
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    kind = kinds[annotation.partition(" | ")[0]]
+    return isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+
+
+def limits_of(options: LiveOptions) -> Limits:
+    """What programs may use where their check does not say."""
+    from ..backends.sandbox.limits import Limits
+
+    try:
+        return Limits(seconds=options.timeout, memory_mb=options.memory)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@contextmanager
+def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
+    """Who generates, scores and verifies; every mistake in a check is told before any work."""
+    from ..backends import specs
+    from ..backends.verifier import CheckVerifier
+    from ..runtime.desk import Backends
+    from .verify import parse_isolation
+
+    isolation, limits = parse_isolation(options.isolation), limits_of(options)
+    with CheckVerifier(workers=options.workers, isolation=isolation, limits=limits) as verifier:
+        for problem in problems:
+            verifier.prepare(problem)
+        generator = specs.generator(
+            options.generator,
+            base_url=options.base_url,
+            temperature=options.temperature,
+            top_p=options.top_p,
+            max_tokens=options.max_tokens,
+            stop=options.stop,
+            seed=options.seed,
+            logprobs=options.score.startswith("logprob"),
+            batch=None if options.generator.startswith("embedded") else 8,
+        )
+        scorer = specs.scorer(
+            options.score,
+            base_url=options.base_url,
+            model=options.score_model,
+            step=options.score_step,
+        )
+        yield Backends(generator, scorer, verifier, _key(verifier) if options.keys else None)
+
+
+def _key(verifier: CheckVerifier) -> Keying:
+    return lambda problem, draft: verifier.prepare(problem).how.key(draft.text)
+
+
+async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -> bool:
+    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
+
+    Calls in flight are paid for: they may end, for a while. At a second signal, all ends at once.
+    """
+    import anyio
+
+    interrupted = False
+
+    async def watch(scope: anyio.CancelScope) -> None:
+        nonlocal interrupted
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                if interrupted:
+                    scope.cancel()
+                else:
+                    interrupted = True
+                    group.start_soon(leave, scope)
+
+    async def leave(scope: anyio.CancelScope) -> None:
+        if calls.in_flight:
+            typer.echo(
+                f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
+                " interrupt again to leave at once",
+                err=True,
+            )
+        await calls.settle(_GRACE_SECONDS)
+        scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch, group.cancel_scope)
+        await work()
+        group.cancel_scope.cancel()
+    return interrupted

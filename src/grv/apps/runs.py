@@ -1,0 +1,136 @@
+"""`grv runs`: what a ledger holds."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..core.errors import UsageError
+from ..replay.text import aligned
+
+if TYPE_CHECKING:
+    from ..ledger.entries import Entry
+    from ..ledger.sqlite import SearchSummary, SqliteLedger
+
+runs = typer.Typer(
+    help="Look into a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True
+)
+
+
+def _open(path: str) -> SqliteLedger:
+    from ..ledger.sqlite import SqliteLedger
+
+    return SqliteLedger(path, read_only=True)
+
+
+@runs.command("list")
+def list_runs(
+    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+) -> None:
+    """List the searches: problem, outcome, what was generated, verified and paid."""
+    book = _open(ledger)
+    rows = [_row(summary) for summary in book.searches()]
+    typer.echo(
+        aligned(
+            ("search", "problem", "started", "outcome", "generated", "verified", "cost"),
+            rows,
+            left=4,
+        )
+    )
+    counts = Counter(row[3] for row in rows)
+    typer.echo(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
+
+
+@runs.command("show")
+def show_run(
+    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+    problem: str = typer.Argument(metavar="PROBLEM", help="A problem's name, or a search's."),
+) -> None:
+    """Show one search: each step with its reason, what it brought, and why it stopped."""
+    book = _open(ledger)
+    found = [s for s in book.searches() if problem in (s.problem, s.id)]
+    if not found:
+        raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows what there is")
+    for summary in found:
+        typer.echo(f"{summary.problem} ({summary.id})")
+        for line in _lines(book.read(summary.id)):
+            typer.echo(f"  {line}")
+
+
+@runs.command("check")
+def check_ledger(
+    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+) -> None:
+    """Check that nothing in the ledger is torn, missing or changed. Exit code 1 if something is."""
+    wrong = _open(ledger).check()
+    for line in wrong:
+        typer.echo(line)
+    typer.echo(f"{len(wrong)} things are wrong" if wrong else "all is well")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@runs.command("export")
+def export_log(
+    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+    out: str = typer.Option(
+        ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."
+    ),
+) -> None:
+    """Write what was generated, scored and verified as a log for grv compare.
+
+    Candidates that were never verified have no label: see --unlabelled of grv compare.
+    """
+    from ..replay.convert import write_log
+    from .exporting import log_columns
+
+    columns = log_columns(_open(ledger))
+    write_log(columns, out)
+    labelled = sum(value is not None for value in columns["passed"])
+    typer.echo(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
+
+
+def _row(summary: SearchSummary) -> tuple[str, ...]:
+    started = datetime.datetime.fromtimestamp(summary.started, datetime.UTC)
+    numbers = (summary.generated, summary.verified, summary.total)
+    return (
+        summary.id,
+        summary.problem,
+        started.strftime("%Y-%m-%d %H:%M:%S"),
+        summary.outcome or "not over",
+        *("" if number is None else f"{number:g}" for number in numbers),
+    )
+
+
+def _lines(entries: Sequence[Entry]) -> list[str]:
+    """A search as people read it."""
+    from ..core.values import Generated, Verified
+    from ..ledger.entries import Ended, Failed, Found, Scored, Started, Told
+
+    lines = []
+    for entry in entries:
+        match entry:
+            case Started(_, about):
+                lines.append("started: " + ", ".join(f"{k} {v}" for k, v in about.items()))
+            case Scored(candidate, None, _, reason):
+                lines.append(f"candidate {candidate} has no score: {reason}")
+            case Found(candidate, verdict, reason):
+                lines.append(
+                    f"candidate {candidate} {verdict.value}" + (f": {reason}" if reason else "")
+                )
+            case Told(Generated(scores), why):
+                lines.append(f"generated {len(scores)} ({why})")
+            case Told(Verified(verdicts), why):
+                lines.append(f"verified {len(verdicts)} ({why})")
+            case Ended(reason, answer, generated, verified, total):
+                end = f"{reason}: {generated} generated, {verified} verified, cost {total:g}"
+                lines.append(
+                    end + ("" if answer is None else f"; candidate {answer} is the answer")
+                )
+            case Failed(message):
+                lines.append(f"failed: {message}")
+    return lines

@@ -1,0 +1,227 @@
+"""`grv solve`: verified answers to a file of problems, live."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..core.values import Costs
+from . import live
+from .console import check_outputs, parse_costs
+from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
+
+if TYPE_CHECKING:
+    from ..backends.protocols import Problem
+    from ..ledger.ledger import Ledger
+    from ..runtime.calls import Calls
+    from ..runtime.money import Purse
+    from ..runtime.prices import Prices
+    from ..runtime.solve import Job, Solution
+
+
+@dataclass(frozen=True)
+class Options(LiveOptions):
+    """What `grv solve` was asked for."""
+
+    policy: str = "adaptive"
+    costs: str = "1,10"
+    budget: float = math.inf
+    total_budget: float = math.inf
+    width: int = 4
+    prices: str | None = None
+
+
+def solve(
+    problems: str = live.PROBLEMS,
+    generator: str = live.GENERATOR,
+    score: str = live.SCORE,
+    score_model: str = live.SCORE_MODEL,
+    score_step: str = live.SCORE_STEP,
+    out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Where answers go."),
+    base_url: str = live.BASE_URL,
+    temperature: float = live.TEMPERATURE,
+    top_p: float = live.TOP_P,
+    max_tokens: int = live.MAX_TOKENS,
+    stop: list[str] = live.STOP,
+    seed: int = live.SEED,
+    policy: str = typer.Option(None, metavar="SPEC", help="What decides.  [default: adaptive]"),
+    costs: str = typer.Option(
+        None, metavar="G,V", help="Cost of generating, and of verifying.  [default: 1,10]"
+    ),
+    budget: float = typer.Option(None, help="The most that one problem may cost."),
+    total_budget: float = typer.Option(None, help="The most that the whole run may cost."),
+    width: int = typer.Option(
+        None, help="Verifications of a problem in flight at once.  [default: 4]"
+    ),
+    concurrency: int = live.CONCURRENCY,
+    attempts: int = live.ATTEMPTS,
+    first_pause: float = live.FIRST_PAUSE,
+    call_timeout: float = live.CALL_TIMEOUT,
+    ledger: str = live.LEDGER,
+    keys: bool = live.KEYS,
+    prices: str = typer.Option(None, metavar="FILE", help="Dollars, in TOML."),
+    isolation: str = live.ISOLATION,
+    timeout: float = live.TIMEOUT,
+    memory: int = live.MEMORY,
+    workers: int = live.WORKERS,
+    job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Say what the run can cost at most, and stop."
+    ),
+) -> None:
+    """Find a verified answer to each problem, live, for the least money.
+
+    Every draft, score and verdict is in the ledger before it is used. The same command again goes
+    on where it stopped, whatever stopped it, and pays for nothing twice. Exit code 1: some problems
+    are not solved.
+
+    \b
+    grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\
+        --costs 1,10 --budget 500 --out answers.jsonl
+    grv runs list answers.jsonl.ledger
+    """
+    given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
+    options = _options(job, given)
+    _run(options, dry_run=dry_run)
+
+
+def _options(job: str | None, given: Mapping[str, Any]) -> Options:
+    """Flags over the job file over the defaults."""
+    return options_of(Options, "solve", job, read_job(job), given)
+
+
+def _run(options: Options, *, dry_run: bool) -> None:
+    from ..backends.problems import read_problems
+    from ..policies import spec
+    from ..runtime.prices import Prices
+    from ..runtime.solve import Job
+
+    check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
+    problems = list(read_problems(options.problems))
+    prices = Prices.load(options.prices) if options.prices is not None else Prices()
+    price_list = parse_costs(options.costs)
+    if dry_run:
+        typer.echo(_at_most(options, price_list, len(problems)))
+        return
+    with backends_of(options, problems) as backends:
+        plan = spec.parse(options.policy)
+        job = Job(backends, plan, price_list, options.budget, options.width, options.about)
+        _solve_all(problems, job, options, prices)
+
+
+def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:
+    import anyio
+
+    from ..ledger.sqlite import SqliteLedger
+    from ..runtime.money import Purse
+    from ..runtime.solve import recorded
+    from .answers import AnswerFile, record_of
+
+    calls, purse = options.calls(), Purse(options.total_budget)
+    ledger = SqliteLedger(options.ledger_path)
+    with closing(ledger), closing(AnswerFile(options.out)) as answers:
+        model = options.generator.partition(":")[2]
+        solved = [problem for problem in problems if problem.id in answers.solved]
+        todo = [problem for problem in problems if problem.id not in answers.solved]
+        if math.isfinite(purse.total):
+            purse.spend(sum(recorded(ledger, job, problem) for problem in solved))
+        outcomes = Counter(solved=len(solved))
+
+        def done(solution: Solution) -> None:
+            answers.add(record_of(solution, prices, model))
+            outcomes[solution.outcome] += 1
+
+        interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
+    typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    if interrupted:
+        raise KeyboardInterrupt
+    if outcomes["solved"] < len(problems):
+        raise typer.Exit(1)
+
+
+def _counted(outcomes: Counter[str], problems: int) -> str:
+    """How many problems came to which end, as people say it."""
+    counts = {outcome: count for outcome, count in outcomes.items() if count}
+    missing = problems - sum(counts.values())  # interrupted, or another process is at it
+    words = counts | ({"not over": missing} if missing else {})
+    return ", ".join(f"{count} {outcome}" for outcome, count in words.items())
+
+
+async def drive(
+    todo: list[Problem],
+    job: Job,
+    ledger: Ledger,
+    calls: Calls,
+    purse: Purse,
+    done: Callable[[Solution], None],
+    at_once: int | None = None,
+) -> bool:
+    """Solve what is left; whether it was interrupted."""
+    from ..runtime.desk import first_error
+    from ..runtime.solve import solve_many
+
+    async def work() -> None:
+        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse, at_once=at_once)
+        with _progress(len(todo), purse, calls) as show:
+            async with aclosing(run) as solutions:
+                async for solution in solutions:
+                    done(solution)
+                    show(solution)
+
+    try:
+        return await until_interrupted(work, calls)
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
+    finally:
+        await job.backends.aclose()
+
+
+@contextmanager
+def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solution], None]]:
+    """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda solution: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    console, shared = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=shared) as bar:
+        task, solved = bar.add_task("solving", total=total), 0
+
+        def show(solution: Solution) -> None:
+            nonlocal solved
+            solved += solution.verified
+            words = f"{solved} solved, {purse.spent:g} spent, {calls.in_flight} in flight"
+            bar.update(task, advance=1, description=words)
+
+        yield show
+
+
+def _at_most(options: Options, costs: Costs, problems: int) -> str:
+    """What a run can cost at most, in plain words."""
+    each = options.budget
+    total = min(options.total_budget, each * problems)
+    if math.isinf(total):
+        return (
+            f"{problems} problems, without a limit: a problem that cannot be solved costs without"
+            " end; give --budget or --total-budget"
+        )
+    generated = math.floor(total / costs.candidate)
+    return (
+        f"{problems} problems: at most {total:g} in all"
+        + (f", {each:g} each" if math.isfinite(each) else "")
+        + f"; that is at most {generated} candidates, or {math.floor(total / costs.verify)}"
+        f" verifications, and anything between"
+    )

@@ -1,0 +1,136 @@
+"""Generators and scorers as text, as command lines give them: `openai:MODEL`, `logprob`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ..core.errors import UsageError
+from .protocols import Generator, Scorer
+
+GENERATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "openai:MODEL": "a chat model behind an OpenAI-compatible endpoint",
+        "openai-text:MODEL": "plain completions of such an endpoint, which base models need",
+        "embedded": "SmolLM2-135M on this machine, going on with the prompt's text",
+        "embedded-chat": "the same, with the prompt as a user's message",
+    }
+)
+SCORERS: Mapping[str, str] = MappingProxyType(
+    {
+        "logprob": "the mean log-probability of a candidate's tokens",
+        "logprob-sum": "the sum of them",
+        "logprob-min": "the least of them",
+        "length": "shorter candidates first",
+        "judge:MODEL": "a chat model asked yes or no: the log-probability of yes against no",
+        "score:URL": "a reward model behind vLLM's /score",
+        "classify:URL": "a reward model behind vLLM's /classify",
+        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and what several steps make",
+    }
+)
+
+
+def generator(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    temperature: float = 0.7,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+    stop: Sequence[str] = (),
+    seed: int | None = None,
+    logprobs: bool = True,
+    batch: int | None = None,
+) -> Generator:
+    """The generator that a specification names; what is None is left to it.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be had here.
+    """
+    name, rest = _parts(spec, GENERATORS, "generator")
+    if name.startswith("openai"):
+        from .openai import OpenaiGenerator
+
+        return OpenaiGenerator(
+            rest,
+            chat=name == "openai",
+            base_url=base_url,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            stop=stop,
+            seed=seed,
+            logprobs=logprobs,
+            batch=batch,
+        )
+    if base_url is not None:
+        raise UsageError(f"{name} is on this machine and has no base URL; did you mean openai:...?")
+    from .embedded import PARALLEL, EmbeddedGenerator
+
+    return EmbeddedGenerator(
+        chat=name == "embedded-chat",
+        temperature=temperature,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        stop=stop,
+        seed=0 if seed is None else seed,
+        batch=PARALLEL if batch is None else batch,
+    )
+
+
+def scorer(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    model: str | None = None,
+    step: str = "",
+) -> Scorer:
+    """The scorer that a specification names.
+
+    Args:
+        spec: the specification.
+        base_url: where a judge is.
+        model: which model a reward server shall use, where it has several.
+        step: what a process reward model reads its rewards at; see `RewardScorer`.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be had here.
+    """
+    name, rest = _parts(spec, SCORERS, "score")
+    match name:
+        case "length":
+            from .plain import LengthScorer
+
+            return LengthScorer()
+        case "judge":
+            from .judge import JudgeScorer
+
+            return JudgeScorer(rest, base_url=base_url)
+        case "score" | "classify" | "pooling":
+            from .reward_http import HOW, RewardScorer
+
+            url, _, how = rest.rpartition(":")
+            if name != "pooling" or how not in HOW:
+                url, how = rest, "last"
+            return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
+        case _:
+            from .logprob import LogprobScorer
+
+            return LogprobScorer(name.partition("-")[2] or "mean")
+
+
+def _parts(spec: str, known: Mapping[str, str], what: str) -> tuple[str, str]:
+    """The name of a specification and what follows its colon."""
+    forms = {form.partition(":")[0]: form for form in known}
+    name, colon, rest = spec.strip().partition(":")
+    if name not in forms:
+        near = difflib.get_close_matches(name, forms, n=1)
+        hint = f"; did you mean {forms[near[0]]}?" if near else ""
+        raise UsageError(f"unknown {what} {spec!r}{hint} (there are: {', '.join(known)})")
+    form = forms[name]
+    if ":" in form and not rest:
+        raise UsageError(f"{name} needs {form.partition(':')[2]}: write {form}")
+    if colon and ":" not in form:
+        raise UsageError(f"{name} takes nothing after it: write {form}, not {spec}")
+    return name, rest

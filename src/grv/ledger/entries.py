@@ -1,0 +1,173 @@
+"""What a ledger holds: one entry for each thing that was decided, paid for or found out.
+
+The order of a search's entries is the order of its life:
+
+    Started
+    Intended, Made..., Scored..., Told      a generation: each draft is down before it is scored
+    Intended, Found..., Told                verifications: each finding is down as it arrives
+    ...
+    Ended | Failed                          its absence means: resume
+
+To resume, the search is begun anew and given what is recorded before anything is asked for again. A
+plan is deterministic, so it takes the same course up to where it stopped. A second `Started` marks
+such a beginning under another policy, budget or width: it takes its own course over the same
+candidates.
+
+An `Intended` whose results are missing was in flight when the process died: possibly paid, lost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from ..core.errors import LedgerError
+from ..core.values import CandidateId, Event, Generated, Verdict, Verified
+
+FORMAT = 1
+
+Call = Literal["generate", "score", "verify"]
+# JSON data of backends, kept as it is; hence `Any`.
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A search begins. `about` says with what: generator, scorer, policy, costs, budget, seed."""
+
+    problem: str
+    about: Data
+
+
+@dataclass(frozen=True, slots=True)
+class Intended:
+    """A call is about to be made, for these candidates."""
+
+    call: Call
+    candidates: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A draft arrived."""
+
+    candidate: int
+    text: str
+    logprobs: tuple[float, ...] | None = None
+    usage: Data = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A score arrived; None where it could not be had, with the reason."""
+
+    candidate: int
+    score: float | None
+    key: str | None = None
+    reason: str = ""
+    usage: Data = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A verdict arrived."""
+
+    candidate: int
+    verdict: Verdict
+    reason: str = ""
+    evidence: Data = field(default_factory=dict)
+    usage: Data = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The search was told this, the result of the action it had asked for, and why it had."""
+
+    event: Event
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The search is over."""
+
+    reason: str
+    answer: int | None
+    generated: int
+    verified: int
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The search could not go on: a backend failed for good."""
+
+    message: str
+
+
+Entry = Started | Intended | Made | Scored | Found | Told | Ended | Failed
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__.lower(): kind
+    for kind in (Started, Intended, Made, Scored, Found, Told, Ended, Failed)
+}
+
+
+def kind_of(entry: Entry) -> str:
+    """The entry's name in the ledger."""
+    return type(entry).__name__.lower()
+
+
+def to_text(entry: Entry) -> str:
+    """The entry as one line of JSON."""
+    match entry:
+        case Found():
+            record = {**asdict(entry), "verdict": entry.verdict.value}
+        case Told(event, why):
+            record = {"event": _event_record(event), "why": why}
+        case _:
+            record = asdict(entry)
+    return json.dumps(record, separators=(",", ":"), default=repr)
+
+
+def from_text(kind: str, text: str) -> Entry:
+    """The entry that a line of a ledger holds."""
+    try:
+        cls, record = _KINDS[kind], json.loads(text)
+        match kind:
+            case "found":
+                record["verdict"] = Verdict(record["verdict"])
+            case "told":
+                record["event"] = _event(record["event"])
+            case "intended":
+                record["candidates"] = tuple(record["candidates"])
+            case "made" if record["logprobs"] is not None:
+                record["logprobs"] = tuple(record["logprobs"])
+        entry: Entry = cls(**{each.name: record[each.name] for each in fields(cls)})
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise LedgerError(f"not an entry of kind {kind!r}: {text[:80]!r}") from error
+    return entry
+
+
+def _event_record(event: Event) -> dict[str, Any]:
+    match event:
+        case Generated(scores, keys, paid):
+            return {
+                "generated": [None if score == -math.inf else score for score in scores],
+                "keys": list(keys),
+                "paid": paid,
+            }
+        case Verified(verdicts, paid):
+            told = {str(id): verdict.value for id, verdict in verdicts.items()}
+            return {"verified": told, "paid": paid}
+
+
+def _event(record: dict[str, Any]) -> Event:
+    if "generated" in record:
+        scores = (-math.inf if score is None else score for score in record["generated"])
+        return Generated(tuple(scores), tuple(record["keys"]), record["paid"])
+    verdicts = {CandidateId(int(id)): Verdict(told) for id, told in record["verified"].items()}
+    return Verified(verdicts, record["paid"])

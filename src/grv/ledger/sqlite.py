@@ -1,0 +1,265 @@
+"""A ledger in one SQLite file, shared by any number of processes.
+
+Entries are only ever added, each with a seal over all of its search that came before it. Texts are
+kept once, under a hash of their content that is tagged with its algorithm. The table of searches is
+an index: it says nothing that the entries do not, and `check` derives it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..core.errors import LedgerError
+from .entries import Ended, Entry, Failed, Made, Started, from_text, kind_of, to_text
+from .migrations import check_format, migrate
+from .owners import Owner
+
+_TAG = "blake2b-16:"  # how texts are hashed; another way would get another tag
+
+
+@dataclass(frozen=True)
+class SearchSummary:
+    """One search, at a glance. `outcome` is None while it is not over."""
+
+    id: str
+    problem: str
+    started: float
+    ended: float | None
+    outcome: str | None
+    generated: int | None
+    verified: int | None
+    total: float | None
+
+
+class SqliteLedger:
+    """A ledger in a file. Safe to use from several threads and processes at once."""
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = str(path)
+        self._lock = threading.Lock()
+        self._owner: Owner | None = None
+        if read_only and not Path(path).is_file():
+            raise LedgerError(f"{path}: there is no such ledger", path=self.path)
+        try:
+            self._db = _connect(self.path, read_only=read_only)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
+
+    def close(self) -> None:
+        """Let go of all claims and of the file."""
+        with self._reading() as db:
+            if self._owner is not None:
+                self._owner.close()  # claims of the dead are free, also where they stay
+                with suppress(sqlite3.Error):
+                    db.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
+            db.close()
+
+    def append(self, search: str, entries: Sequence[Entry]) -> None:
+        """Write entries behind those that are there; durable when it returns."""
+        self.append_all([(search, entries)])
+
+    def append_all(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
+        """Write entries of several searches in one go, which costs as much as one append."""
+        with self._reading() as db, _transaction(db):
+            for search, entries in groups:
+                db.executemany(
+                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", _rows(db, search, entries)
+                )
+                _index(db, search, entries)
+
+    def read(self, search: str) -> Sequence[Entry]:
+        """All entries of a search, in order."""
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT number, kind, body, seal FROM entries WHERE search = ? ORDER BY number",
+                (search,),
+            ).fetchall()
+            if [row[0] for row in rows] != list(range(len(rows))):
+                raise LedgerError(f"{self.path}: search {search} has gaps", path=self.path)
+            seal, entries = "", []
+            for number, kind, body, sealed in rows:
+                seal = _seal(seal, kind, body)
+                if seal != sealed:
+                    raise LedgerError(
+                        f"{self.path}: search {search}, entry {number}: changed since it was"
+                        " written",
+                        path=self.path,
+                        entry=number,
+                    )
+                entries.append(self._entry(db, kind, body))
+        return entries
+
+    def claim(self, search: str) -> bool:
+        """Make the search ours until `release`; False while it is somebody else's who lives."""
+        with self._reading() as db, _transaction(db):
+            if self._owner is None:
+                self._owner = Owner(Path(f"{self.path}.owners"))
+            row = db.execute("SELECT owner FROM claims WHERE search = ?", (search,)).fetchone()
+            if row is not None and self._owner.is_alive(row[0]):
+                return False
+            db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (search, self._owner.name))
+        return True
+
+    def release(self, search: str) -> None:
+        """Let go of a search, if it is ours."""
+        if self._owner is not None:
+            with self._reading() as db, _transaction(db):
+                db.execute(
+                    "DELETE FROM claims WHERE search = ? AND owner = ?", (search, self._owner.name)
+                )
+
+    def searches(self) -> Iterator[SearchSummary]:
+        """All searches, oldest first."""
+        with self._reading() as db:
+            rows = db.execute("SELECT * FROM searches ORDER BY started, id").fetchall()
+        return (SearchSummary(id, _restored(problem), *row) for id, problem, *row in rows)
+
+    def check(self) -> list[str]:
+        """What is wrong with the ledger, a line each; nothing if all is well."""
+        with self._reading() as db:
+            found = [said for (said,) in db.execute("PRAGMA quick_check") if said != "ok"]
+            for hash, text in db.execute("SELECT hash, text FROM texts"):
+                if hash != _hash(_restored(text)):
+                    found.append(f"a text is not what its hash {hash} says")
+            ids = {id for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
+        listed = {summary.id: summary for summary in self.searches()}
+        for id in sorted(ids | listed.keys()):
+            try:
+                expected = _summary(id, self.read(id))
+            except LedgerError as error:
+                found.append(str(error))
+                continue
+            if id not in listed or replace(listed[id], started=0, ended=None) != expected:
+                found.append(f"search {id} is not what the index says")
+        return found
+
+    def _entry(self, db: sqlite3.Connection, kind: str, body: str) -> Entry:
+        entry = from_text(kind, body)
+        if isinstance(entry, Made):
+            row = db.execute("SELECT text FROM texts WHERE hash = ?", (entry.text,)).fetchone()
+            if row is None:
+                raise LedgerError(f"{self.path}: the text {entry.text} is gone", path=self.path)
+            entry = replace(entry, text=_restored(row[0]))
+        return entry
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._db
+            except (sqlite3.Error, OSError) as error:
+                raise LedgerError(f"{self.path}: {error}", path=self.path) from error
+
+
+def _connect(path: str, *, read_only: bool) -> sqlite3.Connection:
+    """An open ledger of this format; one that is only read is not touched."""
+    where = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    db = sqlite3.connect(where, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+    try:
+        if read_only:
+            if not check_format(db, path):
+                raise LedgerError(f"{path}: an empty file, not a ledger", path=path)
+        else:
+            db.execute("PRAGMA synchronous = FULL")  # durable when the commit returns
+            migrate(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # a full disk has ended it already
+            db.execute("ROLLBACK")
+        raise
+
+
+def _rows(
+    db: sqlite3.Connection, search: str, entries: Sequence[Entry]
+) -> Iterator[tuple[str, int, str, float, str, str]]:
+    """Entries as they are kept, numbered and sealed behind those that are there."""
+    last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
+    number, seal = db.execute(last, (search,)).fetchone() or (-1, "")
+    for entry in entries:
+        if isinstance(entry, Made):
+            hash = _hash(entry.text)
+            db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (hash, _storable(entry.text)))
+            entry = replace(entry, text=hash)
+        kind, body = kind_of(entry), to_text(entry)
+        number, seal = number + 1, _seal(seal, kind, body)
+        yield (search, number, kind, time.time(), body, seal)
+
+
+def _index(db: sqlite3.Connection, search: str, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        match entry:
+            case Started(problem):
+                db.execute(
+                    "INSERT OR IGNORE INTO searches (id, problem, started) VALUES (?, ?, ?)",
+                    (search, _storable(problem), time.time()),
+                )
+            case Ended(reason, _, generated, verified, total):
+                db.execute(
+                    "UPDATE searches SET ended = ?, outcome = ?, generated = ?, verified = ?,"
+                    " total = ? WHERE id = ?",
+                    (time.time(), reason, generated, verified, total, search),
+                )
+            case Failed():
+                db.execute(
+                    "UPDATE searches SET ended = ?, outcome = 'failed' WHERE id = ?",
+                    (time.time(), search),
+                )
+
+
+def _summary(id: str, entries: Sequence[Entry]) -> SearchSummary:
+    """What the index should say, without the times."""
+    summary = SearchSummary(id, "", 0, None, None, None, None, None)
+    for entry in entries:
+        match entry:
+            case Started(problem):
+                summary = replace(summary, problem=problem)
+            case Ended(reason, _, generated, verified, total):
+                summary = replace(
+                    summary, outcome=reason, generated=generated, verified=verified, total=total
+                )
+            case Failed():
+                summary = replace(summary, outcome="failed")
+    return summary
+
+
+def _hash(text: str) -> str:
+    content = json.dumps(text).encode()  # also texts with lone surrogates have one
+    return _TAG + hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _seal(before: str, kind: str, body: str) -> str:
+    """What an entry and all before it come to: none can be changed or left out unnoticed."""
+    content = f"{before}\n{kind}\n{body}".encode()
+    return hashlib.blake2b(content, digest_size=12).hexdigest()
+
+
+def _storable(text: str) -> str | bytes:
+    """The text as SQLite takes it, which knows no halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _restored(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")

@@ -1,0 +1,1 @@
+"""Live searches: the same `Search`, driven over real backends, with everything written down."""

@@ -1,0 +1,186 @@
+"""What one search has on record, and how more is written: durable before it is used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import anyio
+import anyio.to_thread
+
+from ..core.values import Costs, Verified
+from ..ledger.entries import (
+    Call,
+    Ended,
+    Entry,
+    Failed,
+    Found,
+    Intended,
+    Made,
+    Scored,
+    Started,
+    Told,
+)
+from ..ledger.ledger import Ledger
+
+
+class Scribe:
+    """Writes for many searches at once: what comes during one write goes into the next.
+
+    A write costs the same for one entry as for a hundred, so this is what keeps a durable ledger
+    out of the way of a fast run.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._waiting: list[_Write] = []
+        self._busy = False
+
+    async def write(self, search: str, entries: Sequence[Entry]) -> None:
+        """Append entries; durable when it returns, also if it is cancelled meanwhile."""
+        mine = _Write(search, entries)
+        self._waiting.append(mine)
+        with anyio.CancelScope(shield=True):
+            if self._busy:
+                await mine.done.wait()
+            else:
+                await self._write_all()
+        if mine.error is not None:
+            raise mine.error
+
+    async def _write_all(self) -> None:
+        self._busy = True
+        try:
+            while self._waiting:
+                writes, self._waiting = self._waiting, []
+                groups = [(each.search, each.entries) for each in writes]
+                error: Exception | None = None
+                try:
+                    await anyio.to_thread.run_sync(self._append, groups)
+                except Exception as failure:
+                    error = failure
+                for each in writes:
+                    each.error = error
+                    each.done.set()
+        finally:
+            self._busy = False
+
+    def _append(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
+        together = getattr(self.ledger, "append_all", None)
+        if together is not None:
+            together(groups)
+            return
+        for search, entries in groups:
+            self.ledger.append(search, entries)
+
+
+class _Write:
+    def __init__(self, search: str, entries: Sequence[Entry]) -> None:
+        self.search, self.entries = search, entries
+        self.done = anyio.Event()
+        self.error: Exception | None = None
+
+
+class Book:
+    """The entries of one search, in a form that a driver can use.
+
+    Attributes:
+        made: drafts by candidate.
+        scored: scores by candidate.
+        found: verdicts by candidate.
+        ended: how it ended, if it did.
+        lost: calls that earlier processes left in flight: possibly paid, lost.
+    """
+
+    def __init__(self, scribe: Scribe, search: str, entries: Sequence[Entry] = ()) -> None:
+        self.search = search
+        self._scribe = scribe
+        self.made: dict[int, Made] = {}
+        self.scored: dict[int, Scored] = {}
+        self.found: dict[int, Found] = {}
+        self.ended: Ended | None = None
+        self.failed: Failed | None = None
+        self._started: Started | None = None
+        self._told: list[Told] = []  # since the last beginning
+        self._told_again = 0
+        self.lost, self._unneeded = unanswered(entries)
+        for entry in entries:
+            self._take(entry)
+
+    @classmethod
+    async def open(cls, scribe: Scribe, search: str) -> Book:
+        """The book as it stands in the ledger."""
+        return cls(scribe, search, await anyio.to_thread.run_sync(scribe.ledger.read, search))
+
+    def cost(self, costs: Costs) -> float:
+        """What the entries it was opened with stand for, with all that may have been paid."""
+        verified = len(self.found) + self._unneeded + self.lost["verify"]
+        return costs.of(len(self.made) + self.lost["generate"], verified)
+
+    async def begin(self, started: Started) -> None:
+        """Begin, or begin anew under other settings; going on as before needs no entry."""
+        self._told_again = 0
+        if started != self._started:
+            await self.write(started)
+
+    async def write(self, *entries: Entry) -> None:
+        """Put entries down; they count when they are durable."""
+        await self._scribe.write(self.search, entries)
+        for entry in entries:
+            self._take(entry)
+
+    async def tell(self, told: Told, *then: Entry) -> None:
+        """Put down what the search is told, unless it was told so before it was resumed."""
+        known = self._told_again < len(self._told) and self._told[self._told_again] == told
+        if not known or then:
+            await self.write(*([] if known else [told]), *then)
+        self._told_again += 1
+
+    def _take(self, entry: Entry) -> None:
+        match entry:
+            case Made(candidate):
+                self.made[candidate] = entry
+            case Scored(candidate):
+                self.scored[candidate] = entry
+            case Found(candidate):
+                self.found[candidate] = entry
+            case Started():
+                self._started, self._told, self.ended, self.failed = entry, [], None, None
+            case Told():
+                self._told.append(entry)
+            case Ended():
+                self.ended = entry
+            case Failed():
+                self.failed = entry
+
+
+def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
+    """Calls in flight when a process died, by kind; and verifications that a pass made needless.
+
+    The first were possibly paid and are lost. The second were cancelled, and are billed.
+    """
+    waiting: dict[tuple[Call, int], int] = {}  # which intent a candidate waits for
+    lost: Counter[Call] = Counter()
+    unneeded = 0
+    for number, entry in enumerate(entries):
+        match entry:
+            case Intended(call, candidates):
+                asked = {(call, candidate): number for candidate in candidates}
+                lost[call] += len(waiting.keys() & asked.keys())
+                waiting |= asked
+            case Made(candidate):  # whoever got less than was asked for goes on asking
+                intent = waiting.get(("generate", candidate))
+                if intent is not None:
+                    waiting = {key: at for key, at in waiting.items() if at != intent}
+            case Scored(candidate):
+                waiting.pop(("score", candidate), None)
+            case Found(candidate):
+                waiting.pop(("verify", candidate), None)
+            case Told(event):
+                if isinstance(event, Verified):
+                    unneeded += sum(call == "verify" for call, _ in waiting)
+                waiting.clear()
+            case Failed() | Ended():
+                waiting.clear()
+    lost.update(call for call, _ in waiting)
+    return +lost, unneeded

@@ -1,0 +1,261 @@
+"""Generate and score so many candidates a problem and verify them, for a log.
+
+Nothing is decided here and a pass ends nothing, so there is no `Search`; what is paid for is
+recorded, and not paid for again, by the same `Desk` and `Book`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from ..backends.protocols import Problem
+from ..core.errors import BackendError, UsageError
+from ..core.values import CandidateId, Costs, Generate, Generated, Verdict, Verified, Verify
+from ..ledger.entries import Call, Ended, Failed, Started, Told
+from ..ledger.ledger import Ledger, MemoryLedger
+from .book import Book, Scribe
+from .calls import Calls
+from .desk import Backends, Desk, together
+from .solve import Job
+
+COLLECTED = "collected"
+_CHUNK = 32  # candidates of a problem that are generated, or verified, at once
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is collected of each problem, and with what.
+
+    Attributes:
+        backends: who generates, scores and verifies.
+        n: candidates a problem.
+        sample: how many of them are verified, drawn at random; None is all.
+        seed: what the sample is drawn from.
+        costs: the price list of the totals in the ledger.
+        about: as in `Job`: a search for an answer and a collection share what is on record.
+    """
+
+    backends: Backends
+    n: int
+    sample: int | None = None
+    seed: int = 0
+    costs: Costs = field(default_factory=Costs)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise UsageError(f"there must be at least one candidate a problem, not {self.n}")
+        if self.sample is not None and self.sample < 0:
+            raise UsageError(f"{self.sample} candidates cannot be verified")
+
+    def search_id(self, problem: Problem) -> str:
+        """The collection's name in a ledger."""
+        return Job(self.backends, about=self.about).search_id(problem)
+
+    def started(self, problem: Problem) -> Started:
+        """The entry with which it begins."""
+        verify = "all" if self.sample is None else self.sample
+        return Started(problem.id, {**self.about, "collect": self.n, "verify": verify})
+
+    def chosen(self, problem: Problem, made: int) -> Sequence[int]:
+        """Which of so many candidates are verified, in order. The same ones every time."""
+        if self.sample is None or self.sample >= made:
+            return range(made)
+        drawn = random.Random(f"{self.seed} {problem.id}").sample(range(made), self.sample)
+        return sorted(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One row of a log. `passed` is None where nobody asked, or the verifier could not tell."""
+
+    candidate: int
+    passed: bool | None
+    score: float | None
+    key: str | None
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What there is of one problem.
+
+    Attributes:
+        problem: which.
+        rows: a row a candidate.
+        verified: how many verifications are on record for them.
+        broken: candidates that were to be verified and have no label all the same.
+        lost: calls that were in flight when a process died: possibly paid, lost.
+        message: why there is not more, if a backend failed for good.
+    """
+
+    problem: str
+    rows: tuple[Labelled, ...]
+    verified: int
+    broken: int
+    lost: Mapping[Call, int]
+    message: str = ""
+
+
+Progress = Callable[[int], None]  # so many candidates more are generated, or have their label
+
+
+async def collect(
+    problem: Problem,
+    collection: Collection,
+    *,
+    ledger: Ledger | None = None,
+    calls: Calls | None = None,
+    progress: Progress = lambda done: None,
+) -> Collected:
+    """Generate, score and verify; what the ledger holds is not paid for again."""
+    scribe = Scribe(ledger or MemoryLedger())
+    return await _collect(problem, collection, scribe, calls or Calls(), progress)
+
+
+async def collect_many(
+    problems: Iterable[Problem],
+    collection: Collection,
+    *,
+    ledger: Ledger | None = None,
+    calls: Calls | None = None,
+    progress: Progress = lambda done: None,
+    done: Callable[[Collected], None],
+) -> None:
+    """Collect from many problems at once, and hand over each as it is done.
+
+    Problems that another process is working on are left to it.
+    """
+    ledger, calls = ledger or MemoryLedger(), calls or Calls()
+    scribe, slots = Scribe(ledger), anyio.Semaphore(calls.concurrency)
+
+    async def one(problem: Problem) -> None:
+        search = collection.search_id(problem)
+        async with slots:
+            if not await anyio.to_thread.run_sync(ledger.claim, search):
+                return
+            try:
+                done(await _collect(problem, collection, scribe, calls, progress))
+            finally:
+                ledger.release(search)
+
+    await together([partial(one, problem) for problem in problems])
+
+
+async def _collect(
+    problem: Problem, collection: Collection, scribe: Scribe, calls: Calls, progress: Progress
+) -> Collected:
+    book = await Book.open(scribe, collection.search_id(problem))
+    await book.begin(collection.started(problem))
+    desk = Desk(problem, collection.backends, calls, book)
+    chosen: Sequence[int] = ()
+    try:
+        made = await _generate(desk, collection.n, progress)
+        chosen = collection.chosen(problem, made)
+        await _verify(desk, chosen, progress)
+    except BackendError as error:
+        await book.write(Failed(str(error)))
+        return _collected(problem, book, collection.n, chosen, message=str(error))
+    found = _collected(problem, book, collection.n, chosen)
+    total = collection.costs.of(made, found.verified)
+    ended = Ended(COLLECTED, None, made, found.verified, total)
+    if book.ended != ended:
+        await book.write(ended)
+    return found
+
+
+async def _generate(desk: Desk, n: int, progress: Progress) -> int:
+    """Candidates with scores, a chunk at a time; how many there are, if need be fewer."""
+    made = 0
+    while made < n:
+        step = Generate(min(_CHUNK, n - made), f"{n} are collected")
+        event = await desk.carry_out(step, made)
+        assert isinstance(event, Generated)
+        await desk.book.tell(Told(event, step.why))
+        made += len(event.scores)
+        progress(len(event.scores))
+        if len(event.scores) < step.n:
+            break
+    return made
+
+
+async def _verify(desk: Desk, chosen: Sequence[int], progress: Progress) -> None:
+    """Verdicts: one for each class of equivalent candidates, and more only where it is broken."""
+    found = desk.book.found
+    known = _known(desk.book)
+    classes = _classes(desk.book, chosen)
+    waiting = [members for key, members in classes.items() if key not in known]
+    progress(len(chosen) - sum(map(len, waiting)))
+    while waiting:
+        chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
+        ids = [CandidateId(members[0]) for members in chunk]
+        failures = await together([partial(_find, desk, id) for id in ids])
+        if failures:
+            raise failures[0]
+        told = Verified({id: found[id].verdict for id in ids})
+        await desk.book.tell(Told(told, "all that are collected"))
+        for members in chunk:
+            broken = found[members[0]].verdict is Verdict.BROKEN
+            if broken and members[1:]:
+                waiting.append(members[1:])
+            progress(1 if broken else len(members))
+
+
+async def _find(desk: Desk, id: CandidateId) -> None:
+    """One verdict, by itself: a step of several would end with its first pass."""
+    await desk.carry_out(Verify((id,)), 0)
+
+
+def _classes(book: Book, chosen: Iterable[int]) -> dict[str | int, list[int]]:
+    """Equivalent candidates together, by their key; one without a key is a class by itself."""
+    classes: dict[str | int, list[int]] = {}
+    for id in chosen:
+        classes.setdefault(_class_of(book, id), []).append(id)
+    return classes
+
+
+def _class_of(book: Book, id: int) -> str | int:
+    key = book.scored[id].key
+    return id if key is None else key
+
+
+def _known(book: Book) -> dict[str | int, bool]:
+    """Whether a class passed, where somebody could tell; the first verdict counts."""
+    known: dict[str | int, bool] = {}
+    for id, entry in sorted(book.found.items()):
+        if entry.verdict is not Verdict.BROKEN:
+            known.setdefault(_class_of(book, id), entry.verdict is Verdict.PASSED)
+    return known
+
+
+def _collected(
+    problem: Problem, book: Book, n: int, chosen: Sequence[int], *, message: str = ""
+) -> Collected:
+    labels = _labels(book, chosen)
+    ids = [id for id in range(n) if id in book.scored]
+    scored = (book.scored[id] for id in ids)
+    return Collected(
+        problem.id,
+        tuple(Labelled(e.candidate, labels.get(e.candidate), e.score, e.key) for e in scored),
+        sum(id in book.found for id in ids),
+        len(chosen) - len(labels),
+        dict(book.lost),
+        message,
+    )
+
+
+def _labels(book: Book, chosen: Iterable[int]) -> dict[int, bool]:
+    """The verdicts of those chosen, and of nobody else.
+
+    To label the rest of a class as well would cost nothing, but those with a label would then no
+    longer be a fair sample: large classes would be in it more often.
+    """
+    known = _known(book)
+    classes = ((id, _class_of(book, id)) for id in chosen)
+    return {id: known[name] for id, name in classes if name in known}

@@ -1,0 +1,65 @@
+"""What real use costs in dollars, by a file of prices.
+
+A TOML file: a table a model, dollars per million tokens; and what else can have a price.
+
+    ["gpt-oss-20b"]
+    prompt = 0.05
+    completion = 0.20
+
+    [other]
+    verify_second = 0.0001
+    verify_call = 0.0
+    score_call = 0.0
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..backends.protocols import Usage
+from ..core.errors import UsageError
+from ..ledger.entries import Call
+
+_MODEL = ("prompt", "completion")
+_OTHER = ("verify_second", "verify_call", "score_call")
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Dollars: per million tokens of a model, per second and per call of the rest."""
+
+    models: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    other: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str) -> Prices:
+        """The prices in a file."""
+        try:
+            with open(path, "rb") as file:
+                tables = tomllib.load(file)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path}: not TOML: {error}") from error
+        for name, table in tables.items():
+            allowed = _OTHER if name == "other" else _MODEL
+            if not isinstance(table, dict):
+                raise UsageError(f"{path}: {name} must be a table with {', '.join(allowed)}")
+            for key, value in table.items():
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                if key not in allowed or not number or not math.isfinite(value) or value < 0:
+                    raise UsageError(
+                        f"{path}: [{name}] {key} = {value}: give {', '.join(allowed)} in dollars"
+                    )
+        return cls({n: t for n, t in tables.items() if n != "other"}, tables.get("other", {}))
+
+    def dollars(self, call: Call, usage: Usage, model: str, calls: int) -> float:
+        """What so much use of one kind costs; nothing where no price is given."""
+        per_token = self.models.get(model, {}) if call == "generate" else {}
+        tokens = usage.prompt_tokens * per_token.get("prompt", 0.0)
+        tokens += usage.completion_tokens * per_token.get("completion", 0.0)
+        seconds = usage.seconds * self.other.get(f"{call}_second", 0.0)
+        return tokens / 1e6 + seconds + calls * self.other.get(f"{call}_call", 0.0)

@@ -1,0 +1,98 @@
+"""The command line as a process of its own: run, interrupted, killed, run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# A process in the background may have been told to ignore Ctrl-C; this one listens.
+_RUN = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from grv.__main__ import main
+main()
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def start(
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+) -> subprocess.Popen[str]:
+    """`grv` with these arguments; `before` is called in the new process, to limit it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUN, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENAI_API_KEY": "", **(env or {})},
+        preexec_fn=before,
+    )
+
+
+def ended(process: subprocess.Popen[str], *, within: float = 120) -> Ran:
+    """How it ended; killed where it does not end."""
+    try:
+        out, err = process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return Ran(process.returncode, out, err)
+
+
+def grv(
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+    within: float = 120,
+) -> Ran:
+    """Run `grv` to its end."""
+    return ended(start(*arguments, env=env, before=before), within=within)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """End a process as a power cut would, if it has not ended."""
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def write_problems(
+    path: Path, names: Iterable[str], *, seen: Path, right: str = "right", seconds: float = 0
+) -> Path:
+    """A file of problems, of which the answers with a certain word pass.
+
+    Their verifier writes down every text that it is asked about, a line each, in the file `seen`.
+    """
+    script = (
+        f"printf '%s\\n' \"$(cat {{}})\" >> {shlex.quote(str(seen))};"  # one write: whole lines
+    )
+    script += f" sleep {seconds};" if seconds else ""
+    check = {"kind": "command", "argv": ["sh", "-c", f"{script} grep -qw {right} {{}}"]}
+    lines = [{"problem": name, "prompt": f"Solve {name}.", "check": check} for name in names]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file, all of them whole."""
+    text = path.read_text(encoding="utf-8")
+    assert text == "" or text.endswith("\n"), "the last line is torn"
+    return [json.loads(line) for line in text.splitlines()]

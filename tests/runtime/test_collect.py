@@ -1,0 +1,195 @@
+"""Collections over scripted worlds: everything is verified, once a class, and paid for once."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grv import Costs, Verdict
+from grv.backends.protocols import Problem
+from grv.core.errors import UsageError
+from grv.ledger.entries import Ended, Failed, Found, Started
+from grv.ledger.ledger import Ledger, MemoryLedger
+from grv.runtime.calls import Calls
+from grv.runtime.collect import Collected, Collection, collect, collect_many
+from grv.runtime.desk import Backends
+from grv.runtime.solve import Job, solve
+from grv.testing.fakes import (
+    Crash,
+    Fault,
+    ScriptedGenerator,
+    TableScorer,
+    TableVerifier,
+    rate_limited,
+    verifier_down,
+    world_key,
+)
+from grv.testing.strategies import worlds
+from grv.testing.worlds import World, all_wrong, needle
+
+pytestmark = pytest.mark.anyio
+PROBLEM = Problem("p", "prompt")
+P, F, B = Verdict.PASSED, Verdict.FAILED, Verdict.BROKEN
+
+
+class Bench:
+    """A collection over one world, and what its backends saw."""
+
+    def __init__(self, world: World, n: int = 40, sample: int | None = None, seed: int = 0) -> None:
+        self.generator = ScriptedGenerator(world)
+        self.scorer = TableScorer(world)
+        self.verifier = TableVerifier(world)
+        backends = Backends(self.generator, self.scorer, self.verifier, world_key(world))
+        self.collection = Collection(backends, n, sample, seed)
+
+    def failing(self, faults: Mapping[int, Fault]) -> "Bench":
+        self.verifier.faults = faults
+        return self
+
+    async def collect(self, ledger: Ledger | None = None) -> Collected:
+        return await collect(PROBLEM, self.collection, ledger=ledger, calls=patient())
+
+
+def patient() -> Calls:
+    """Calls that do not really wait."""
+
+    async def no_sleep(_: float) -> None:
+        await anyio.lowlevel.checkpoint()
+
+    return Calls(sleep=no_sleep)
+
+
+@given(world=worlds(), n=st.integers(1, 60))
+def test_every_candidate_has_its_score_and_the_verdict_of_its_class(world: World, n: int) -> None:
+    bench = Bench(world, n)
+    rows = anyio.run(bench.collect).rows
+    there = min(n, len(world))
+    assert [row.candidate for row in rows] == list(range(there))
+    known: dict[str | int, bool] = {}
+    for id, verdict in enumerate(world.verdicts[:there]):
+        if verdict is not B:
+            known[(world.keys[id] if world.keys else None) or id] = verdict is P
+    for row in rows:
+        assert row.score == (world.scores[row.candidate] if row.score is not None else None)
+        assert row.passed == known.get(row.key or row.candidate)
+    assert max(Counter(bench.verifier.verified).values(), default=1) == 1
+
+
+async def test_a_pass_does_not_end_it() -> None:
+    bench = Bench(needle(50, at=3))
+    found = await bench.collect()
+    assert sorted(bench.verifier.verified) == list(range(40))
+    assert [row.candidate for row in found.rows if row.passed] == [3]
+
+
+async def test_a_class_is_verified_once_and_again_only_where_the_verdict_is_broken() -> None:
+    world = World((0.0,) * 6, (F, F, P, B, F, B), ("a", "a", None, "b", "b", "c"))
+    bench = Bench(world)
+    found = await bench.collect()
+    assert sorted(bench.verifier.verified) == [0, 2, 3, 4, 5]
+    assert [row.passed for row in found.rows] == [False, False, True, False, False, None]
+    assert (found.verified, found.broken) == (5, 1)
+
+
+async def test_a_sample_is_random_fair_and_the_same_every_time() -> None:
+    world = all_wrong(40)
+    first, again, other = (Bench(world, sample=10, seed=seed) for seed in (1, 1, 2))
+    for bench in (first, again, other):
+        found = await bench.collect()
+        labelled = [row.candidate for row in found.rows if row.passed is not None]
+        assert labelled == sorted(bench.verifier.verified)
+        assert len(labelled) == 10
+    assert first.verifier.verified == again.verifier.verified != other.verifier.verified
+    assert first.collection.chosen(Problem("q"), 40) != first.collection.chosen(PROBLEM, 40)
+
+
+async def test_outside_the_sample_nobody_gets_the_label_of_the_class() -> None:
+    world = World((0.0,) * 8, (F,) * 8, ("a",) * 8)
+    found = await Bench(world, sample=3).collect()
+    assert sum(row.passed is None for row in found.rows) == 5
+    assert found.verified == 1
+
+
+async def test_collected_again_it_costs_nothing_and_more_costs_only_the_rest() -> None:
+    ledger = MemoryLedger()
+    first = await Bench(all_wrong(80), sample=5).collect(ledger)
+    again = Bench(all_wrong(80), sample=5)
+    assert await again.collect(ledger) == first
+    assert (again.generator.calls, again.scorer.calls, again.verifier.calls) == (0, 0, 0)
+    kinds = Counter(type(e) for e in ledger.read(again.collection.search_id(PROBLEM)))
+    assert (kinds[Started], kinds[Ended]) == (1, 1)
+    more = Bench(all_wrong(80), n=70)
+    assert len((await more.collect(ledger)).rows) == 70
+    assert (len(more.generator.made), len(more.verifier.verified)) == (30, 65)
+
+
+async def test_what_a_search_for_an_answer_paid_for_is_used() -> None:
+    ledger = MemoryLedger()
+    world = needle(60, at=9)
+    bench = Bench(world)
+    await solve(PROBLEM, Job(bench.collection.backends, costs=Costs(1, 1)), ledger=ledger)
+    verified = set(bench.verifier.verified)
+    assert verified
+    after = Bench(world)
+    await after.collect(ledger)
+    assert not verified & set(after.verifier.verified)
+    assert not set(bench.generator.made) & set(after.generator.made)
+
+
+@pytest.mark.parametrize("at", [1, 7, 33, 40])
+async def test_after_a_crash_nothing_on_record_is_paid_for_again(at: int) -> None:
+    async def crash() -> None:
+        raise Crash
+
+    ledger = MemoryLedger()
+    bench = Bench(all_wrong(40)).failing({at: crash})
+    with pytest.raises(Crash):
+        await bench.collect(ledger)
+    entries = ledger.read(bench.collection.search_id(PROBLEM))
+    found = {entry.candidate for entry in entries if isinstance(entry, Found)}
+    after = Bench(all_wrong(40))
+    whole = await after.collect(ledger)
+    assert not found & set(after.verifier.verified)
+    assert after.generator.calls == 0
+    assert all(row.passed is False for row in whole.rows)
+
+
+async def test_a_verifier_that_stays_away_fails_the_problem_and_can_be_tried_again() -> None:
+    ledger = MemoryLedger()
+    bench = Bench(all_wrong(5)).failing(dict.fromkeys(range(1, 100), verifier_down()))
+    found = await bench.collect(ledger)
+    assert "connection refused" in found.message
+    assert isinstance(ledger.read(bench.collection.search_id(PROBLEM))[-1], Failed)
+    again = await Bench(all_wrong(5)).collect(ledger)
+    assert (again.message, len(again.rows), again.verified) == ("", 5, 5)
+
+
+async def test_a_generator_that_is_slow_to_answer_is_asked_again() -> None:
+    bench = Bench(all_wrong(5))
+    bench.generator.faults = {1: rate_limited(1.0)}
+    assert len((await bench.collect()).rows) == 5
+
+
+async def test_many_at_once_each_handed_over_and_those_of_others_left_alone() -> None:
+    ledger, found = MemoryLedger(), list[Collected]()
+    collection = Bench(all_wrong(3)).collection
+    problems = [Problem(f"p{i}") for i in range(20)]
+    assert ledger.claim(collection.search_id(problems[7]))
+    steps: list[int] = []
+    await collect_many(
+        problems, collection, ledger=ledger, done=found.append, progress=steps.append
+    )
+    assert {each.problem for each in found} == {f"p{i}" for i in range(20) if i != 7}
+    assert sum(steps) == 19 * (3 + 3)
+
+
+def test_nonsense_is_refused() -> None:
+    backends = Bench(all_wrong(1)).collection.backends
+    with pytest.raises(UsageError, match="at least one candidate"):
+        Collection(backends, 0)
+    with pytest.raises(UsageError, match="cannot be verified"):
+        Collection(backends, 1, -1)
