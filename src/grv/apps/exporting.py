@@ -14,6 +14,8 @@ _LABELS = {Verdict.PASSED: True, Verdict.FAILED: False, Verdict.BROKEN: None}
 def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
     """The candidates of every search, as the columns of a log.
 
+    Equivalent candidates have equal verdicts, so one that was verified labels all of its class.
+
     Where a problem was searched in more than one way (another model, another score), the later
     searches' problems are told apart by the search's name.
     """
@@ -35,7 +37,11 @@ def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
                     rows[candidate] |= {"score": score, "key": key}
                 case Found(candidate, verdict):
                     rows[candidate]["passed"] = _LABELS[verdict]
+        labelled = [row for row in rows.values() if row.get("passed") is not None]
+        known = {row.get("key"): row["passed"] for row in labelled}
         for candidate, row in sorted(rows.items()):
+            if row.get("key") is not None:
+                row["passed"] = known.get(row["key"])
             columns["problem"].append(problem)
             columns["candidate"].append(candidate)
             for name in ("passed", "score", "key"):

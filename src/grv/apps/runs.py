@@ -110,12 +110,14 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as people read it."""
     from ..core.values import Generated, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, Started, Told
+    from ..runtime.book import unanswered
 
     lines = []
     for entry in entries:
         match entry:
             case Started(_, about):
-                lines.append("started: " + ", ".join(f"{k} {v}" for k, v in about.items()))
+                said = (f"{k} {v}" for k, v in about.items() if v not in (None, "", []))
+                lines.append("started: " + ", ".join(said))
             case Scored(candidate, None, _, reason):
                 lines.append(f"candidate {candidate} has no score: {reason}")
             case Found(candidate, verdict, reason):
@@ -133,4 +135,10 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Failed(message):
                 lines.append(f"failed: {message}")
+    lost, unneeded = unanswered(entries)
+    if unneeded:
+        lines.append(f"paid but unneeded: {unneeded} verify")
+    if lost:
+        counted = ", ".join(f"{count} {call}" for call, count in lost.items())
+        lines.append(f"possibly paid, lost: {counted}")
     return lines

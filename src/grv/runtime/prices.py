@@ -42,7 +42,7 @@ class Prices:
                 tables = tomllib.load(file)
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: not TOML: {error}") from error
         for name, table in tables.items():
             allowed = _OTHER if name == "other" else _MODEL

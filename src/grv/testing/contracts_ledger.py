@@ -75,7 +75,14 @@ def entries() -> st.SearchStrategy[Entry]:
         st.builds(Scored, _ids, st.none() | _numbers, st.none() | _texts, _texts, _data),
         st.builds(Found, _ids, _verdicts, _texts, _data, _data),
         st.builds(Told, _events, _texts),
-        st.builds(Ended, _texts, st.none() | _ids, _ids, _ids, st.floats(0, 1e9)),
+        st.builds(
+            Ended,
+            st.sampled_from(["solved", "out of budget"]),
+            st.none() | _ids,
+            _ids,
+            _ids,
+            st.floats(0, 1e9),
+        ),
         st.builds(Failed, _texts),
     )
 

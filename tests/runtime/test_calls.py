@@ -1,0 +1,200 @@
+"""Calls: tried again, given up, and never too many at once."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from grv.backends.protocols import Problem
+from grv.core.errors import BackendError, UsageError
+from grv.policies import VerifyAll
+from grv.runtime.calls import Calls
+from grv.runtime.desk import Backends
+from grv.runtime.solve import Job, solve_many
+from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
+from grv.testing.worlds import needle
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    """Time that passes when somebody waits for it."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await anyio.lowlevel.checkpoint()
+
+
+class Flaky:
+    """Fails so many times, and then works."""
+
+    def __init__(self, *errors: BackendError) -> None:
+        self.errors, self.calls = list(errors), 0
+
+    async def __call__(self) -> str:
+        self.calls += 1
+        await anyio.lowlevel.checkpoint()
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+
+async def test_pauses_double_up_to_the_longest_and_spread_out() -> None:
+    clock = Clock()
+    calls = Calls(attempts=9, first_pause=1.0, longest_pause=20.0, sleep=clock.sleep)
+    assert await calls.make(Flaky(*[BackendError("no")] * 8)) == "done"
+    expected = [1, 2, 4, 8, 16, 20, 20, 20]
+    assert len(clock.pauses) == 8
+    for pause, middle in zip(clock.pauses, expected, strict=True):
+        assert 0.5 * middle <= pause <= 1.5 * middle
+    assert len({pause / middle for pause, middle in zip(clock.pauses, expected, strict=True)}) == 8
+    assert (calls.retried, calls.in_flight) == (8, 0)
+
+
+async def test_a_server_that_says_when_to_come_back_is_believed() -> None:
+    clock = Clock()
+    waits = [3.5, 0.0, 100.0, 1e9, -1.0]
+    errors = [BackendError("wait", retry_after=wait) for wait in waits]
+    await Calls(sleep=clock.sleep, longest_pause=60).make(Flaky(*errors))
+    assert clock.pauses == [3.5, 0.0, 100.0, 600.0, 0.0]  # but not for ever
+
+
+async def test_a_call_is_tried_six_times_and_its_last_error_counts() -> None:
+    clock, flaky = Clock(), Flaky(*(BackendError(f"error {i}") for i in range(1, 10)))
+    with pytest.raises(BackendError, match="error 6"):
+        await Calls(sleep=clock.sleep).make(flaky)
+    assert (flaky.calls, len(clock.pauses)) == (6, 5)
+
+
+async def test_what_cannot_succeed_is_not_tried_again() -> None:
+    clock, flaky = Clock(), Flaky(BackendError("no such model", final=True))
+    with pytest.raises(BackendError, match="no such model"):
+        await Calls(sleep=clock.sleep).make(flaky)
+    assert (flaky.calls, clock.pauses) == (1, [])
+
+
+async def test_other_errors_pass_through_at_once() -> None:
+    async def wrong() -> None:
+        raise KeyError("a bug")
+
+    calls = Calls()
+    with pytest.raises(KeyError):
+        await calls.make(wrong)
+    assert calls.in_flight == 0
+
+
+async def test_an_attempt_that_takes_too_long_is_a_failure_like_others() -> None:
+    clock, attempts = Clock(), 0
+
+    async def slow() -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            await anyio.sleep_forever()
+        return "done"
+
+    calls = Calls(timeout_seconds=0.02, sleep=clock.sleep)
+    assert await calls.make(slow) == "done"
+    assert len(clock.pauses) == 2
+    with pytest.raises(BackendError, match=r"no answer within 0\.02 s"):
+        await Calls(timeout_seconds=0.02, attempts=1).make(anyio.sleep_forever)
+
+
+async def test_a_slot_is_not_held_while_a_call_waits_to_be_tried_again() -> None:
+    calls = Calls(concurrency=1, first_pause=0.05)
+    order = []
+
+    async def run(name: str, flaky: Flaky) -> None:
+        await calls.make(flaky)
+        order.append(name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, "fails first", Flaky(BackendError("no")))
+        await anyio.lowlevel.checkpoint()
+        group.start_soon(run, "works", Flaky())
+    assert order == ["works", "fails first"]
+
+
+async def test_a_call_is_intended_once_and_only_when_it_has_its_slot() -> None:
+    calls = Calls(concurrency=1, sleep=Clock().sleep)
+    intended: list[str] = []
+    begun = anyio.Event()
+
+    async def intend(name: str) -> None:
+        intended.append(name)
+        begun.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(calls.make, anyio.sleep_forever, lambda: intend("first"))
+        await begun.wait()
+        group.start_soon(calls.make, Flaky(), lambda: intend("second"))
+        await anyio.wait_all_tasks_blocked()
+        assert intended == ["first"]
+        group.cancel_scope.cancel()
+    await calls.make(Flaky(BackendError("no"), BackendError("no")), lambda: intend("third"))
+    assert intended == ["first", "third"]
+
+
+async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None:
+    calls, go, late = Calls(), anyio.Event(), Flaky()
+
+    async def call() -> None:
+        await go.wait()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(calls.make, call)
+        await anyio.wait_all_tasks_blocked()
+        await calls.settle(0.01)
+        assert calls.in_flight == 1  # it took too long
+        group.start_soon(calls.make, late)
+        group.start_soon(calls.settle, 60)
+        await anyio.wait_all_tasks_blocked()
+        go.set()
+        await anyio.wait_all_tasks_blocked()
+        assert (calls.in_flight, late.calls) == (0, 0)
+        group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"attempts": 0},
+        {"concurrency": 0},
+        {"timeout_seconds": 0},
+        {"timeout_seconds": float("nan")},
+        {"first_pause": -1},
+        {"first_pause": float("nan")},
+    ],
+    ids=str,
+)
+async def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        Calls(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 10])
+async def test_many_searches_together_never_pass_the_bound(concurrency: int) -> None:
+    world, busiest, now = needle(30, at=17), 0, 0
+
+    class Watching(TableVerifier):
+        async def _fault(self) -> None:
+            nonlocal busiest, now
+            now += 1
+            busiest = max(busiest, now)
+            try:
+                await anyio.sleep(0.001)
+            finally:
+                now -= 1
+
+    backends = Backends(ScriptedGenerator(world), TableScorer(world), Watching(world))
+    job = Job(backends, policy=VerifyAll(), width=4)
+    problems = [Problem(f"p{i}") for i in range(6)]
+    calls = Calls(concurrency=concurrency)
+    found = [each async for each in solve_many(problems, job, calls=calls, at_once=6)]
+    assert len(found) == 6
+    assert 1 <= busiest <= concurrency
+    assert busiest == min(concurrency, 6)

@@ -1,0 +1,73 @@
+"""One budget for many: the cap is never passed."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grv.core.errors import UsageError
+from grv.runtime.money import OutOfMoney, Purse
+
+
+def test_what_is_in_flight_is_reserved() -> None:
+    purse = Purse(10)
+    with purse.reserved(6):
+        assert (purse.spent, purse.left) == (0, 4)
+        with pytest.raises(OutOfMoney), purse.reserved(5):
+            pass
+        with purse.reserved(4):
+            assert purse.left == 0
+        assert purse.spent == 4
+    assert (purse.spent, purse.left) == (10, 0)
+    with purse.reserved(0):
+        pass
+
+
+def test_what_fails_is_spent_all_the_same() -> None:
+    purse = Purse(10)
+    with pytest.raises(KeyError), purse.reserved(3):
+        raise KeyError
+    assert (purse.spent, purse.left) == (3, 7)
+
+
+def test_what_was_paid_before_counts() -> None:
+    purse = Purse(10)
+    purse.spend(12)
+    with pytest.raises(OutOfMoney), purse.reserved(1):
+        pass
+
+
+def test_without_a_cap_there_is_always_more() -> None:
+    purse = Purse()
+    with purse.reserved(1e300):
+        assert purse.left == math.inf
+
+
+@pytest.mark.parametrize("total", [-1, math.nan])
+def test_a_total_that_is_none_is_refused(total: float) -> None:
+    with pytest.raises(UsageError, match="the total budget cannot be"):
+        Purse(total)
+
+
+@given(
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.sampled_from([0.1, 0.3, 1, 2.5, 10]), st.integers(0, 3))),
+)
+def test_spent_and_reserved_together_never_pass_the_cap(
+    tenths: int, steps: list[tuple[float, int]]
+) -> None:
+    purse, flying = Purse(tenths / 10), [ExitStack() for _ in range(4)]
+    for amount, which in steps:
+        flying[which].close()
+        try:
+            flying[which].enter_context(purse.reserved(amount))
+        except OutOfMoney:
+            continue
+        assert purse.left >= -1e-9
+    for each in flying:
+        each.close()
+    assert purse.spent <= purse.total + 1e-9
