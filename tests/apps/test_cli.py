@@ -20,7 +20,7 @@ from grv.apps import cli
 GRV = str(Path(sys.executable).with_name("grv"))
 
 OPTIONS = {
-    "demo": [],
+    "demo": ["--replay", "--first", "--ledger"],
     "compare": [
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
@@ -157,7 +157,7 @@ def drained(terminal: int) -> bytes:
     return seen
 
 
-@pytest.mark.parametrize("arguments", [["demo"], ["shells"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["demo", "--replay"], ["shells"], ["--help"]])
 def test_a_reader_that_goes_away_is_no_error(arguments: Sequence[str]) -> None:
     running = started(*arguments)
     assert running.stdout is not None
@@ -171,7 +171,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments: Sequence[str]) -> None:
 
 def test_the_first_line_can_be_had_alone() -> None:
     done = subprocess.run(
-        f"{GRV} demo | head -1", shell=True, capture_output=True, text=True, check=True
+        f"{GRV} demo --replay | head -1", shell=True, capture_output=True, text=True, check=True
     )
 
     assert done.stdout.startswith("sample.csv: 40 problems")

@@ -64,6 +64,11 @@ def demo(
     SmolLM2-135M generates, its own log-probabilities rank, tests in the sandbox and an answer check
     verify. It takes a minute or two. Interrupted with Ctrl-C, it goes on where it was when it is
     started again with the same --ledger.
+
+    \b
+    grv demo
+    grv demo --first 3 --ledger demo.ledger
+    grv demo --replay
     """
     from ..backends.problems import read_problems
 
