@@ -22,11 +22,32 @@ def bench(script: str, *flags: str) -> Any:
     return json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
 
 
+def say_live(live: Any) -> None:
+    overhead, loopback, many = (live[name] for name in ("overhead", "loopback", "many"))
+    print("Live search, with a ledger on disk:")
+    print(
+        f"  {overhead['sqlite_ms']} ms of processor time per candidate with backends that answer at"
+        f" once ({overhead['memory_ms']} without the disk)"
+    )
+    print(
+        f"  {loopback['in_flight']} in flight on loopback: {loopback['of_the_bare_client']} of the"
+        f" bare openai client in as many loops, {loopback['of_the_bare_client_gathered']} of it"
+        f" under a semaphore; {live['second']['of_the_ideal']} of the ideal when an answer takes a"
+        " second"
+    )
+    few, lots = many["problems"]
+    print(
+        f"  {few} and {lots} problems in one run: {many['peak_mb'][0]} and {many['peak_mb'][1]} MB;"
+        f" grv runs list then takes {many['runs_list_seconds']} s"
+    )
+
+
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py")
     replay = bench("replay.py", *flags)
     sandbox = bench("sandbox.py", *flags)
+    live = bench("live.py", *flags)
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -58,9 +79,11 @@ def main() -> None:
         f" {memory['after']['judge_mb']} MB, zygote {memory['before']['zygote_mb']} to"
         f" {memory['after']['zygote_mb']} MB"
     )
+    say_live(live)
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
+        record["live"] = live
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

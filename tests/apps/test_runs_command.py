@@ -142,6 +142,7 @@ def test_bad_input_to_runs_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [True, False])
 @pytest.mark.parametrize(
     ("policy", "width", "budget"),

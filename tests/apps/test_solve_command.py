@@ -106,6 +106,7 @@ def test_all_solved_is_exit_code_0_and_the_same_again_costs_nothing(
     assert max(Counter(folder.verified).values()) == 1
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_is_repaired(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a", "b", "c")
     folder.solve(server)
@@ -116,6 +117,7 @@ def test_a_torn_last_line_is_repaired(tmp_path: Path, server: FaultyServer) -> N
         assert sorted(folder.out.read_bytes().splitlines()) == sorted(whole.splitlines())
 
 
+@pytest.mark.slow
 def test_a_file_of_something_else_is_not_touched(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a")
     for content in (b"notes of mine", b"one\ntwo\n", b'{"other": 1}\n', b"[1]\n", b"\xff\n"):
@@ -127,6 +129,7 @@ def test_a_file_of_something_else_is_not_touched(tmp_path: Path, server: FaultyS
     assert not server.received
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """What is in flight may end; nothing is asked for again."""
@@ -149,6 +152,7 @@ def test_a_signal_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     assert all(record["lost"] == {} for record in records(folder.out))
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "a")
     with FaultyServer(text=text, seconds=30) as server:
@@ -162,6 +166,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert time.monotonic() - begun < 8
 
 
+@pytest.mark.slow
 def test_the_budget_bounds_each_problem(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "hopeless", "hopeless too")
     ran = folder.solve(server, "--budget", 45, "--costs", "1,5")
@@ -171,6 +176,7 @@ def test_the_budget_bounds_each_problem(tmp_path: Path, server: FaultyServer) ->
     assert generated(server) + 5 * len(folder.verified) <= 90
 
 
+@pytest.mark.slow
 def test_the_total_budget_is_never_passed_however_often_it_is_run(
     tmp_path: Path, server: FaultyServer
 ) -> None:
@@ -186,6 +192,7 @@ def test_the_total_budget_is_never_passed_however_often_it_is_run(
     assert "not over" not in grv("runs", "list", folder.ledger).out
 
 
+@pytest.mark.slow
 def test_what_was_lost_counts_against_the_total_budget(tmp_path: Path) -> None:
     folder = Folder(tmp_path, *(f"hopeless {i}" for i in range(4)))
     with FaultyServer(text=text, seconds=0.2) as server:
@@ -199,6 +206,7 @@ def test_what_was_lost_counts_against_the_total_budget(tmp_path: Path) -> None:
         assert generated(server) + 4 * len(folder.verified) <= 60
 
 
+@pytest.mark.slow
 def test_concurrency_bounds_the_requests_in_flight(tmp_path: Path) -> None:
     folder = Folder(tmp_path, *(f"p{i}" for i in range(12)))
     with FaultyServer(text=text, seconds=0.05) as server:
@@ -206,6 +214,7 @@ def test_concurrency_bounds_the_requests_in_flight(tmp_path: Path) -> None:
         assert server.busiest == 3
 
 
+@pytest.mark.slow
 def test_a_job_file_holds_the_same_options(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a", "hopeless")
     job = tmp_path / "job.toml"
@@ -238,6 +247,7 @@ def test_a_dry_run_says_what_it_can_cost_and_touches_nothing(
     assert not server.received
 
 
+@pytest.mark.slow
 def test_prices_turn_use_into_dollars(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a")
     prices = tmp_path / "prices.toml"
@@ -249,6 +259,7 @@ def test_prices_turn_use_into_dollars(tmp_path: Path, server: FaultyServer) -> N
     assert usage["dollars"] == pytest.approx(tokens + 0.5 * record["verified"])
 
 
+@pytest.mark.slow
 def test_two_runs_share_a_ledger_and_solve_nothing_twice(tmp_path: Path) -> None:
     folder = Folder(tmp_path, *(f"p{i}" for i in range(8)))
     with FaultyServer(text=text, seconds=0.1) as server:
@@ -268,6 +279,7 @@ def test_two_runs_share_a_ledger_and_solve_nothing_twice(tmp_path: Path) -> None
     assert max(Counter(folder.verified).values()) == 1
 
 
+@pytest.mark.slow
 def test_a_second_run_does_not_write_over_the_answers_of_the_first(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "a", "b")
     with FaultyServer(text=text, seconds=1.0) as server:
@@ -280,6 +292,7 @@ def test_a_second_run_does_not_write_over_the_answers_of_the_first(tmp_path: Pat
     assert len(records(folder.out)) == 2
 
 
+@pytest.mark.slow
 def test_keys_and_passwords_stay_out_of_the_ledger(tmp_path: Path) -> None:
     """Also where a server repeats the key in what it says, and where it stands in the address."""
     folder = Folder(tmp_path, "a", "hopeless")

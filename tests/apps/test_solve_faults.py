@@ -27,6 +27,8 @@ from grv.testing.servers import (
     Status,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def text(request: Received, seed: int) -> str:
     """Half of them pass, but for problems called hopeless."""

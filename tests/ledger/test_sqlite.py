@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
+from grv.ledger import migrations
 from grv.ledger.entries import Ended, Failed, Made, Started
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
@@ -97,6 +98,13 @@ def test_a_claim_ends_when_its_owner_closes(path: Path, ledger: SqliteLedger) ->
     ledger.release("s")  # which is not ours to release
     assert not ledger.claim("s")
     other.close()
+    assert ledger.claim("s")
+
+
+def test_a_claim_of_somebody_of_whom_nothing_is_left_is_free(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    change(path, "INSERT INTO claims VALUES ('s', 'gone long ago')")
     assert ledger.claim("s")
 
 
@@ -183,6 +191,22 @@ def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
     for read_only in (False, True):
         with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this one knows 1"):
             SqliteLedger(path, read_only=read_only)
+
+
+def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
+    path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def m002_half_done(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE later (x)")
+        db.execute("CREATE TABLE entries (x)")
+
+    ledger.append("s", LIFE)
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m002_half_done])
+        with pytest.raises(LedgerError, match="table entries already exists"):
+            SqliteLedger(path)
+    with closing(SqliteLedger(path)) as again:
+        assert list(again.read("s")) == list(LIFE)
 
 
 def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:

@@ -17,8 +17,8 @@ app = typer.Typer(
     name="grv",
     help="Find a verified answer from a language model for the least money.\n\n"
     "Generate, rank, verify: grv decides for each prompt when to generate more candidates and when"
-    " to pay for verifying the best one. These commands work on logs of what was generated, scored"
-    " and verified before.",
+    " to pay for verifying the best one. grv solve does it live; grv compare replays it on logs of"
+    " what was generated, scored and verified before.",
     epilog="Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"
     " 130 interrupted.",
     rich_markup_mode=None,

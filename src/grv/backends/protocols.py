@@ -30,6 +30,10 @@ class Usage:
             self.dollars + other.dollars,
         )
 
+    def as_data(self) -> dict[str, float]:
+        """The same by name, as `Usage(**data)` takes it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -33,13 +33,13 @@ class Scribe:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self._waiting: list[_Write] = []
+        self._next = _Batch()
         self._busy = False
 
     async def write(self, search: str, entries: Sequence[Entry]) -> None:
         """Append entries; durable when it returns, also if it is cancelled meanwhile."""
-        mine = _Write(search, entries)
-        self._waiting.append(mine)
+        mine = self._next
+        mine.groups.append((search, entries))
         with anyio.CancelScope(shield=True):
             if self._busy:
                 await mine.done.wait()
@@ -51,17 +51,13 @@ class Scribe:
     async def _write_all(self) -> None:
         self._busy = True
         try:
-            while self._waiting:
-                writes, self._waiting = self._waiting, []
-                groups = [(each.search, each.entries) for each in writes]
-                error: Exception | None = None
+            while self._next.groups:
+                batch, self._next = self._next, _Batch()
                 try:
-                    await anyio.to_thread.run_sync(self._append, groups)
+                    await anyio.to_thread.run_sync(self._append, batch.groups)
                 except Exception as failure:
-                    error = failure
-                for each in writes:
-                    each.error = error
-                    each.done.set()
+                    batch.error = failure
+                batch.done.set()
         finally:
             self._busy = False
 
@@ -74,9 +70,11 @@ class Scribe:
             self.ledger.append(search, entries)
 
 
-class _Write:
-    def __init__(self, search: str, entries: Sequence[Entry]) -> None:
-        self.search, self.entries = search, entries
+class _Batch:
+    """What is written in one go."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[str, Sequence[Entry]]] = []
         self.done = anyio.Event()
         self.error: Exception | None = None
 

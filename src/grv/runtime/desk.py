@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -106,7 +105,7 @@ class Desk:
             done, left = left[: len(drafts)], left[len(drafts) :]
             await self.book.write(
                 *(
-                    Made(id, draft.text, draft.logprobs, dataclasses.asdict(draft.usage))
+                    Made(id, draft.text, draft.logprobs, draft.usage.as_data())
                     for id, draft in zip(done, drafts, strict=False)
                 )
             )
@@ -137,7 +136,7 @@ class Desk:
         value, reason = score.value, score.reason
         if value is not None and not math.isfinite(value):
             value, reason = None, f"the scorer said {value}"
-        return Scored(id, value, key, reason, dataclasses.asdict(score.usage))
+        return Scored(id, value, key, reason, score.usage.as_data())
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.book.found]
@@ -159,7 +158,7 @@ class Desk:
             partial(self.backends.verifier.verify, self.problem, self.draft(id)),
             partial(self.book.write, Intended("verify", (id,))),
         )
-        usage = dataclasses.asdict(finding.usage)
+        usage = finding.usage.as_data()
         await self.book.write(Found(id, finding.verdict, finding.reason, finding.evidence, usage))
         if finding.verdict is Verdict.PASSED:
             scope.cancel()

@@ -163,17 +163,21 @@ async def solve_many(
 
     async def one(problem: Problem) -> None:
         search = job.search_id(problem)
-        async with slots:
+        try:
             if not await anyio.to_thread.run_sync(ledger.claim, search):
                 return
             try:
                 await send.send(await _solve(problem, job, scribe, calls, purse))
             finally:
-                ledger.release(search)
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(ledger.release, search)
+        finally:
+            slots.release()
 
     async def everything() -> None:
         async with send, anyio.create_task_group() as group:
             for problem in todo:
+                await slots.acquire()  # here: ten thousand tasks that wait take room too
                 group.start_soon(one, problem)
 
     try:
