@@ -22,7 +22,6 @@ from grv.backends.problems import read_problems
 from grv.backends.verifier import CheckVerifier
 from grv.core.errors import UsageError
 from grv.ledger.entries import Entry, Found, Made, Scored
-from grv.ledger.entries import Entry
 from grv.ledger.sqlite import SqliteLedger
 
 GRV = [sys.executable, "-m", "grv"]
@@ -52,16 +51,16 @@ def test_a_few_problems_are_searched_live_and_every_figure_is_on_record(
     assert f"grv runs list {place}" in out
     assert f"of {len(rows)} solved in" in out
 
-    before = entries(place)
+    before = recorded(place)
     assert cli.run(["demo", "--first", "2", "--ledger", place]) == 0  # nothing is paid for again
     again = capsys.readouterr().out
     assert sorted(filter(ROW.match, again.splitlines())) == sorted(
         filter(ROW.match, out.splitlines())
     )
-    assert entries(place) == before
+    assert recorded(place) == before
 
 
-def entries(place: str) -> dict[str, list[Entry]]:
+def recorded(place: str) -> dict[str, list[Entry]]:
     """All that a ledger holds."""
     ledger = SqliteLedger(place, read_only=True)
     found = {summary.id: list(ledger.read(summary.id)) for summary in ledger.searches()}
