@@ -194,10 +194,16 @@ def loopback(requests: int, turns: int) -> dict[str, Any]:
 
 
 def second(requests: int) -> dict[str, Any]:
-    """How near to the ideal: every answer takes a second."""
+    """How near to the ideal, grv and the bare client: every answer takes a second."""
     with server(1.0) as url, on_disk() as ledger:
-        rate = asyncio.run(grv(url, requests, ledger))
-    return {"requests": requests, "in_flight": IN_FLIGHT, "of_the_ideal": round(rate / 64, 2)}
+        ours = asyncio.run(grv(url, requests, ledger))
+        alone = asyncio.run(bare(url, requests))
+    return {
+        "requests": requests,
+        "in_flight": IN_FLIGHT,
+        "of_the_ideal": round(ours / IN_FLIGHT, 2),
+        "bare_of_the_ideal": round(alone / IN_FLIGHT, 2),
+    }
 
 
 def one_run(number: int, path: str) -> dict[str, float]:

@@ -27,9 +27,9 @@ _HOPELESS = (401, 403, 404)  # no key, not allowed, no such model: asking again 
 _NO_KEY = "none"  # what a server that wants no key is sent
 _SECONDS = 3600.0  # the runtime gives up long before
 
-# Requests in flight per client. At each request a client looks at every idle connection it has, so
-# that sixty-four at once are half as fast with one client as with eight.
-_ROOM = 8
+# Requests in flight per client. At each request a client looks at every connection it has, which is
+# a third of its work when there are sixty-four; so there are several clients with a few each.
+_ROOM = 4
 
 _Error = TypeVar("_Error", bound=BackendError)
 
