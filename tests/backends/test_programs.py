@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -141,3 +142,10 @@ def test_the_tree_of_the_program_is_left_as_it_was() -> None:
     before = ast.dump(program.tree)
     key(program)
     assert ast.dump(program.tree) == before
+
+
+def test_many_threads_may_look_at_programs_at_once() -> None:
+    deep = [f"x = {'(' * depth}1{')' * depth}\ny = {'-' * depth}1" for depth in range(1, 90)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: programs.parse(text).tree is not None, deep * 20))
+    assert all(found)

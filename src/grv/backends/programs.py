@@ -11,6 +11,7 @@ import functools
 import hashlib
 import re
 import sys
+import threading
 from dataclasses import dataclass
 
 _LARGEST = 1 << 20  # characters that are parsed here
@@ -39,6 +40,11 @@ _INTROSPECTIVE = frozenset(
 )
 
 
+# Before Python 3.12 two threads that parse at once share a count of depth, and may find it wrong
+# (a SystemError).
+_parser = threading.Lock()
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program taken out of a text.
@@ -59,14 +65,15 @@ def parse(source: str) -> Program:
     if len(source) > _LARGEST:
         return Program(source)
     try:
-        return Program(source, ast.parse(source, "<candidate>"))
+        with _parser:
+            return Program(source, ast.parse(source, "<candidate>"))
     except SyntaxError as exc:
         if exc.msg.startswith("invalid escape sequence") or "literal" in exc.msg:
             return Program(source)  # perhaps a warning that somebody has made an error of
         return Program(source, error=f"line {exc.lineno}: {exc.msg}"[:200])
     except ValueError as exc:  # null bytes
         return Program(source, error=str(exc)[:200])
-    except (RecursionError, MemoryError):  # too deep for the parser here
+    except (RecursionError, MemoryError, SystemError):  # too deep for the parser here
         return Program(source)
 
 
