@@ -22,6 +22,7 @@ from .entries import Ended, Entry, Failed, Made, Started, from_text, kind_of, to
 from .migrations import check_format, migrate
 from .owners import Owner
 
+_SIZES = (128, 16, 4, 1)  # rows of one statement: few sizes, so that statements are used again
 _TAG = "blake2b-16:"  # how texts are hashed; another way would get another tag
 
 
@@ -68,12 +69,18 @@ class SqliteLedger:
 
     def append_all(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
         """Write entries of several searches in one go, which costs as much as one append."""
+        together: dict[str, list[Entry]] = {}
+        for search, entries in groups:
+            together.setdefault(search, []).extend(entries)
         with self._reading() as db, _transaction(db):
-            for search, entries in groups:
-                db.executemany(
-                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", _rows(db, search, entries)
-                )
-                _index(db, search, entries)
+            texts: dict[str, str | bytes] = {}
+            rows = [
+                row for search, each in together.items() for row in _rows(db, search, each, texts)
+            ]
+            _insert(db, "INSERT OR IGNORE INTO texts VALUES", list(texts.items()))
+            _insert(db, "INSERT INTO entries VALUES", rows)
+            for search, each in together.items():
+                _index(db, search, each)
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order."""
@@ -188,16 +195,31 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows, many at a time: between any two statements another thread may take over."""
+    at = 0
+    while at < len(rows):
+        count = next(size for size in _SIZES if size <= len(rows) - at)
+        some = rows[at : at + count]
+        places = f"({', '.join('?' * len(some[0]))})"
+        values = [value for row in some for value in row]
+        db.execute(f"{statement} {', '.join([places] * count)}", values)
+        at += count
+
+
 def _rows(
-    db: sqlite3.Connection, search: str, entries: Sequence[Entry]
+    db: sqlite3.Connection, search: str, entries: Sequence[Entry], texts: dict[str, str | bytes]
 ) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Entries as they are kept, numbered and sealed behind those that are there."""
+    """Entries as they are kept, numbered and sealed behind those that are there.
+
+    Their texts, which are kept apart, are put into `texts`.
+    """
     last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
     number, seal = db.execute(last, (search,)).fetchone() or (-1, "")
     for entry in entries:
         if isinstance(entry, Made):
             hash = _hash(entry.text)
-            db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (hash, _storable(entry.text)))
+            texts[hash] = _storable(entry.text)
             entry = replace(entry, text=hash)
         kind, body = kind_of(entry), to_text(entry)
         number, seal = number + 1, _seal(seal, kind, body)
