@@ -138,6 +138,7 @@ def test_ctrl_c_in_the_middle_of_the_work_says_one_line_and_leaves_no_file(tmp_p
         said, _ = running.communicate(timeout=60)
     finally:
         running.kill()
+        running.wait()
     seen = drained(here)
 
     assert running.returncode == 130
@@ -146,6 +147,36 @@ def test_ctrl_c_in_the_middle_of_the_work_says_one_line_and_leaves_no_file(tmp_p
     assert seen.rstrip().endswith(b"grv: interrupted")
     assert out.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_ctrl_c_in_the_middle_of_an_import_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "swallows.py").write_text(
+        "import os, signal\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    sum(range(1000))\n"
+        "except BaseException:  # as extension modules do, which clear errors\n"
+        "    pass\n"
+    )
+    program = (
+        "import signal, time\n"
+        "from grv.__main__ import interrupt\n"
+        "signal.signal(signal.SIGINT, interrupt)\n"
+        "signal.signal(signal.SIGALRM, interrupt)\n"
+        "try:\n"
+        "    import swallows\n"
+        "    print('imported', flush=True)\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50
+    )
+
+    assert done.stdout.endswith("interrupted\n")
+    assert done.stderr == ""
 
 
 def drained(terminal: int) -> bytes:
