@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 import pytest
 
-from grv.backends.web import address, brief, complaint, seconds_to_wait, shown
+from grv.backends.web import address, brief, complaint, seconds_to_wait, secrets_of, shown
 from grv.core.errors import UsageError
 
 
@@ -45,6 +45,14 @@ def test_a_date_to_come_back_at() -> None:
 )
 def test_an_address_is_shown_without_its_secrets(url: str, seen: str) -> None:
     assert shown(url) == seen
+
+
+def test_what_may_be_secret_in_an_address_is_known_in_every_form() -> None:
+    found = secrets_of("http://me:hunter%202@host/score?token=s%2Fcret&v=2")
+    assert {"s/cret", "hunter%202", "hunter 2", "token=s%2Fcret&v=2"} <= set(found)
+    assert "2" not in found  # or every 2 of a message would be hidden
+    assert brief("token=s%2Fcret&v=2 and s/cret", *found) == "*** and ***"
+    assert secrets_of("http://host/score") == []
 
 
 def test_an_address_has_no_slash_at_its_end() -> None:

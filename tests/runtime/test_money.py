@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.runtime.money import OutOfMoney, Purse
+from grv.core.values import Costs
+from grv.runtime.money import Gate, OutOfMoney, Purse
 
 
 def test_what_is_in_flight_is_reserved() -> None:
@@ -25,6 +27,25 @@ def test_what_is_in_flight_is_reserved() -> None:
     assert (purse.spent, purse.left) == (10, 0)
     with purse.reserved(0):
         pass
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("total", "budget", "inside"), [(0, 50, 1), (87, 50, 1), (88, 50, 2), (999, 10, 5), (55, 10, 5)]
+)
+async def test_so_many_problems_at_once_as_there_is_money_for(
+    total: float, budget: float, inside: int
+) -> None:
+    gate = Gate(5, Purse(total), Costs(1, 10), budget)
+    entered = 0
+    with anyio.move_on_after(0.1):
+        while True:
+            await gate.enter()
+            entered += 1
+    assert entered == inside
+    gate.leave()
+    with anyio.fail_after(60):
+        await gate.enter()
 
 
 def test_what_fails_is_spent_all_the_same() -> None:

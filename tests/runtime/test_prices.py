@@ -35,6 +35,13 @@ def test_use_of_each_kind_has_its_price(prices: Prices) -> None:
     assert prices.dollars("score", used, "m", calls=10) == pytest.approx(0.01)
 
 
+def test_the_minutes_of_a_person_have_their_price() -> None:
+    used = Usage(seconds=90)
+    assert Prices(other={"verify_minute": 0.5}).dollars("verify", used, "m", calls=1) == 0.75
+    both = Prices(other={"verify_minute": 0.5, "verify_second": 0.01})
+    assert both.dollars("verify", used, "m", calls=1) == pytest.approx(0.75 + 0.9)
+
+
 def test_what_has_no_price_costs_nothing(prices: Prices) -> None:
     used = Usage(10**6, 10**6, 10.0)
     assert prices.dollars("generate", used, "another", calls=3) == 0

@@ -249,6 +249,26 @@ async def test_many_problems_never_pass_the_total_budget(total: float, tmp_path:
     ledger.close()
 
 
+async def test_a_small_total_budget_is_not_spread_over_many_problems() -> None:
+    """It verifies something: 44 for each of three problems at once, not 8 for each of twenty."""
+    bench = Bench(all_wrong(100), policy=VerifyAll(), width=1)
+    problems = [Problem(f"p{i}") for i in range(20)]
+    run_ = solve_many(problems, bench.job, calls=patient(), purse=Purse(160))
+    found = [solution async for solution in run_]
+    assert len(found) == 20
+    begun = [solution for solution in found if solution.bill.verified]
+    assert 1 <= len(begun) <= 3
+    assert sum(solution.bill.verified for solution in found) == 14
+
+
+async def test_a_budget_for_each_lets_more_of_them_in() -> None:
+    bench = Bench(all_wrong(100), policy=VerifyAll(), width=1, budget=11.0)
+    problems = [Problem(f"p{i}") for i in range(20)]
+    run_ = solve_many(problems, bench.job, calls=patient(), purse=Purse(160))
+    found = [solution async for solution in run_]
+    assert sum(solution.bill.verified == 1 for solution in found) == 14
+
+
 async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> None:
     bench = Bench(needle(40, at=20))
     ledger = SqliteLedger(tmp_path / "ledger.db")

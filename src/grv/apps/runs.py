@@ -33,7 +33,8 @@ def list_runs(
 ) -> None:
     """List the searches: problem, outcome, what was generated, verified and paid."""
     book = _open(ledger)
-    rows = [_row(summary) for summary in book.searches()]
+    so_far = book.so_far()
+    rows = [_row(summary, so_far.get(summary.id, ())) for summary in book.searches()]
     typer.echo(
         aligned(
             ("search", "problem", "started", "outcome", "generated", "verified", "cost"),
@@ -94,9 +95,11 @@ def export_log(
     typer.echo(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
 
 
-def _row(summary: SearchSummary) -> tuple[str, ...]:
+def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
     started = datetime.datetime.fromtimestamp(summary.started, datetime.UTC)
     numbers = (summary.generated, summary.verified, summary.total)
+    if summary.generated is None and so_far:
+        numbers = (*so_far, None)
     return (
         summary.id,
         summary.problem,

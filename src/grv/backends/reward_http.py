@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ScorerError, UsageError
 from .protocols import Draft, Problem, Score, Usage, scored
-from .web import REFUSED, address, brief, complaint, seconds_to_wait, shown
+from .web import REFUSED, address, brief, complaint, seconds_to_wait, secrets_of, shown
 
 if TYPE_CHECKING:
     import httpx2
@@ -141,7 +141,7 @@ class RewardScorer:
             content = json.dumps(body).encode()
             return await self._client().post(self.url, content=content)
         except foreign_errors() as exc:
-            message = brief(f"{type(exc).__name__} {exc}".rstrip(), os.environ.get(KEY, ""))
+            message = self._brief(f"{type(exc).__name__} {exc}".rstrip())
             raise self._error(message, problem) from exc
 
     def _client(self) -> httpx2.AsyncClient:
@@ -203,7 +203,10 @@ class RewardScorer:
 
     def _said(self, response: httpx2.Response) -> str:
         said = complaint(response.text)
-        return brief(f"status {response.status_code}: {said}", os.environ.get(KEY, ""))
+        return self._brief(f"status {response.status_code}: {said}")
+
+    def _brief(self, message: str) -> str:
+        return brief(message, os.environ.get(KEY, ""), *secrets_of(self.url))
 
     def _error(
         self, message: str, problem: Problem, retry_after: float | None = None

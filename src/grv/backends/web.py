@@ -7,12 +7,13 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..core.errors import UsageError
 
 REFUSED = frozenset({400, 413, 422})  # the server read the request and will not have it
 _LONGEST = 300  # characters of what a server says that are worth repeating
+_SHORT = 4  # characters of a query's value that is no secret: version=2
 
 
 def address(url: str) -> str:
@@ -38,6 +39,14 @@ def shown(url: str) -> str:
         before, rest = "", url
     host, slash, path = rest.partition("/")
     return f"{before}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+
+
+def secrets_of(url: str) -> list[str]:
+    """What may be secret in an address, as it stands there and as it is meant: longest first."""
+    parts = urlsplit(url)
+    values = [value for _, value in parse_qsl(parts.query) if len(value) > _SHORT]
+    found = [*values, parts.query, parts.password or ""]
+    return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:

@@ -129,6 +129,15 @@ class SqliteLedger:
             rows = db.execute("SELECT * FROM searches ORDER BY started, id").fetchall()
         return (SearchSummary(id, _restored(problem), *row) for id, problem, *row in rows)
 
+    def so_far(self) -> dict[str, tuple[int, int]]:
+        """Candidates generated and verified, of the searches whose bill is not written yet."""
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT search, SUM(kind = 'made'), SUM(kind = 'found') FROM entries WHERE search IN"
+                " (SELECT id FROM searches WHERE generated IS NULL) GROUP BY search"
+            ).fetchall()
+        return {search: (generated, verified) for search, generated, verified in rows}
+
     def check(self) -> list[str]:
         """What is wrong with the ledger, a line each; nothing if all is well."""
         with self._reading() as db:

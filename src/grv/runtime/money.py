@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import anyio
+
 from ..core.errors import UsageError
+from ..core.values import Costs
 
 
 class OutOfMoney(Exception):
@@ -43,3 +46,35 @@ class Purse:
         finally:
             self._reserved -= amount
             self.spent += amount
+
+
+class Gate:
+    """Lets problems in: so many at once, and no more than the purse can do something for.
+
+    A small budget that is spread over many problems solves none: it ends before their candidates
+    are verified.
+    """
+
+    STAKE = 4  # candidates, each generated and verified, that there must be money for
+
+    def __init__(self, most: int, purse: Purse, costs: Costs, budget: float) -> None:
+        self._most, self._purse = most, purse
+        self._stake = min(budget, costs.of(self.STAKE, self.STAKE))
+        self._inside = 0
+        self._someone_left = anyio.Event()
+
+    async def enter(self) -> None:
+        """Wait until there is room for one more; for the first one there always is."""
+        while self._inside and not self._has_room():
+            self._someone_left = anyio.Event()
+            await self._someone_left.wait()
+        self._inside += 1
+
+    def leave(self) -> None:
+        """Make room for another one."""
+        self._inside -= 1
+        self._someone_left.set()
+
+    def _has_room(self) -> bool:
+        more = self._inside + 1
+        return more <= self._most and more * self._stake <= self._purse.left

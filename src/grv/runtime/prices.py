@@ -8,6 +8,7 @@ A TOML file: a table a model, dollars per million tokens; and what else can have
 
     [other]
     verify_second = 0.0001
+    verify_minute = 0.50   # a person's time
     verify_call = 0.0
     score_call = 0.0
 """
@@ -24,12 +25,12 @@ from ..core.errors import UsageError
 from ..ledger.entries import Call
 
 _MODEL = ("prompt", "completion")
-_OTHER = ("verify_second", "verify_call", "score_call")
+_OTHER = ("verify_second", "verify_minute", "verify_call", "score_call")
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars: per million tokens of a model, per second and per call of the rest."""
+    """Dollars: per million tokens of a model; per second, minute and call of the rest."""
 
     models: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     other: Mapping[str, float] = field(default_factory=dict)
@@ -61,5 +62,8 @@ class Prices:
         per_token = self.models.get(model, {}) if call == "generate" else {}
         tokens = usage.prompt_tokens * per_token.get("prompt", 0.0)
         tokens += usage.completion_tokens * per_token.get("completion", 0.0)
-        seconds = usage.seconds * self.other.get(f"{call}_second", 0.0)
-        return tokens / 1e6 + seconds + calls * self.other.get(f"{call}_call", 0.0)
+        per_second = self.other.get(f"{call}_second", 0.0)
+        per_second += self.other.get(f"{call}_minute", 0.0) / 60
+        return (
+            tokens / 1e6 + usage.seconds * per_second + calls * self.other.get(f"{call}_call", 0.0)
+        )

@@ -23,7 +23,7 @@ from ..policies import Adaptive, spec
 from .book import Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, first_error
-from .money import OutOfMoney, Purse
+from .money import Gate, OutOfMoney, Purse
 
 FAILED = "failed"
 
@@ -159,7 +159,7 @@ async def solve_many(
     if math.isfinite(purse.total):
         purse.spend(sum(recorded(ledger, job, problem) for problem in todo))
     send, receive = anyio.create_memory_object_stream[Solution](math.inf)
-    slots = anyio.Semaphore(at_once or 2 * calls.concurrency)
+    gate = Gate(at_once or 2 * calls.concurrency, purse, job.costs, job.budget)
 
     async def one(problem: Problem) -> None:
         search = job.search_id(problem)
@@ -172,12 +172,12 @@ async def solve_many(
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(ledger.release, search)
         finally:
-            slots.release()
+            gate.leave()
 
     async def everything() -> None:
         async with send, anyio.create_task_group() as group:
             for problem in todo:
-                await slots.acquire()  # here: ten thousand tasks that wait take room too
+                await gate.enter()  # here: ten thousand tasks that wait take room too
                 group.start_soon(one, problem)
 
     try:
