@@ -133,8 +133,9 @@ class SqliteLedger:
         """Candidates generated and verified, of the searches whose bill is not written yet."""
         with self._reading() as db:
             rows = db.execute(
-                "SELECT search, SUM(kind = 'made'), SUM(kind = 'found') FROM entries WHERE search IN"
-                " (SELECT id FROM searches WHERE generated IS NULL) GROUP BY search"
+                "SELECT search, SUM(kind = 'made'), SUM(kind = 'found') FROM entries"
+                " WHERE search IN (SELECT id FROM searches WHERE generated IS NULL)"
+                " GROUP BY search"
             ).fetchall()
         return {search: (generated, verified) for search, generated, verified in rows}
 
