@@ -128,9 +128,11 @@ def test_texts_are_kept_once(path: Path, ledger: SqliteLedger) -> None:
     assert path.stat().st_size < 3 * len(text)
 
 
-def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path) -> None:
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path, ours: bool) -> None:
     """A limit on the size of files stands in for the disk's."""
     with closing(SqliteLedger(path)) as ledger:
+        assert not ours or ledger.claim("s")
         ledger.append("s", LIFE[:2])
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         size = max(each.stat().st_size for each in path.parent.iterdir() if each.is_file())

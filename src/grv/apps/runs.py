@@ -97,7 +97,7 @@ def export_log(
 
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
     started = datetime.datetime.fromtimestamp(summary.started, datetime.UTC)
-    numbers = (summary.generated, summary.verified, summary.total)
+    numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if summary.generated is None and so_far:
         numbers = (*so_far, None)
     return (

@@ -23,6 +23,7 @@ from .migrations import check_format, migrate
 from .owners import Owner
 
 _SIZES = (128, 16, 4, 1)  # rows of one statement: few sizes, so that statements are used again
+_End = tuple[int, str]  # number and seal of a search's last entry
 _TAG = "blake2b-16:"  # how texts are hashed; another way would get another tag
 
 
@@ -47,6 +48,7 @@ class SqliteLedger:
         self.path = str(path)
         self._lock = threading.Lock()
         self._owner: Owner | None = None
+        self._ends: dict[str, _End] = {}  # of searches that are ours: nobody else adds to them
         if read_only and not Path(path).is_file():
             raise LedgerError(f"{path}: there is no such ledger", path=self.path)
         try:
@@ -72,15 +74,20 @@ class SqliteLedger:
         together: dict[str, list[Entry]] = {}
         for search, entries in groups:
             together.setdefault(search, []).extend(entries)
-        with self._reading() as db, _transaction(db):
+        with self._reading() as db:
             texts: dict[str, str | bytes] = {}
-            rows = [
-                row for search, each in together.items() for row in _rows(db, search, each, texts)
-            ]
-            _insert(db, "INSERT OR IGNORE INTO texts VALUES", list(texts.items()))
-            _insert(db, "INSERT INTO entries VALUES", rows)
-            for search, each in together.items():
-                _index(db, search, each)
+            with _transaction(db):
+                rows = [
+                    row
+                    for search, each in together.items()
+                    for row in _rows(self._end(db, search), search, each, texts)
+                ]
+                _insert(db, "INSERT OR IGNORE INTO texts VALUES", list(texts.items()))
+                _insert(db, "INSERT INTO entries VALUES", rows)
+                for search, each in together.items():
+                    _index(db, search, each)
+            ends = {search: (number, seal) for search, number, *_, seal in rows}
+            self._ends |= {search: end for search, end in ends.items() if search in self._ends}
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order."""
@@ -106,19 +113,21 @@ class SqliteLedger:
 
     def claim(self, search: str) -> bool:
         """Make the search ours until `release`; False while it is somebody else's who lives."""
-        with self._reading() as db, _transaction(db):
+        with self._reading() as db, _transaction(db, durable=False):
             if self._owner is None:
                 self._owner = Owner(Path(f"{self.path}.owners"))
             row = db.execute("SELECT owner FROM claims WHERE search = ?", (search,)).fetchone()
             if row is not None and self._owner.is_alive(row[0]):
                 return False
             db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (search, self._owner.name))
+            self._ends[search] = _end(db, search)
         return True
 
     def release(self, search: str) -> None:
         """Let go of a search, if it is ours."""
         if self._owner is not None:
-            with self._reading() as db, _transaction(db):
+            with self._reading() as db, _transaction(db, durable=False):
+                self._ends.pop(search, None)
                 db.execute(
                     "DELETE FROM claims WHERE search = ? AND owner = ?", (search, self._owner.name)
                 )
@@ -158,6 +167,9 @@ class SqliteLedger:
                 found.append(f"search {id} is not what the index says")
         return found
 
+    def _end(self, db: sqlite3.Connection, search: str) -> _End:
+        return self._ends.get(search) or _end(db, search)
+
     def _entry(self, db: sqlite3.Connection, kind: str, body: str) -> Entry:
         entry = from_text(kind, body)
         if isinstance(entry, Made):
@@ -194,7 +206,16 @@ def _connect(path: str, *, read_only: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def _transaction(db: sqlite3.Connection, *, durable: bool = True) -> Iterator[None]:
+    """All or nothing. What need not be durable waits for no disk, but for the next that does."""
+    if not durable:
+        db.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with _transaction(db):
+                yield
+        finally:
+            db.execute("PRAGMA synchronous = FULL")
+        return
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -217,15 +238,19 @@ def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[tuple[object,
         at += count
 
 
+def _end(db: sqlite3.Connection, search: str) -> _End:
+    last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
+    return db.execute(last, (search,)).fetchone() or (-1, "")
+
+
 def _rows(
-    db: sqlite3.Connection, search: str, entries: Sequence[Entry], texts: dict[str, str | bytes]
+    end: _End, search: str, entries: Sequence[Entry], texts: dict[str, str | bytes]
 ) -> Iterator[tuple[str, int, str, float, str, str]]:
     """Entries as they are kept, numbered and sealed behind those that are there.
 
     Their texts, which are kept apart, are put into `texts`.
     """
-    last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
-    number, seal = db.execute(last, (search,)).fetchone() or (-1, "")
+    number, seal = end
     for entry in entries:
         if isinstance(entry, Made):
             hash = _hash(entry.text)
