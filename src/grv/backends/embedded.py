@@ -103,6 +103,7 @@ class EmbeddedGenerator:
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
         body: dict[str, Any] = {"n": n, "temperature": self.temperature}
+        body["cache_prompt"] = False  # what is kept of other prompts changes the last digits
         body["max_tokens"] = self.max_tokens
         if self.chat:
             body["messages"] = [{"role": "user", "content": problem.prompt}]
@@ -250,5 +251,5 @@ def _threads() -> int:
 def _stop_all() -> None:
     """The interpreter must not end under a running call: that is a segmentation fault."""
     for call in list(_Call.running):
-        call.stop(wait_seconds=10.0)
+        call.stop(wait_seconds=60.0)  # loading cannot be stopped
     _loaded.cache_clear()
