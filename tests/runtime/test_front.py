@@ -13,9 +13,11 @@ from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, LedgerError, UsageError
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.policies import DEFAULT
 from grv.runtime.calls import Calls
+from grv.testing.drivers import run
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
-from grv.testing.worlds import World
+from grv.testing.worlds import World, labelled
 
 pytestmark = pytest.mark.anyio
 
@@ -60,6 +62,17 @@ async def test_three_plain_functions_are_enough() -> None:
     assert solution.draft.text == "5"
     assert (solution.bill.generated, solution.bill.verified) == (counter.made, counter.verified)
     assert solution.problem == "Count to five"
+
+
+async def test_where_nobody_says_the_default_policy_decides() -> None:
+    bills = [
+        (await ask(Counter(), costs=grv.Costs(1, 3), policy=policy)).bill
+        for policy in (None, "default", DEFAULT)
+    ]
+
+    assert bills[0] == bills[1] == bills[2]
+    counted = labelled(400, lambda i: (i, i == 4))
+    assert bills[0] == run(DEFAULT, grv.Costs(1, 3), counted, width=1).bill
 
 
 async def test_coroutines_and_a_policy_by_its_specification() -> None:
