@@ -34,7 +34,7 @@ class Counter:
         return str(self.made)
 
     def score(self, problem: Problem, text: str) -> float:
-        return float(text)
+        return -float(text)  # or a policy might for ever prefer what comes after the five
 
     def is_five(self, problem: Problem, text: str) -> bool:
         self.verified += 1
@@ -71,7 +71,7 @@ async def test_where_nobody_says_the_default_policy_decides() -> None:
     ]
 
     assert bills[0] == bills[1] == bills[2]
-    counted = labelled(400, lambda i: (i, i == 4))
+    counted = labelled(400, lambda i: (-i, i == 4))
     assert bills[0] == run(DEFAULT, grv.Costs(1, 3), counted, width=1).bill
 
 
@@ -111,8 +111,8 @@ async def test_a_ledger_by_its_path_is_not_paid_for_twice(tmp_path: Path) -> Non
     place = tmp_path / "ledger.db"
     first, second = Counter(), Counter()
 
-    poor = await ask(first, budget=18, ledger=place)
-    rich = await ask(second, ledger=str(place))
+    poor = await ask(first, policy="adaptive", budget=18, ledger=place)
+    rich = await ask(second, policy="adaptive", ledger=str(place))
 
     assert (poor.outcome, poor.verified) == ("out of budget", False)
     assert (first.made, first.verified) == (8, 1)
@@ -134,8 +134,8 @@ def _closed(place: Path) -> SqliteLedger:
 async def test_what_it_is_about_tells_searches_apart() -> None:
     ledger, one, two = MemoryLedger(), Counter(), Counter()
 
-    await ask(one, ledger=ledger, about={"model": "a"})
-    await ask(two, ledger=ledger, about={"model": "b"})
+    await ask(one, policy="fixed(8, 8)", ledger=ledger, about={"model": "a"})
+    await ask(two, policy="fixed(8, 8)", ledger=ledger, about={"model": "b"})
 
     assert one.made == two.made == 8
 

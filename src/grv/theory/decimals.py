@@ -25,6 +25,6 @@ def whole(costs: Costs) -> tuple[int, int]:
 
 
 def exact_ratio(costs: Costs) -> Fraction:
-    """rho = c_ver / c_rew, how many candidates one verification is worth."""
+    """The paper's c_ver / c_rew: how many candidates one verification is worth."""
     candidate, verify = whole(costs)
     return Fraction(verify, candidate)

@@ -53,19 +53,19 @@ class Draws(NamedTuple):
 
 
 def balanced_draws(rho: Fraction | float) -> Draws:
-    """g = floor(1 + rho), and a quarter of it, rounded up, in the first round."""
+    """Of Balanced: g = floor(1 + rho); g1, a quarter of it, rounded up."""
     later = math.floor(1 + rho)
     return Draws(-(-later // 4), later)
 
 
 def alternate_draws(rho: Fraction | float) -> Draws:
-    """n = max(1, round(rho)), and a quarter of it, rounded up, in the first round."""
+    """Of Alternate: n = max(1, round(rho)); d, a quarter of it, rounded up."""
     later = max(1, round_half_up(rho))
     return Draws(-(-later // 4), later)
 
 
 def hedged_draws(rho: Fraction | float, alpha: float) -> int:
-    """max(1, round(alpha (1 + rho)))."""
+    """Of Hedged: max(1, round(alpha (1 + rho)))."""
     factor = Fraction(repr(float(alpha))) if isinstance(rho, Fraction) else alpha
     return max(1, round_half_up(factor * (1 + rho)))
 
