@@ -33,7 +33,16 @@ from .core.values import (
     Verified,
     Verify,
 )
-from .policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+from .policies import (
+    Adaptive,
+    Alternate,
+    Balanced,
+    Fixed,
+    Hedged,
+    KnownLaw,
+    Threshold,
+    VerifyAll,
+)
 
 if TYPE_CHECKING:
     from .backends.protocols import Draft, Finding, Problem, Score
@@ -68,7 +77,9 @@ _LAZY = {
 __all__ = [
     "DEFAULT_ROWS",
     "Adaptive",
+    "Alternate",
     "BackendError",
+    "Balanced",
     "Bill",
     "CandidateId",
     "Comparison",
@@ -80,6 +91,7 @@ __all__ = [
     "Generate",
     "Generated",
     "GrvError",
+    "Hedged",
     "KnownLaw",
     "LedgerError",
     "Log",

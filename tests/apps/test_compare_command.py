@@ -13,6 +13,8 @@ import pytest
 
 from grv.apps import cli
 from grv.core.values import Costs
+from grv.policies import DEFAULT
+from grv.policies.spec import spec
 from grv.replay.compare import compare
 from grv.replay.log import Log
 from grv.replay.rows import DEFAULT_ROWS
@@ -120,6 +122,13 @@ def test_rows_are_named_as_they_were_asked_for(shown: Shown) -> None:
     shown(*(f"--policy={text}" for text in asked), "--json", "out.json")
 
     assert [row["policy"] for row in read_json("out.json")["rows"]] == asked
+
+
+def test_default_is_what_decides_where_nobody_says(shown: Shown) -> None:
+    shown("--policy=default", f"--policy={spec(DEFAULT)}", "--json", "out.json")
+
+    default, named = read_json("out.json")["rows"]
+    assert default == {**named, "policy": "default"}
 
 
 def test_a_comparison_without_adaptive_has_no_ratio(shown: Shown) -> None:

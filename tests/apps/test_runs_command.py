@@ -15,7 +15,7 @@ from grv.backends.completions import seed_of
 from grv.core.values import Generated, Verdict, Verified, Verify
 from grv.ledger.entries import Ended, Told
 from grv.ledger.sqlite import SqliteLedger
-from grv.policies import spec
+from grv.policies import DEFAULT, spec
 from grv.replay.engine import replayed
 from grv.testing.commands import grv, kill, start, write_problems
 from grv.testing.servers import FaultyServer, Received
@@ -66,7 +66,8 @@ def test_show_has_each_step_with_its_reason_and_the_end(ledger: Path) -> None:
     ran = grv("runs", "show", ledger, "a")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("a (")
-    for part in ("started: ", "policy adaptive", "generated ", "verified ", "passed", "(", "cost"):
+    policy = f"policy {spec.spec(DEFAULT)}"
+    for part in ("started: ", policy, "generated ", "verified ", "passed", "(", "cost"):
         assert part in ran.out
     assert any(line.strip().startswith("solved: ") for line in ran.out.splitlines()[-2:])
     search = ran.out.split("(")[1].split(")")[0]

@@ -10,7 +10,19 @@ from hypothesis import given
 
 from grv.core.search import Policy
 from grv.core.values import Costs
-from grv.policies import POLICIES, Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+from grv.policies import (
+    DEFAULT,
+    POLICIES,
+    Adaptive,
+    Alternate,
+    Balanced,
+    Fixed,
+    Hedged,
+    KnownLaw,
+    Threshold,
+    VerifyAll,
+)
+from grv.policies.spec import parse, spec
 from grv.testing import World, run
 from grv.testing.strategies import price_lists, widths, worlds
 
@@ -34,9 +46,18 @@ def test_a_policy_is_a_frozen_dataclass_that_says_whether_it_only_ranks(cls: typ
     assert cls.__doc__
 
 
+def test_the_default_is_registered() -> None:
+    assert type(DEFAULT) in POLICIES.values()
+    assert parse("default") is parse(" default( ) ") is DEFAULT
+    assert parse(spec(DEFAULT)) == DEFAULT  # so a ledger keeps its own name, not `default`
+
+
 @pytest.mark.parametrize(
     "policy",
-    [Adaptive(), Fixed(6, 3), KnownLaw((0.0, 1.0), (0.1, 0.5)), Threshold(1), VerifyAll()],
+    [
+        *(Adaptive(), Alternate(), Balanced(), Fixed(6, 3), Hedged(), Hedged(0.2, 2, 0)),
+        *(KnownLaw((0.0, 1.0), (0.1, 0.5)), Threshold(1), VerifyAll()),
+    ],
     ids=repr,
 )
 @given(worlds(broken=False), price_lists(), widths())

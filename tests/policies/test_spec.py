@@ -15,7 +15,16 @@ from grv.core.errors import UsageError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Costs, Step
-from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+from grv.policies import (
+    Adaptive,
+    Alternate,
+    Balanced,
+    Fixed,
+    Hedged,
+    KnownLaw,
+    Threshold,
+    VerifyAll,
+)
 from grv.policies.spec import parse, spec, split, unknown
 from grv.testing import Scripted
 
@@ -34,6 +43,9 @@ def policies(draw: st.DrawFn) -> Policy:
         | st.builds(Fixed, st.integers(k, 10**7), st.just(k))
         | st.builds(Threshold, st.floats(allow_nan=False) | st.integers())
         | st.builds(KnownLaw, st.just(scores), chances, st.just(()) | chances)
+        | st.builds(Hedged, factors, st.integers(1, 99), st.integers(0, 99))
+        | st.just(Alternate())
+        | st.just(Balanced())
         | st.just(VerifyAll())
     )
 
@@ -53,6 +65,8 @@ def test_what_is_written_reads_back(policy: Policy) -> None:
         (Threshold(-math.inf), "threshold(t=-inf)"),
         (KnownLaw((0, 1), (0.1, 0.5)), "known-law(scores=(0, 1), passes=(0.1, 0.5))"),
         (VerifyAll(), "verify-all"),
+        (Hedged(), "hedged"),
+        (Hedged(every=2), "hedged(every=2)"),
     ],
 )
 def test_a_specification_names_what_is_not_at_its_default(policy: Policy, text: str) -> None:
@@ -65,6 +79,7 @@ def test_a_specification_names_what_is_not_at_its_default(policy: Policy, text: 
         ("adaptive", Adaptive()),
         ("  adaptive ( ) ", Adaptive()),
         ("fixed(64, 4)", Fixed(64, 4)),
+        ("hedged(.5, 4, 1)", Hedged()),
         ("fixed(64, k=4)", Fixed(64, 4)),
         ("fixed(k=4, m=64)", Fixed(64, 4)),
         ("fixed(\n  64,\n  4,\n)", Fixed(64, 4)),
@@ -92,6 +107,8 @@ def test_parameters_may_go_by_place_or_by_name(text: str, policy: Policy) -> Non
         ("fixed", "fixed needs m and k, as in fixed(m=..., k=...)"),
         ("fixed(3)", "fixed needs k, as in fixed(m=..., k=...)"),
         ("fixed(3, 2, 1)", "fixed takes m and k; 3 values were given"),
+        ("default(1)", "default takes no parameters; write '"),
+        ("defalt", "unknown policy 'defalt'; did you mean 'default'? (there are: "),
         ("verify-all(1)", "verify-all takes no parameters; 1 values were given"),
         ("fixed(3, k=1, m=2)", "fixed: m is given twice"),
         ("", "not a policy: ''; write a name, or name(parameter=value, ...)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grv.core.errors import UsageError
-from grv.policies import Adaptive, Fixed, VerifyAll
+from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
 from grv.replay.rows import (
     DEFAULT_ROWS,
     DifficultyRow,
@@ -34,6 +34,8 @@ def test_the_default_rows_are_those_of_the_paper() -> None:
         (" adaptive( draws = 3 ) ", PolicyRow(Adaptive(draws=3))),
         ("fixed(8, k=2)", PolicyRow(Fixed(8, 2))),
         ("verify-all", PolicyRow(VerifyAll())),
+        ("hedged(every=3)", PolicyRow(Hedged(every=3))),
+        ("default", PolicyRow(DEFAULT)),
         ("uniform-matched", UniformRow()),
         ("difficulty-1", DifficultyRow(1)),
         ("difficulty-7", DifficultyRow(7)),
@@ -53,6 +55,7 @@ def test_a_row_is_asked_for_by_name(text: str, row: RowKind) -> None:
         ("difficulty--1", "unknown policy"),
         ("difficulty-K", "unknown policy"),
         ("difficulty-3(2)", "difficulty-3 takes no parameters"),
+        ("default(1)", "default takes no parameters"),
         ("hindsight(1)", "hindsight takes no parameters"),
         ("adaptive-all(chekcs=2)", "unknown parameter of adaptive 'chekcs'; did you mean 'checks'"),
         ("fixed", "fixed needs m and k"),

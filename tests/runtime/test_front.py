@@ -13,9 +13,11 @@ from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, LedgerError, UsageError
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.policies import DEFAULT
 from grv.runtime.calls import Calls
+from grv.testing.drivers import run
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
-from grv.testing.worlds import World
+from grv.testing.worlds import World, labelled
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +34,7 @@ class Counter:
         return str(self.made)
 
     def score(self, problem: Problem, text: str) -> float:
-        return float(text)
+        return -float(text)  # or a policy might for ever prefer what comes after the five
 
     def is_five(self, problem: Problem, text: str) -> bool:
         self.verified += 1
@@ -60,6 +62,17 @@ async def test_three_plain_functions_are_enough() -> None:
     assert solution.draft.text == "5"
     assert (solution.bill.generated, solution.bill.verified) == (counter.made, counter.verified)
     assert solution.problem == "Count to five"
+
+
+async def test_where_nobody_says_the_default_policy_decides() -> None:
+    bills = [
+        (await ask(Counter(), costs=grv.Costs(1, 3), policy=policy)).bill
+        for policy in (None, "default", DEFAULT)
+    ]
+
+    assert bills[0] == bills[1] == bills[2]
+    counted = labelled(400, lambda i: (-i, i == 4))
+    assert bills[0] == run(DEFAULT, grv.Costs(1, 3), counted, width=1).bill
 
 
 async def test_coroutines_and_a_policy_by_its_specification() -> None:
@@ -98,8 +111,8 @@ async def test_a_ledger_by_its_path_is_not_paid_for_twice(tmp_path: Path) -> Non
     place = tmp_path / "ledger.db"
     first, second = Counter(), Counter()
 
-    poor = await ask(first, budget=18, ledger=place)
-    rich = await ask(second, ledger=str(place))
+    poor = await ask(first, policy="adaptive", budget=18, ledger=place)
+    rich = await ask(second, policy="adaptive", ledger=str(place))
 
     assert (poor.outcome, poor.verified) == ("out of budget", False)
     assert (first.made, first.verified) == (8, 1)
@@ -121,8 +134,8 @@ def _closed(place: Path) -> SqliteLedger:
 async def test_what_it_is_about_tells_searches_apart() -> None:
     ledger, one, two = MemoryLedger(), Counter(), Counter()
 
-    await ask(one, ledger=ledger, about={"model": "a"})
-    await ask(two, ledger=ledger, about={"model": "b"})
+    await ask(one, policy="fixed(8, 8)", ledger=ledger, about={"model": "a"})
+    await ask(two, policy="fixed(8, 8)", ledger=ledger, about={"model": "b"})
 
     assert one.made == two.made == 8
 

@@ -16,6 +16,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Costs
+from ..policies import Adaptive
 from .demo_replay import show_replay
 from .live import backends_of
 from .solve import Options, drive
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
+POLICY = Adaptive()
 OPTIONS = Options(
     generator="embedded",
     score="logprob",
@@ -99,7 +101,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
     from ..runtime.money import Purse
     from ..runtime.solve import Job
 
-    job = Job(backends, costs=COSTS, budget=OPTIONS.budget, width=1, about=OPTIONS.about)
+    job = Job(backends, POLICY, COSTS, OPTIONS.budget, width=1, about=OPTIONS.about)
     _say_what(len(problems))
     started, lines = time.monotonic(), list[_Line]()
     by_id = {problem.id: problem for problem in problems}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.values import Costs
+from ..policies import DEFAULT, spec
 from . import live
 from .console import check_outputs, parse_costs
 from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Options(LiveOptions):
     """What `grv solve` was asked for."""
 
-    policy: str = "adaptive"
+    policy: str = "default"
     costs: str = "1,10"
     budget: float = math.inf
     total_budget: float = math.inf
@@ -52,7 +53,9 @@ def solve(
     max_tokens: int = live.MAX_TOKENS,
     stop: list[str] = live.STOP,
     seed: int = live.SEED,
-    policy: str = typer.Option(None, metavar="SPEC", help="What decides.  [default: adaptive]"),
+    policy: str = typer.Option(
+        None, metavar="SPEC", help=f"What decides.  [default: {spec.spec(DEFAULT)}]"
+    ),
     costs: str = typer.Option(
         None, metavar="G,V", help="Cost of generating, and of verifying.  [default: 1,10]"
     ),
@@ -100,7 +103,6 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
 
 def _run(options: Options, *, dry_run: bool) -> None:
     from ..backends.problems import read_problems
-    from ..policies import spec
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
 

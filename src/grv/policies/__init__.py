@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.search import Policy
 from .adaptive import Adaptive
+from .alternate import Alternate
+from .balanced import Balanced
 from .fixed import Fixed
+from .hedged import Hedged
 from .known_law import KnownLaw
 from .threshold import Threshold
 from .verify_all import VerifyAll
@@ -13,10 +17,27 @@ from .verify_all import VerifyAll
 # A policy class is a frozen dataclass with a `plan`; its constructor takes its own parameters.
 POLICIES: dict[str, type[Any]] = {
     "adaptive": Adaptive,
+    "alternate": Alternate,
+    "balanced": Balanced,
     "fixed": Fixed,
+    "hedged": Hedged,
     "known-law": KnownLaw,
     "threshold": Threshold,
     "verify-all": VerifyAll,
 }
 
-__all__ = ["POLICIES", "Adaptive", "Fixed", "KnownLaw", "Threshold", "VerifyAll"]
+# What decides where nobody says, and what the specification `default` stands for.
+DEFAULT: Policy = Alternate()
+
+__all__ = [
+    "DEFAULT",
+    "POLICIES",
+    "Adaptive",
+    "Alternate",
+    "Balanced",
+    "Fixed",
+    "Hedged",
+    "KnownLaw",
+    "Threshold",
+    "VerifyAll",
+]

@@ -10,20 +10,24 @@ from collections.abc import Iterable
 
 from ..core.errors import UsageError
 from ..core.search import Policy
-from . import POLICIES
+from . import DEFAULT, POLICIES
 
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
 def parse(text: str) -> Policy:
-    """The policy that a specification names.
+    """The policy that a specification names; `default` is what decides where nobody says.
 
     >>> parse("fixed(64, k=4)")
     Fixed(m=64, k=4)
     """
     name, positional, named = split(text)
+    if name == "default":
+        if positional or named:
+            raise UsageError(f"default takes no parameters; write {spec(DEFAULT)!r} with them")
+        return DEFAULT
     if name not in POLICIES:
-        raise UsageError(unknown("policy", name, POLICIES))
+        raise UsageError(unknown("policy", name, [*POLICIES, "default"]))
     policy = POLICIES[name]
     fields = [field.name for field in dataclasses.fields(policy)]
     for wrong in named.keys() - set(fields):

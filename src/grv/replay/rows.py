@@ -60,7 +60,7 @@ def parse_row(text: str) -> RowKind:
     name, positional, named = spec.split(text)
     if name == "adaptive-all":
         return PolicyRow(spec.parse(text.replace("adaptive-all", "adaptive", 1)), whole_steps=True)
-    if name in POLICIES:
+    if name == "default" or name in POLICIES:
         return PolicyRow(spec.parse(text))
     if positional or named:
         raise UsageError(f"{name} takes no parameters, or is not known: {text!r}")
@@ -73,5 +73,5 @@ def parse_row(text: str) -> RowKind:
         if groups < 1:
             raise UsageError(f"{name}: there must be at least one group")
         return DifficultyRow(groups)
-    known = [*POLICIES, "adaptive-all", "hindsight", "uniform-matched", "difficulty-K"]
+    known = [*POLICIES, "default", "adaptive-all", "hindsight", "uniform-matched", "difficulty-K"]
     raise UsageError(spec.unknown("policy", name, known))

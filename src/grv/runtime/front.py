@@ -19,7 +19,7 @@ from ..core.search import Policy
 from ..core.values import Costs
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.sqlite import SqliteLedger
-from ..policies import Adaptive, spec
+from ..policies import DEFAULT, spec
 from .calls import Calls
 from .desk import Backends, Keying
 from .solve import Job, Solution, solve_many
@@ -53,7 +53,7 @@ async def solve(
         generator: a function of the problem that gives one text a call, or a `Generator`.
         scorer: a function of the problem and a text that gives a number, or a `Scorer`.
         verifier: a function of the problem and a text that says yes or no, or a `Verifier`.
-        policy: what decides, or its specification; adaptive where not given.
+        policy: what decides, or its specification; `grv.policies.DEFAULT` where not given.
         costs: the price list it plans with; a verification costs ten candidates where not given.
         budget: the most that may be spent, in the unit of the costs.
         width: verifications in flight at once; `None` is a whole step of the plan.
@@ -71,7 +71,7 @@ async def solve(
     names = {"generator": generator, "scorer": scorer, "verifier": verifier}
     job = Job(
         backends,
-        spec.parse(policy) if isinstance(policy, str) else policy or Adaptive(),
+        spec.parse(policy) if isinstance(policy, str) else policy or DEFAULT,
         costs or Costs(),
         budget,
         width,

@@ -19,7 +19,7 @@ from ..core.search import Policy, Search
 from ..core.values import Bill, Costs, Reason, Stop, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
-from ..policies import Adaptive, spec
+from ..policies import DEFAULT, spec
 from .book import Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, first_error
@@ -74,7 +74,7 @@ class Job:
     """
 
     backends: Backends
-    policy: Policy = field(default_factory=Adaptive)
+    policy: Policy = DEFAULT
     costs: Costs = field(default_factory=Costs)
     budget: float = math.inf
     width: int | None = 8

@@ -20,6 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..core.values import Costs
+from .decimals import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def shells(costs: Costs) -> Iterator[Shell]:
 
     The first is that of the smallest pair, (0, 0), and none after it is empty (Lemma C.4).
     """
-    generate, verify = _whole(costs)
+    generate, verify = whole(costs)
     unit = min(costs.candidate, costs.verify)
     for s in itertools.count(shell_number(0, 0, costs)):
         b, j = _largest(s, generate, verify)
@@ -55,7 +56,7 @@ def shells(costs: Costs) -> Iterator[Shell]:
 
 def shell_number(b: int, j: int, costs: Costs) -> int:
     """The one s whose shell holds the pair (b - j, b)."""
-    generate, verify = _whole(costs)
+    generate, verify = whole(costs)
     return (((generate << b) + (verify << j)) // min(generate, verify)).bit_length() - 1
 
 
@@ -70,17 +71,6 @@ def _times_power(unit: float, s: int) -> float:
         return math.ldexp(unit, s)
     except OverflowError:
         return math.inf
-
-
-@lru_cache(maxsize=256)
-def _whole(costs: Costs) -> tuple[int, int]:
-    """Whole numbers in the same proportion as c_rew and c_ver."""
-    generate, score, verify = (
-        Fraction(repr(float(cost))) for cost in (costs.generate, costs.score, costs.verify)
-    )
-    candidate = generate + score  # added as decimals: 0.1 and 0.2 make 0.3
-    scale = math.lcm(candidate.denominator, verify.denominator)
-    return int(candidate * scale), int(verify * scale)
 
 
 @lru_cache(maxsize=4096)

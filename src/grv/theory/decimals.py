@@ -1,0 +1,30 @@
+"""Costs as the decimal fractions they are written as.
+
+So (0.1, 0.7) is in the proportion of (1, 7), although 0.7 / 0.1 is a little less than 7 to a
+machine, and what is on an edge is on the right side of it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from ..core.values import Costs
+
+
+@lru_cache(maxsize=256)
+def whole(costs: Costs) -> tuple[int, int]:
+    """Whole numbers in the same proportion as c_rew and c_ver."""
+    generate, score, verify = (
+        Fraction(repr(float(cost))) for cost in (costs.generate, costs.score, costs.verify)
+    )
+    candidate = generate + score  # added as decimals: 0.1 and 0.2 make 0.3
+    scale = math.lcm(candidate.denominator, verify.denominator)
+    return int(candidate * scale), int(verify * scale)
+
+
+def exact_ratio(costs: Costs) -> Fraction:
+    """The paper's c_ver / c_rew: how many candidates one verification is worth."""
+    candidate, verify = whole(costs)
+    return Fraction(verify, candidate)
