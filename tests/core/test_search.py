@@ -32,6 +32,7 @@ from grv.core.values import (
     Generated,
     Outcome,
     Reason,
+    Rounds,
     Step,
     Stop,
     Turn,
@@ -123,6 +124,14 @@ class TestASearch:
             (Generate(3), "some"),
             (check(0, 1), "all"),
         ]
+
+    def test_waits_once_for_each_action_also_for_one_that_brings_nothing(self) -> None:
+        search = run(Fixed(3, 3), COSTS, all_wrong(3), width=2)
+        assert search.rounds == Rounds(generate=1, verify=2)
+        assert search.rounds.total == len(search.trace) == 3
+
+        search = run(VerifyAll(), COSTS, all_wrong(3))
+        assert search.rounds == Rounds(generate=4, verify=3)
 
     def test_ends_with_the_plan(self) -> None:
         assert dialogue(script(), COSTS, all_wrong(3)) == ["finished"]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.search import Policy
-from grv.core.values import Costs
+from grv.core.values import Costs, Latency
 from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
 from grv.replay.kernels import (
     KERNELS,
@@ -48,6 +48,7 @@ def assert_equal(found: Trials, expected: Trials) -> None:
     assert found.solved.tolist() == expected.solved.tolist()
     assert found.generated.tolist() == expected.generated.tolist()
     assert found.verified.tolist() == expected.verified.tolist()
+    assert found.rounds.tolist() == expected.rounds.tolist()
 
 
 def assert_kernels_equal_the_engine(
@@ -155,6 +156,18 @@ def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() 
 
 def test_trials_cost_what_their_counts_cost() -> None:
     counts = np.array([1, 2], dtype=np.int32)
-    both = Trials(np.array([True, False]), counts, counts[::-1])
+    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2], [3, 0]]))
 
     assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
+    assert both.seconds(Latency(20, 1)).tolist() == [22.0, 60.0]
+
+
+def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width_makes() -> None:
+    (batch,) = batches([World.of("9- 9- 9- 1+").logged("a")], ORDERS)
+    least = least_checks_of(batch)
+
+    for width in (1, 2, None):
+        found = hindsight_trials(batch, least, Costs(1, 10), width=width)
+        whole = 1 if width is None else width
+        checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
+        assert found.rounds.tolist() == [[1, k] for k in checks]

@@ -12,6 +12,7 @@ from .console import (
     choice,
     listed,
     parse_costs,
+    parse_latency,
     parse_whole,
     parse_width,
     progress,
@@ -69,6 +70,12 @@ def compare(
         help="Verifications in flight at once. 1 stops at the first pass; all pays for whole steps,"
         " as the published experiments do.",
     ),
+    latency: str = typer.Option(
+        None,
+        metavar="G,V",
+        help="Seconds that a batch generated, and a round of verification, take: says how long a"
+        " search takes.",
+    ),
     keys: bool = typer.Option(
         False, "--keys/--no-keys", help="Verify each equivalence class (column key) only once."
     ),
@@ -96,11 +103,13 @@ def compare(
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
+    grv compare log.csv --width 8 --latency 20,60
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     price_lists = [parse_costs(text) for text in costs]
     in_flight = parse_width(width)
+    waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards])
     from ..replay.compare import Unsolvable
@@ -127,6 +136,7 @@ def compare(
             width=in_flight,
             keys=keys,
             unsolvable=kept,
+            latency=waits,
             progress=tell,
         )
     if json is not None:

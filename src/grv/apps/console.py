@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..core.errors import UsageError
-from ..core.values import Costs
+from ..core.values import Costs, Latency
 from ..replay.writing import check_writable
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
@@ -16,12 +16,9 @@ _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
 
 def parse_costs(text: str) -> Costs:
     """The price list that `G,V` stands for."""
-    try:
-        generate, verify = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise UsageError(
-            f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10"
-        ) from error
+    generate, verify = _pair(
+        f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10", text
+    )
     try:
         costs = Costs(generate, verify)
     except UsageError as error:
@@ -29,6 +26,28 @@ def parse_costs(text: str) -> Costs:
     if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
         raise UsageError(f"--costs {text}: give costs from {_LEAST:g} to {_MOST:g}")
     return costs
+
+
+def parse_latency(text: str) -> Latency:
+    """The seconds that rounds take, which `G,V` stands for."""
+    pair = _pair(
+        f"--latency {text}: give two numbers, the seconds that a batch generated and a round of"
+        " verification take, as in 20,60",
+        text,
+    )
+    try:
+        return Latency(*pair)
+    except UsageError as error:
+        raise UsageError(f"--latency {text}: {error}") from error
+
+
+def _pair(complaint: str, text: str) -> tuple[float, float]:
+    """Two numbers apart by a comma."""
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(complaint) from error
+    return first, second
 
 
 def parse_width(text: str) -> int | None:

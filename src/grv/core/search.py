@@ -39,6 +39,7 @@ from .values import (
     Generated,
     Outcome,
     Reason,
+    Rounds,
     Step,
     Stop,
     Turn,
@@ -112,6 +113,12 @@ class Search:
         if isinstance(self._asked, Stop):
             return Outcome(self._asked.reason, self._asked.answer, self.bill)
         return None
+
+    @property
+    def rounds(self) -> Rounds:
+        """How often it has waited for results so far."""
+        generating = sum(isinstance(turn.action, Generate) for turn in self._trace)
+        return Rounds(generating, len(self._trace) - generating)
 
     @property
     def trace(self) -> Sequence[Turn]:

@@ -152,6 +152,42 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """How often a search waited for results: each action asked for is a round, whatever its size.
+
+    A batch generated (and scored) is one, and so are the verifications in flight together. Asking
+    for candidates where there are no more is one too: that had to be waited for.
+    """
+
+    generate: int
+    verify: int
+
+    @property
+    def total(self) -> int:
+        """Rounds of both kinds."""
+        return self.generate + self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How many seconds a round of each kind takes."""
+
+    generate: float
+    verify: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("generation", self.generate), ("verification", self.verify)):
+            if not (math.isfinite(value) and value >= 0):
+                raise UsageError(
+                    f"a round of {name} must take a finite time, not negative, not {value}"
+                )
+
+    def of(self, rounds: Rounds) -> float:
+        """How many seconds so many rounds take, one after the other."""
+        return rounds.generate * self.generate + rounds.verify * self.verify
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a search ended. `answer` is set exactly when it is solved."""
 

@@ -13,14 +13,22 @@ from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
-from ..core.values import Costs
+from ..core.values import Costs, Latency
 from ..policies import Adaptive, Fixed
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
-from .kernels import Trials, hindsight_trials, least_checks_of, paid_checks_of, trials
+from .kernels import (
+    Trials,
+    both,
+    hindsight_trials,
+    in_flight,
+    least_checks_of,
+    paid_checks_of,
+    trials,
+)
 from .log import Log, LoggedProblem
 from .orders import Batch, Scheme, batches
 from .rows import (
@@ -49,6 +57,7 @@ class Settings:
     width: int | None
     keys: bool
     unsolvable: Unsolvable
+    latency: Latency | None = None
 
     def __post_init__(self) -> None:
         if self.width is not None and self.width < 1:
@@ -60,6 +69,8 @@ class Settings:
         """As it stands in the file of a comparison."""
         record = dataclasses.asdict(self)
         record["width"] = "all" if self.width is None else self.width
+        if self.latency is not None:
+            record["latency"] = [self.latency.generate, self.latency.verify]
         return record
 
 
@@ -74,6 +85,7 @@ def compare(
     width: int | None = 1,
     keys: bool = False,
     unsolvable: Unsolvable = "exclude",
+    latency: Latency | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Every policy at every price list, on the same orders of the same problems.
@@ -89,9 +101,10 @@ def compare(
         width: verifications in flight at once; `None` pays for whole steps.
         keys: whether candidates of one equivalence class are verified once.
         unsolvable: whether problems without any pass are kept.
+        latency: how long rounds take; rows then say how long a trial takes.
         progress: called with the number of problems done and to do.
     """
-    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable)
+    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable, latency)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
@@ -180,14 +193,16 @@ class _Run:
             for number, (_, kind) in self.rows.items():
                 match kind:
                     case PolicyRow(policy, whole):
-                        in_flight = None if whole else width
-                        name = (type(policy), repr(policy), in_flight)  # its repr is what it is
+                        at_once = None if whole else width
+                        name = (type(policy), repr(policy), at_once)  # its repr is what it is
                         if name not in tried:
-                            tried[name] = trials(policy, batch, costs, width=in_flight)
+                            tried[name] = trials(policy, batch, costs, width=at_once)
                         self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
-                        self._keep(at, number, id, hindsight_trials(batch, least, costs))
+                        self._keep(
+                            at, number, id, hindsight_trials(batch, least, costs, width=width)
+                        )
             if self.matched:
                 known = tried.get((Adaptive, repr(Adaptive()), width))
                 self.reference[at][id] = known or trials(Adaptive(), batch, costs, width=width)
@@ -237,8 +252,9 @@ class _Run:
     def _try_pair(self, pair: Pair, batch: Batch, costs: Costs) -> Trials:
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, width=self.settings.width)
-        counts = (np.full(batch.size, count, dtype=np.int32) for count in pair)
-        return Trials(np.zeros(batch.size, dtype=np.bool_), *counts)
+        drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
+        rounds = both(1, in_flight(checks, self.settings.width))
+        return Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
 
     def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
         return [found[problem.id] for problem in self.problems]
@@ -267,7 +283,7 @@ class _Run:
         return Comparison(self._log_summary(), settings, tuple(rows), names, tuple(kept))
 
     def _row(self, name: str, costs: Costs, of: Trials, reference: Trials | None) -> Row:
-        spent = of.costs(costs)
+        spent, latency = of.costs(costs), self.settings.latency
         row = Row(
             policy=name,
             costs=costs,
@@ -276,6 +292,9 @@ class _Run:
             cost=float(np.mean(spent.ravel())),
             generated=float(of.generated.mean()),
             verified=float(of.verified.mean()),
+            generate_rounds=float(of.rounds[..., 0].mean()),
+            verify_rounds=float(of.rounds[..., 1].mean()),
+            seconds=None if latency is None else float(of.seconds(latency).mean()),
         )
         if reference is None:
             return row
@@ -351,9 +370,10 @@ class _Pairs:
 
 
 def _stack(found: Sequence[Trials]) -> Trials:
-    """Arrays `[problems, orders]`."""
+    """Arrays `[problems, orders]`, of rounds `[problems, orders, 2]`."""
 
     def stacked(name: str) -> NDArray[Any]:
         return np.array([getattr(each, name) for each in found])
 
-    return Trials(stacked("solved"), stacked("generated"), stacked("verified"))
+    names = ("solved", "generated", "verified", "rounds")
+    return Trials(*(stacked(name) for name in names))

@@ -43,6 +43,9 @@ class Row:
         cost: the mean cost.
         generated: the mean number of candidates generated.
         verified: the mean number of candidates verified.
+        generate_rounds: the mean number of rounds of generation; see `core.values.Rounds`.
+        verify_rounds: the mean number of rounds of verification.
+        seconds: the mean time until the search ends, where it is known how long rounds take.
         ratio: the mean cost over that of the `adaptive` row at the same costs, where there is one.
         low: lower end of a 95 % interval of the ratio, problems being resampled.
         high: its upper end.
@@ -60,6 +63,9 @@ class Row:
     cost: float
     generated: float
     verified: float
+    generate_rounds: float
+    verify_rounds: float
+    seconds: float | None = None
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
@@ -69,9 +75,14 @@ class Row:
     groups: tuple[GroupSummary, ...] | None = None
     unsolvable_cost: float | None = None
 
+    @property
+    def rounds(self) -> float:
+        """The mean number of rounds: how often results were waited for."""
+        return self.generate_rounds + self.verify_rounds
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in the file of a comparison."""
-        record = asdict(self)
+        record = asdict(self) | {"rounds": self.rounds}
         record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
         always = {"ratio", "low", "high"}
         return {k: v for k, v in record.items() if v is not None or k in always}
@@ -148,6 +159,7 @@ class Comparison:
         writer = csv.writer(text, lineterminator="\n")
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
+        plain += ["rounds", "generate_rounds", "verify_rounds", "seconds"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
@@ -157,8 +169,17 @@ class Comparison:
 
     def table(self) -> str:
         """The rows as plain text, for people."""
-        head = ("policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved")
-        return aligned(head, [row_cells(row) for row in self.rows], left=2)
+        head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
+        head.append("rounds")
+        rows = [list(row_cells(row)) for row in self.rows]
+        # What nobody asked for, or what there is none of, has no column.
+        for name in ("seconds",):
+            values = [getattr(row, name) for row in self.rows]
+            if any(value is not None for value in values):
+                head.append(name)
+                for cells, value in zip(rows, values, strict=True):
+                    cells.append("" if value is None else f"{value:.1f}")
+        return aligned(head, rows, left=2)
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
@@ -173,6 +194,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
         "" if row.ratio is None else f"x{row.ratio:.2f}",
         f"{row.low:.2f}-{row.high:.2f}" if has_interval else "",
         f"{row.solved:.3f}",
+        f"{row.rounds:.1f}",
     )
 
 
