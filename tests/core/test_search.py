@@ -304,6 +304,38 @@ class TestTheBill:
     def test_may_be_paid_for_with_nothing(self) -> None:
         assert told(Fixed(4, 2), Generated((1.0,) * 4, paid=0)).bill == Bill(4, 0, 0.0)
 
+    def test_moves_the_costs_that_the_policy_sees(self) -> None:
+        search = Search(Fixed(3, 2), Costs(1, 10), width=1)
+        seen = [search.pool.costs]
+        search.ask()
+        search.tell(Generated((1.0, 1.0, 1.0), paid=9))
+        seen.append(search.pool.costs)
+        search.ask()
+        search.tell(say({0: FAILED}, paid=40))
+        seen.append(search.pool.costs)
+        search.ask()
+        search.tell(say({1: FAILED}))  # nobody knows what this one cost
+
+        assert seen == [Costs(1, 10), Costs(2.5, 10), Costs(2.5, 25)]
+        assert search.pool.costs == seen[-1]
+        assert search.bill.total == 9 + 40 + 10
+        assert search.costs == Costs(1, 10)
+
+    def test_reserves_as_much_as_the_dearest_so_far(self) -> None:
+        search = told(script(Generate(1), Generate(4)), Generated((1.0,), paid=5), budget=16)
+
+        assert search.ask() == Generate(2)
+
+    def test_reserves_the_most_that_one_can_cost(self) -> None:
+        most = Costs(generate=4, verify=50)
+        search = Search(script(Generate(9), check(0, 1)), COSTS, budget=70, most=most)
+        assert search.ask() == Generate(9)
+        search.tell(Generated((1.0,) * 9, paid=18))
+        assert search.ask() == check(0)  # 18 + 50 is within 70
+        search.tell(say({0: FAILED}, paid=3))
+        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)  # 21 + 50 is not
+        assert outcome(search).bill.total == 21
+
     def test_counts_against_the_budget_as_it_was_really_paid(self) -> None:
         dear = told(Fixed(4, 2), Generated((1.0,) * 4, paid=100), budget=24)
         cheap = told(Fixed(4, 2), Generated((1.0,) * 4, paid=1), budget=24)

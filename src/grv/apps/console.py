@@ -8,23 +8,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..core.errors import UsageError
-from ..core.values import Costs, Latency
+from ..core.values import Costs, Latency, Measured
 from ..replay.writing import check_writable
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
 
 
-def parse_costs(text: str) -> Costs:
-    """The price list that `G,V` stands for."""
+MEASURED = "measured"
+
+
+def parse_prices(text: str) -> Costs:
+    """The price list that `G,V` stands for, or `measured:G,V`, a first guess."""
+    name, _, guess = text.partition(":")
+    if name != MEASURED:
+        return parse_costs(text)
+    costs = parse_costs(guess, text)
+    return Measured(costs.generate, costs.verify)
+
+
+def parse_costs(text: str, given: str | None = None) -> Costs:
+    """The price list that `G,V` stands for, which may be part of what was `given`."""
+    given = text if given is None else given
     generate, verify = _pair(
-        f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10", text
+        f"--costs {given}: give two numbers, the cost to generate and to verify, as in 1,10", text
     )
     try:
         costs = Costs(generate, verify)
     except UsageError as error:
-        raise UsageError(f"--costs {text}: {error}") from error
+        raise UsageError(f"--costs {given}: {error}") from error
     if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
-        raise UsageError(f"--costs {text}: give costs from {_LEAST:g} to {_MOST:g}")
+        raise UsageError(f"--costs {given}: give costs from {_LEAST:g} to {_MOST:g}")
     return costs
 
 

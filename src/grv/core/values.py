@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import Literal, NewType
 
 from .errors import UsageError
 
@@ -84,6 +84,7 @@ class Verified:
     paid: float | None = None
 
 
+What = Literal["generate", "verify"]  # what is billed
 Step = Generate | Verify  # what a policy may yield
 Action = Step | Stop  # what a search may ask of its driver
 Event = Generated | Verified  # what a driver may tell a search
@@ -137,9 +138,22 @@ class Costs:
         """How many candidates one verification is worth: c_ver / c_rew."""
         return self.verify / self.candidate
 
+    def price(self, what: What) -> float:
+        """One candidate, generated and scored, or one verification."""
+        return self.candidate if what == "generate" else self.verify
+
     def of(self, generated: int, verified: int) -> float:
         """What so many candidates and verifications cost."""
         return generated * self.candidate + verified * self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Costs):
+    """A first guess of the costs, where what is really paid is measured.
+
+    Drivers then tell with each event what was paid for it, and policies find the costs as they are
+    estimated by now in `Pool.costs`.
+    """
 
 
 @dataclass(frozen=True, slots=True)

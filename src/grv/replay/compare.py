@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
-from ..core.values import Costs, Latency
+from ..core.values import Costs, Latency, Measured
 from ..policies import Adaptive, Fixed
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
@@ -94,7 +94,8 @@ def compare(
         policies: policies by the names their rows shall have, or specifications; `DEFAULT_ROWS` is
             what the paper compares.
         log: what to replay.
-        costs: one price list, or several.
+        costs: one price list, or several; `Measured` is a first guess, and the log's columns
+            `generate_cost` and `verify_cost` say what is paid.
         orders: in how many orders each problem is tried.
         seed: what the orders are drawn from.
         order_scheme: how they are drawn; see `orders.py`.
@@ -111,6 +112,11 @@ def compare(
         raise UsageError("a comparison needs at least one policy and one price list")
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
+    if any(isinstance(each, Measured) for each in prices) and log.mean_costs == (None, None):
+        raise LogError(
+            "no costs were measured in this log (columns 'generate_cost', 'verify_cost')",
+            path=log.path,
+        )
     if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
     problems = log.problems if unsolvable == "include" else log.solvable
@@ -219,10 +225,11 @@ class _Run:
 
     def _pairs(self, at: int) -> dict[int, _Pairs]:
         """For each row of pairs, who gets which, at one price list."""
-        costs = self.prices[at]
+        costs = self._pair_prices(self.prices[at])
         found: dict[int, _Pairs] = {}
         if self.matched:
-            spent = np.concatenate([t.costs(costs) for t in self._in_order(self.reference[at])])
+            reference = self._in_order(self.reference[at])
+            spent = np.concatenate([t.costs(costs) for t in reference])
             # Adaptive pays for one of each at least; but a mean may be rounded down.
             pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
             everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
@@ -236,6 +243,13 @@ class _Run:
             for number, groups in wanted.items():
                 found[number] = _Pairs.of_groups(partitions[groups], ordered)
         return found
+
+    def _pair_prices(self, costs: Costs) -> Costs:
+        """What pairs are chosen by: where costs are measured, what the log's are on average."""
+        if not isinstance(costs, Measured):
+            return costs
+        generate, verify = self.log.mean_costs
+        return Costs(generate or costs.candidate, verify or costs.verify)
 
     @cached_property
     def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
@@ -254,7 +268,10 @@ class _Run:
             return trials(Fixed(*pair), batch, costs, width=self.settings.width)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         rounds = both(1, in_flight(checks, self.settings.width))
-        return Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
+        found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
+        if isinstance(costs, Measured):  # what the log does not have has no other price
+            return dataclasses.replace(found, paid=found.costs(costs))
+        return found
 
     def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
         return [found[problem.id] for problem in self.problems]
@@ -275,7 +292,7 @@ class _Run:
             "log": self.log.path,
             **self.log.reading,
             "score": self.log.score,
-            "costs": [[costs.candidate, costs.verify] for costs in self.prices],
+            "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),
         }
@@ -299,6 +316,8 @@ class _Run:
         if reference is None:
             return row
         base = reference.costs(costs)
+        if not (base.mean(axis=1) > 0).all():
+            return row  # somebody measured that nothing costs anything
         low, high = self.resampled.ratio(spent.mean(axis=1), base.mean(axis=1)) or (None, None)
         ratio = row.cost / float(np.mean(base.ravel()))
         return dataclasses.replace(row, ratio=ratio, low=low, high=high)
@@ -369,11 +388,18 @@ class _Pairs:
         return cls(by_problem, single, summaries)
 
 
+def _listed(costs: Costs) -> Any:
+    """A price list as it stands in the settings."""
+    pair = [costs.candidate, costs.verify]
+    return {"measured": pair} if isinstance(costs, Measured) else pair
+
+
 def _stack(found: Sequence[Trials]) -> Trials:
     """Arrays `[problems, orders]`, of rounds `[problems, orders, 2]`."""
 
     def stacked(name: str) -> NDArray[Any]:
         return np.array([getattr(each, name) for each in found])
 
-    names = ("solved", "generated", "verified", "rounds")
-    return Trials(*(stacked(name) for name in names))
+    names = ["solved", "generated", "verified", "rounds"]
+    paid = all(each.paid is not None for each in found)
+    return Trials(*(stacked(name) for name in (*names, "paid") if paid or name != "paid"))

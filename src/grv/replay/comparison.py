@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values import Costs
+from ..core.values import Costs, Measured
 from .kernels import Trials
 from .text import aligned
 from .writing import write_whole
@@ -37,7 +37,7 @@ class Row:
 
     Attributes:
         policy: as asked.
-        costs: the price list.
+        costs: the price list; a first guess, where it is `Measured`.
         trials: how many.
         solved: the share of trials solved.
         cost: the mean cost.
@@ -76,6 +76,22 @@ class Row:
     unsolvable_cost: float | None = None
 
     @property
+    def measured(self) -> bool:
+        """Whether what was paid is what the log says."""
+        return isinstance(self.costs, Measured)
+
+    @property
+    def prices(self) -> str:
+        """The price list, as it is asked for."""
+        if self.measured:
+            return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
+        return f"{self.costs.candidate:g},{self.costs.verify:g}"
+
+    def shown(self, amount: float) -> str:
+        """An amount in the row's unit, as people read it."""
+        return f"{amount:.4g}" if self.measured else f"{amount:.1f}"
+
+    @property
     def rounds(self) -> float:
         """The mean number of rounds: how often results were waited for."""
         return self.generate_rounds + self.verify_rounds
@@ -84,6 +100,8 @@ class Row:
         """As it stands in the file of a comparison."""
         record = asdict(self) | {"rounds": self.rounds}
         record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
+        if self.measured:
+            record["costs"]["measured"] = True
         always = {"ratio", "low", "high"}
         return {k: v for k, v in record.items() if v is not None or k in always}
 
@@ -159,7 +177,7 @@ class Comparison:
         writer = csv.writer(text, lineterminator="\n")
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
-        plain += ["rounds", "generate_rounds", "verify_rounds", "seconds"]
+        plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
@@ -187,10 +205,10 @@ def row_cells(row: Row) -> tuple[str, ...]:
     has_interval = row.low is not None and row.high is not None
     return (
         row.policy,
-        f"{row.costs.candidate:g},{row.costs.verify:g}",
+        row.prices,
         f"{row.generated:.1f}",
         f"{row.verified:.1f}",
-        f"{row.cost:.1f}",
+        row.shown(row.cost),
         "" if row.ratio is None else f"x{row.ratio:.2f}",
         f"{row.low:.2f}-{row.high:.2f}" if has_interval else "",
         f"{row.solved:.3f}",

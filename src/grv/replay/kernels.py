@@ -6,7 +6,7 @@ policy without a kernel, or a case that its kernel does not cover, goes through 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.search import Policy
-from ..core.values import Costs, Latency
+from ..core.values import Bill, Costs, Latency, Measured
 from ..policies import Adaptive, Fixed, Threshold, VerifyAll
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
@@ -31,15 +31,19 @@ class Trials:
         generated: candidates generated.
         verified: candidates verified.
         rounds: `[orders, 2]`, rounds of generation and of verification; see `Rounds`.
+        paid: what was really paid, where that is measured.
     """
 
     solved: NDArray[np.bool_]
     generated: NDArray[np.int32]
     verified: NDArray[np.int32]
     rounds: NDArray[np.int32]
+    paid: NDArray[np.float64] | None = None
 
     def costs(self, costs: Costs) -> NDArray[np.float64]:
-        """What each trial cost."""
+        """What each trial cost: as paid, or else by the price list."""
+        if self.paid is not None:
+            return self.paid
         return self.generated * costs.candidate + self.verified * costs.verify
 
     def seconds(self, latency: Latency) -> NDArray[np.float64]:
@@ -59,8 +63,11 @@ def both(generate: NDArray[np.integer] | int, verify: NDArray[np.integer]) -> ND
 
 
 def trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
-    """The policy in every order of the batch, by its kernel if it has one that applies."""
-    kernel = KERNELS.get(type(policy))
+    """The policy in every order of the batch, by its kernel if it has one that applies.
+
+    None applies where costs are measured: what is paid for depends on what has been paid before.
+    """
+    kernel = None if isinstance(costs, Measured) else KERNELS.get(type(policy))
     found = None if kernel is None else kernel(policy, batch, costs, width)
     return engine_trials(policy, batch, costs, width=width) if found is None else found
 
@@ -78,6 +85,9 @@ def engine_trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | No
         np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
         np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
         np.array(rounds, dtype=np.int32),
+        np.array([outcome.bill.total for outcome in outcomes])
+        if isinstance(costs, Measured)
+        else None,
     )
 
 
@@ -114,6 +124,8 @@ def hindsight_trials(
     batch: Batch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
 ) -> Trials:
     """The cheapest sufficient pair of each order; nothing is spent where no pair suffices."""
+    if isinstance(costs, Measured):
+        return _measured_hindsight(batch, least, costs, width=width)
     pairs = [cheapest_pair(row, costs) for row in least]
     solved = np.array([pair is not None for pair in pairs])
     checks = np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32)
@@ -123,6 +135,43 @@ def hindsight_trials(
         checks,
         both(solved.astype(np.int32), in_flight(checks, width)),
     )
+
+
+def _measured_hindsight(
+    batch: Batch, least: NDArray[np.int32], costs: Measured, *, width: int | None
+) -> Trials:
+    """The same, where each candidate has its own cost.
+
+    Only numbers of candidates at which the best pass so far arrives need to be looked at: until the
+    next one arrives, more candidates add to what is generated and to what is verified before the
+    pass. (With keys they may also bring a cheaper one of a class, which is not looked for.)
+    """
+    rows = []
+    for at, order in enumerate(batch.orders.tolist()):
+        bills = [
+            replayed(Fixed(m, k), batch.problem, costs, order=order, width=1, keys=batch.keyed).bill
+            for m, k in _best_passes(batch, at, least[at])
+        ]
+        rows.append(min(bills, key=lambda bill: bill.total, default=Bill(0, 0, 0.0)))
+    checks = np.array([bill.verified for bill in rows], dtype=np.int32)
+    solved = checks > 0
+    return Trials(
+        solved,
+        np.array([bill.generated for bill in rows], dtype=np.int32),
+        checks,
+        both(solved.astype(np.int32), in_flight(checks, width)),
+        np.array([bill.total for bill in rows]),
+    )
+
+
+def _best_passes(batch: Batch, at: int, least: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """The pairs at which a pass arrives that ranks above all passes before it."""
+    best = None
+    for place in np.flatnonzero(batch.passed[at]).tolist():
+        level = int(batch.levels[at, place])
+        if best is None or level < best:
+            best = level
+            yield place + 1, int(least[place])
 
 
 def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
