@@ -133,6 +133,37 @@ class TestASearch:
         search = run(VerifyAll(), COSTS, all_wrong(3))
         assert search.rounds == Rounds(generate=4, verify=3)
 
+    def test_gives_up_before_it_spends_more_than_an_answer_is_worth(self) -> None:
+        search = run(VerifyAll(), COSTS, all_wrong(9), value=35)
+
+        assert search.outcome == Outcome(Reason.FINISHED, None, Bill(3, 3, 33.0))
+        assert outcome(search).why == (
+            "an answer is worth 35; the next attempt would bring the cost to 44"
+        )
+
+    def test_begins_nothing_that_it_could_not_verify(self) -> None:
+        assert run(VerifyAll(), COSTS, World.of("1+"), value=10).bill == Bill(0, 0, 0.0)
+        assert run(VerifyAll(), COSTS, World.of("1+"), value=11).bill == Bill(1, 1, 11.0)
+
+    def test_cuts_a_step_so_that_a_verification_is_left(self) -> None:
+        search = run(Fixed(8, 3), COSTS, all_wrong(9), value=17)
+
+        assert dialogue(Fixed(8, 3), COSTS, all_wrong(9))[0] == "generate 8"
+        assert search.bill == Bill(7, 1, 17.0)
+
+    def test_is_out_of_budget_where_the_budget_is_the_lower(self) -> None:
+        search = Search(VerifyAll(), COSTS, budget=12, value=35)
+        for event in (Generated((1.0,)), say({0: FAILED}), Generated((1.0,))):
+            search.ask()
+            search.tell(event)
+
+        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)
+
+    @pytest.mark.parametrize("wrong", [-1, math.nan, -math.inf])
+    def test_cannot_be_worth_less_than_nothing(self, wrong: float) -> None:
+        with pytest.raises(UsageError, match=f"what an answer is worth cannot be {wrong}"):
+            Search(VerifyAll(), COSTS, value=wrong)
+
     def test_ends_with_the_plan(self) -> None:
         assert dialogue(script(), COSTS, all_wrong(3)) == ["finished"]
 

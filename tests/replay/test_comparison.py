@@ -19,7 +19,7 @@ from grv.testing import World, all_wrong, population
 
 ALWAYS = {
     *("policy", "costs", "trials", "solved", "cost", "generated", "verified"),
-    *("ratio", "low", "high", "rounds", "generate_rounds", "verify_rounds"),
+    *("ratio", "low", "high", "rounds", "generate_rounds", "verify_rounds", "solved_cost"),
 }
 
 
@@ -72,6 +72,7 @@ def test_it_says_how(plain: dict[str, Any]) -> None:
         "keys": False,
         "unsolvable": "exclude",
         "latency": None,
+        "value": None,
     }
 
 
@@ -105,8 +106,8 @@ def test_only_rows_of_pairs_have_pairs_and_only_rows_of_groups_have_groups(
 
     pair = {"m", "k", "exact"}
     assert {name: extra for name, extra in more.items() if extra} == {
-        "uniform-matched": pair,
-        "fixed(8, 2)": pair,
+        "uniform-matched": {*pair, "unsolved_cost"},
+        "fixed(8, 2)": {*pair, "unsolved_cost"},
         "difficulty-1": {*pair, "groups"},
         **{f"difficulty-{count}": {"groups"} for count in (2, 3, 5, 10)},
     }
@@ -144,6 +145,26 @@ def test_given_latencies_a_row_says_how_long_a_search_takes(log: Log, tmp_path: 
     head, *lines = comparison.table().splitlines()
     assert head.split()[-2:] == ["rounds", "seconds"]
     assert [line.split()[-1] for line in lines] == [f"{r['seconds']:.1f}" for r in plain["rows"]]
+
+
+def test_given_a_value_a_row_says_what_is_left_of_it(log: Log, tmp_path: Path) -> None:
+    comparison = compare(["adaptive", "hindsight"], log, value=90, unsolvable="include")
+    comparison.save_csv(tmp_path / "out.csv")
+
+    plain = comparison.to_json()
+    assert plain["settings"]["value"] == 90
+    for row, read in zip(plain["rows"], table(tmp_path / "out.csv"), strict=True):
+        assert row["net"] == pytest.approx(90 * row["solved"] - row["cost"])
+        both = row["solved"] * row["solved_cost"] + (1 - row["solved"]) * row["unsolved_cost"]
+        assert row["cost"] == pytest.approx(both)
+        assert row["unsolved_cost"] <= 90
+        assert float(read["net"]) == row["net"]
+        assert float(read["solved_cost"]) == row["solved_cost"]
+        assert float(read["unsolved_cost"]) == row["unsolved_cost"]
+    assert plain["rows"][1]["unsolved_cost"] == 0  # it knows
+    head, first, _ = comparison.table().splitlines()
+    assert head.split()[-3:] == ["in", "vain", "net"]
+    assert first.split()[-1] == f"{plain['rows'][0]['net']:.1f}"
 
 
 def test_what_unsolvable_problems_cost_is_a_number_of_its_own(log: Log) -> None:
@@ -190,21 +211,11 @@ def test_people_get_a_table_whose_columns_line_up(comparison: Comparison) -> Non
     head, *lines = comparison.table().splitlines()
 
     assert head.split() == [
-        *(
-            "policy",
-            "costs",
-            "generated",
-            "verified",
-            "cost",
-            "ratio",
-            "95",
-            "%",
-            "solved",
-            "rounds",
-        )
+        *("policy", "costs", "generated", "verified", "cost", "ratio", "95", "%", "solved"),
+        *("rounds", "in", "vain"),
     ]
     assert len(lines) == len(comparison.rows)
-    assert {len(line) for line in lines} == {len(head)}
+    assert {len(line) for line in lines} == {len(head), len(head) - len("  in vain")}
     assert lines[1].startswith("adaptive ")
     assert "x1.00" in lines[1]
 

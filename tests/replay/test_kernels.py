@@ -60,6 +60,37 @@ def assert_kernels_equal_the_engine(
             assert_equal(found, engine_trials(policy, batch, costs, width=width))
 
 
+@settings(max_examples=100)
+@given(
+    world=worlds(candidates=14, broken=False).filter(len),
+    costs=prices,
+    width=widths,
+    value=st.sampled_from([0, 0.5, 1.1, 3, 11, 12, 20, 33, 45, 90]),
+    keyed=st.booleans(),
+)
+def test_every_kernel_equals_the_engine_where_it_gives_up(
+    world: World, costs: Costs, width: int | None, value: float, keyed: bool
+) -> None:
+    for batch in batches([world.logged()], ORDERS, keyed=keyed):
+        for policy in POLICIES:
+            found = trials(policy, batch, costs, width=width, value=value)
+            expected = engine_trials(policy, batch, costs, width=width, value=value)
+            assert_equal(found, expected)
+
+
+def test_who_knows_leaves_what_costs_more_than_it_is_worth() -> None:
+    counts = np.array([1, 2, 3], dtype=np.int32)
+    rounds = np.array([[1, 1], [1, 2], [1, 3]], dtype=np.int32)
+    known = Trials(np.array([True, True, True]), counts, counts, rounds)
+
+    left = known.worth(22, Costs(1, 10))
+
+    assert left.solved.tolist() == [True, True, False]
+    assert left.costs(Costs(1, 10)).tolist() == [11, 22, 0]
+    assert left.rounds.tolist() == [[1, 1], [1, 2], [0, 0]]
+    assert known.generated.tolist() == [1, 2, 3]
+
+
 def test_every_kernel_has_an_example() -> None:
     assert KERNELS.keys() == EXAMPLES.keys()
     assert all(type(policy) is kind for kind in EXAMPLES for policy in EXAMPLES[kind])

@@ -14,6 +14,7 @@ from .console import (
     listed,
     parse_latency,
     parse_prices,
+    parse_value,
     parse_whole,
     parse_width,
     progress,
@@ -74,6 +75,13 @@ def compare(
         help="Verifications in flight at once. 1 stops at the first pass; all pays for whole steps,"
         " as the published experiments do.",
     ),
+    value: str = typer.Option(
+        "inf",
+        metavar="V",
+        help="What a solved problem is worth, in the unit of the costs: policies give up when the"
+        " expected cost to go exceeds it.",
+        show_default=False,
+    ),
     latency: str = typer.Option(
         None,
         metavar="G,V",
@@ -108,12 +116,13 @@ def compare(
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
     grv compare log.csv --costs 1,10 --costs measured
+    grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 8 --latency 20,60
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     given = [None if text == MEASURED else parse_prices(text) for text in costs]
-    in_flight = parse_width(width)
+    in_flight, worth = parse_width(width), parse_value(value)
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards])
@@ -143,6 +152,7 @@ def compare(
             keys=keys,
             unsolvable=kept,
             latency=waits,
+            value=worth,
             progress=tell,
         )
     if json is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +62,20 @@ def _pair(complaint: str, text: str) -> tuple[float, float]:
     except ValueError as error:
         raise UsageError(complaint) from error
     return first, second
+
+
+def parse_value(text: str) -> float:
+    """What an answer is worth."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        raise UsageError(
+            f"--value {text}: give what a solved problem is worth, in the unit of the costs,"
+            " not negative"
+        )
+    return value
 
 
 def parse_width(text: str) -> int | None:

@@ -18,7 +18,11 @@ Invariants:
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
    even if its first candidate passes.
-6. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
+6. The search gives up when the expected cost to go exceeds the value of an answer. After spending S
+   in vain, passes come at an estimated rate of one for S more, so it spends no more than the value;
+   and it generates nothing that it could not afford to verify one of. What it would have solved for
+   no more than the value, it solves all the same. See docs/theory/giving-up.md.
+7. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
    are never in flight together.
 """
 
@@ -77,6 +81,7 @@ class Search:
         policy: what decides.
         costs: the price list it plans with; a first guess, where events tell what was paid.
         budget: the planned cost of all actions together is at most this.
+        value: what an answer is worth, in the unit of the costs; without end, it never gives up.
         most: what one candidate and one verification can cost at most, where the price list does
             not say: a budget reserves that for what it has not paid yet.
         width: how many verifications are in flight at once; `None` is a whole step of the plan.
@@ -88,17 +93,21 @@ class Search:
         costs: Costs,
         *,
         budget: float = math.inf,
+        value: float = math.inf,
         most: Costs | None = None,
         width: int | None = None,
     ) -> None:
         if math.isnan(budget) or budget < 0:
             raise UsageError(f"the budget cannot be {budget}")
+        if math.isnan(value) or value < 0:
+            raise UsageError(f"what an answer is worth cannot be {value}")
         if width is not None and width < 1:
             raise UsageError(f"the width must be at least 1, not {width}")
         self.pool = Pool(costs)
         self.costs = costs
         self._estimates = Estimates(costs)
         self._budget = budget
+        self._value = value
         self._most = most
         self._width = width
         self._plan = policy.plan(self.pool, costs)
@@ -121,7 +130,7 @@ class Search:
     def outcome(self) -> Outcome | None:
         """How it ended, once it has."""
         if isinstance(self._asked, Stop):
-            return Outcome(self._asked.reason, self._asked.answer, self.bill)
+            return Outcome(self._asked.reason, self._asked.answer, self.bill, self._asked.why)
         return None
 
     @property
@@ -170,14 +179,14 @@ class Search:
         self._trace.append(Turn(self._asked, event))
         self._asked = None
 
-    def _total(self, what: What = "generate", more: int = 0) -> float:
-        """The bill's total, after so many more of one kind."""
-        listed, paid = dict(self._listed), self._paid
+    def _total(self, generate: int = 0, verify: int = 0) -> float:
+        """The bill's total, after so many more."""
+        listed = self._listed
         if self._reserve is self.costs:  # one sum, which is the later bill to the last bit
-            listed[what] += more
-        else:
-            paid += more * self._reserve.price(what)
-        return self.costs.of(listed["generate"], listed["verify"]) + paid
+            total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
+            return total + self._paid
+        spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
+        return spent + self._reserve.of(generate, verify)
 
     @property
     def _reserve(self) -> Costs:
@@ -224,8 +233,7 @@ class Search:
                     return stop
                 case Generate(int(n), why) if n > 0:
                     if not self.pool.exhausted:
-                        n = min(n, self._affordable("generate"))
-                        return Generate(n, why) if n else Stop(Reason.OUT_OF_BUDGET)
+                        return self._generate_some(n, why)
                 case Verify(ids, why):
                     self._check_new(ids)
                     self._queue.extend(ids)
@@ -234,10 +242,24 @@ class Search:
                     raise PolicyError(f"not a legal step: {step}")
         raise PolicyError(f"the plan took {_IDLE_LIMIT} steps that change nothing")
 
+    def _generate_some(self, n: int, why: str) -> Action:
+        """As many of `n` candidates as the budget allows and the value of an answer is worth."""
+        worth = self._affordable("generate", self._value, spare=1)
+        n = min(n, worth, self._affordable("generate", self._budget))
+        if n:
+            return Generate(n, why)
+        return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(1)
+
+    def _give_up(self, generate: int) -> Stop:
+        cost = self._total(generate, 1)
+        why = f"an answer is worth {self._value:g}; the next attempt would bring the cost to"
+        return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
+
     def _verify_some(self) -> Action | None:
         """The next verifications of the queue, as width and budget allow; None at its end."""
         width = len(self._queue) if self._width is None else self._width
-        limit = min(width, self._affordable("verify"))
+        worth = self._affordable("verify", self._value)
+        limit = min(width, worth, self._affordable("verify", self._budget))
         now: list[CandidateId] = []
         later: list[CandidateId] = []
         keys: set[str] = set()
@@ -255,20 +277,25 @@ class Search:
         self._queue.extendleft(reversed(later))
         if not now:
             return None
-        return Verify(tuple(now), self._why) if limit else Stop(Reason.OUT_OF_BUDGET)
+        if limit:
+            return Verify(tuple(now), self._why)
+        return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(0)
 
     def _check_new(self, ids: tuple[CandidateId, ...]) -> None:
         known = range(len(self.pool))
         if len(set(ids)) < len(ids) or any(i not in known or i in self.pool.verdicts for i in ids):
             raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
 
-    def _affordable(self, what: What) -> int:
-        """How many more candidates, or verifications, the budget covers."""
-        if math.isinf(self._budget):
+    def _affordable(self, what: What, limit: float, *, spare: int = 0) -> int:
+        """How many more candidates, or verifications, a limit to the bill covers.
+
+        Beside them it must cover so many more verifications.
+        """
+        if math.isinf(limit):
             return 2**62
-        left = (self._budget - self._total()) / self._reserve.price(what)
+        left = (limit - self._total(verify=spare)) / self._reserve.price(what)
         n = math.floor(min(left, 2.0**62))
         n = max(0, n + 1)  # the quotient may be rounded down, or up; the bill decides
-        while n and self._total(what, n) > self._budget:
+        while n and self._total(*((n, spare) if what == "generate" else (0, n + spare))) > limit:
             n -= 1
         return n

@@ -25,7 +25,7 @@ class Reason(enum.Enum):
     """Why a search ended."""
 
     SOLVED = "solved"
-    FINISHED = "finished"  # the policy's plan came to its end
+    FINISHED = "finished"  # the policy's plan came to its end, or it was not worth going on
     EXHAUSTED = "exhausted"  # nothing left to generate or to verify
     OUT_OF_BUDGET = "out of budget"
 
@@ -48,10 +48,11 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The search is over."""
+    """The search is over. `why` says more, for people, where there is more to say."""
 
     reason: Reason
     answer: CandidateId | None = None
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +204,12 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended. `answer` is set exactly when it is solved."""
+    """How a search ended. `answer` is set exactly when it is solved; `why` is for people."""
 
     reason: Reason
     answer: CandidateId | None
     bill: Bill
+    why: str = field(default="", compare=False)
 
     @property
     def solved(self) -> bool:

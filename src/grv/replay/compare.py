@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,8 +59,11 @@ class Settings:
     keys: bool
     unsolvable: Unsolvable
     latency: Latency | None = None
+    value: float = math.inf
 
     def __post_init__(self) -> None:
+        if math.isnan(self.value) or self.value < 0:
+            raise UsageError(f"what a solved problem is worth cannot be {self.value}")
         if self.width is not None and self.width < 1:
             raise UsageError(f"the width must be at least 1, or all, not {self.width}")
         if self.unsolvable not in get_args(Unsolvable):
@@ -69,6 +73,7 @@ class Settings:
         """As it stands in the file of a comparison."""
         record = dataclasses.asdict(self)
         record["width"] = "all" if self.width is None else self.width
+        record["value"] = None if math.isinf(self.value) else self.value
         if self.latency is not None:
             record["latency"] = [self.latency.generate, self.latency.verify]
         return record
@@ -86,6 +91,7 @@ def compare(
     keys: bool = False,
     unsolvable: Unsolvable = "exclude",
     latency: Latency | None = None,
+    value: float = math.inf,
     progress: Progress | None = None,
 ) -> Comparison:
     """Every policy at every price list, on the same orders of the same problems.
@@ -103,9 +109,11 @@ def compare(
         keys: whether candidates of one equivalence class are verified once.
         unsolvable: whether problems without any pass are kept.
         latency: how long rounds take; rows then say how long a trial takes.
+        value: what a solved problem is worth: policies give up when the expected cost to go exceeds
+            it, and rows say what is left of it.
         progress: called with the number of problems done and to do.
     """
-    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable, latency)
+    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable, latency, value)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
@@ -190,7 +198,7 @@ class _Run:
 
     def _try_policies(self, batch: Batch) -> None:
         """All rows that need to see one problem only, and what the others must know of it."""
-        id, width = batch.problem.id, self.settings.width
+        id, width, value = batch.problem.id, self.settings.width, self.settings.value
         least = None
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
@@ -202,16 +210,17 @@ class _Run:
                         at_once = None if whole else width
                         name = (type(policy), repr(policy), at_once)  # its repr is what it is
                         if name not in tried:
-                            tried[name] = trials(policy, batch, costs, width=at_once)
+                            tried[name] = trials(policy, batch, costs, width=at_once, value=value)
                         self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
-                        self._keep(
-                            at, number, id, hindsight_trials(batch, least, costs, width=width)
-                        )
+                        best = hindsight_trials(batch, least, costs, width=width)
+                        self._keep(at, number, id, best.worth(value, costs))
             if self.matched:
                 known = tried.get((Adaptive, repr(Adaptive()), width))
-                self.reference[at][id] = known or trials(Adaptive(), batch, costs, width=width)
+                self.reference[at][id] = known or trials(
+                    Adaptive(), batch, costs, width=width, value=value
+                )
         if self.passes == 2:
             assert least is not None
             paid = paid_checks_of(batch, least, width=width)
@@ -312,7 +321,11 @@ class _Run:
             generate_rounds=float(of.rounds[..., 0].mean()),
             verify_rounds=float(of.rounds[..., 1].mean()),
             seconds=None if latency is None else float(of.seconds(latency).mean()),
+            solved_cost=_mean(spent[of.solved]),
+            unsolved_cost=_mean(spent[~of.solved]),
         )
+        if math.isfinite(self.settings.value):
+            row = dataclasses.replace(row, net=self.settings.value * row.solved - row.cost)
         if reference is None:
             return row
         base = reference.costs(costs)
@@ -386,6 +399,10 @@ class _Pairs:
         )
         single = groups[0].pair if len(groups) == 1 else None
         return cls(by_problem, single, summaries)
+
+
+def _mean(amounts: NDArray[np.float64]) -> float | None:
+    return float(amounts.mean()) if amounts.size else None
 
 
 def _listed(costs: Costs) -> Any:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,6 +53,9 @@ class Row:
         k: candidates verified, likewise.
         exact: the share solved over all possible orders, where there is a closed form.
         groups: the classes of difficulty, easiest last.
+        solved_cost: the mean cost of the trials that were solved, where any was.
+        unsolved_cost: the mean cost of those that were not.
+        net: what solved trials are worth less the cost, a trial, where it is known what one is.
         unsolvable_cost: the mean cost on problems without any pass, where they are kept.
     """
 
@@ -73,6 +76,9 @@ class Row:
     k: int | None = None
     exact: float | None = None
     groups: tuple[GroupSummary, ...] | None = None
+    solved_cost: float | None = None
+    unsolved_cost: float | None = None
+    net: float | None = None
     unsolvable_cost: float | None = None
 
     @property
@@ -178,6 +184,7 @@ class Comparison:
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
+        plain += ["solved_cost", "unsolved_cost", "net"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
@@ -190,13 +197,12 @@ class Comparison:
         head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
         head.append("rounds")
         rows = [list(row_cells(row)) for row in self.rows]
-        # What nobody asked for, or what there is none of, has no column.
-        for name in ("seconds",):
-            values = [getattr(row, name) for row in self.rows]
-            if any(value is not None for value in values):
-                head.append(name)
-                for cells, value in zip(rows, values, strict=True):
-                    cells.append("" if value is None else f"{value:.1f}")
+        for title, shown in _OPTIONAL.items():
+            cells = [shown(row) for row in self.rows]
+            if any(cell is not None for cell in cells):
+                head.append(title)
+                for row, cell in zip(rows, cells, strict=True):
+                    row.append(cell or "")
         return aligned(head, rows, left=2)
 
 
@@ -214,6 +220,14 @@ def row_cells(row: Row) -> tuple[str, ...]:
         f"{row.solved:.3f}",
         f"{row.rounds:.1f}",
     )
+
+
+# Columns that are there where somebody has asked for them, or has spent money in vain.
+_OPTIONAL: dict[str, Callable[[Row], str | None]] = {
+    "seconds": lambda row: None if row.seconds is None else f"{row.seconds:.1f}",
+    "in vain": lambda row: None if row.unsolved_cost is None else row.shown(row.unsolved_cost),
+    "net": lambda row: None if row.net is None else row.shown(row.net),
+}
 
 
 class Resampled:

@@ -27,6 +27,7 @@ def replay(
     *,
     order: Sequence[int] | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
     width: int | None = None,
     keys: bool = False,
 ) -> Outcome:
@@ -38,10 +39,13 @@ def replay(
         costs: the price list; if it is `Measured`, a first guess, and the log says what was paid.
         order: candidate numbers in order of arrival; as logged where not given.
         budget: the most it may spend.
+        value: what an answer is worth.
         width: verifications in flight at once; `None` is a whole step of the plan.
         keys: whether the log's equivalence classes are known to the search.
     """
-    search = replayed(policy, problem, costs, order=order, budget=budget, width=width, keys=keys)
+    search = replayed(
+        *(policy, problem, costs), order=order, budget=budget, value=value, width=width, keys=keys
+    )
     assert search.outcome is not None
     return search.outcome
 
@@ -53,6 +57,7 @@ def replayed(
     *,
     order: Sequence[int] | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
     width: int | None = None,
     keys: bool = False,
 ) -> Search:
@@ -62,7 +67,7 @@ def replayed(
     passed = problem.passed.tolist()
     codes = problem.keys.tolist() if keys and problem.keys is not None else None
     generating, verifying = _costs(problem, costs)
-    search = Search(policy, costs, budget=budget, width=width)
+    search = Search(policy, costs, budget=budget, value=value, width=width)
     at = 0
     while True:
         match search.ask():

@@ -6,6 +6,7 @@ policy without a kernel, or a case that its kernel does not cover, goes through 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,13 @@ class Trials:
             return self.paid
         return self.generated * costs.candidate + self.verified * costs.verify
 
+    def worth(self, value: float, costs: Costs) -> Trials:
+        """The trials of somebody who knows what each will cost and leaves those worth less."""
+        left = self.costs(costs) > value
+        names = ("solved", "generated", "verified", "rounds", "paid")
+        arrays = [getattr(self, name) for name in names]
+        return Trials(*(_patched(array, left, 0) for array in arrays if array is not None))
+
     def seconds(self, latency: Latency) -> NDArray[np.float64]:
         """How long each trial took."""
         generate, verify = self.rounds[..., 0], self.rounds[..., 1]
@@ -62,20 +70,42 @@ def both(generate: NDArray[np.integer] | int, verify: NDArray[np.integer]) -> ND
     return np.stack(np.broadcast_arrays(generate, verify), axis=-1).astype(np.int32)
 
 
-def trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
+def trials(
+    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+) -> Trials:
     """The policy in every order of the batch, by its kernel if it has one that applies.
 
     None applies where costs are measured: what is paid for depends on what has been paid before.
     """
     kernel = None if isinstance(costs, Measured) else KERNELS.get(type(policy))
     found = None if kernel is None else kernel(policy, batch, costs, width)
-    return engine_trials(policy, batch, costs, width=width) if found is None else found
+    if found is None:
+        return engine_trials(policy, batch, costs, width=width, value=value)
+    # Who solves it for no more than it is worth never thought of giving up; the end of the log
+    # might change what is asked for.
+    sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
+    if math.isinf(value) or sure.all():
+        return found
+    rest = Batch(batch.problem, batch.orders[~sure], batch.keyed)
+    other = engine_trials(policy, rest, costs, width=width, value=value)
+    names = ("solved", "generated", "verified", "rounds")
+    return Trials(*(_patched(getattr(found, n), ~sure, getattr(other, n)) for n in names))
 
 
-def engine_trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
+def _patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray[Any]:
+    """The array with other values in some places."""
+    copy = array.copy()
+    copy[where] = new
+    return copy
+
+
+def engine_trials(
+    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+) -> Trials:
     """The policy in every order of the batch, by the engine."""
+    problem, keys = batch.problem, batch.keyed
     searches = [
-        replayed(policy, batch.problem, costs, order=order, width=width, keys=batch.keyed)
+        replayed(policy, problem, costs, order=order, value=value, width=width, keys=keys)
         for order in batch.orders.tolist()
     ]
     outcomes = [search.outcome for search in searches if search.outcome is not None]

@@ -176,6 +176,19 @@ class PolicyContract:
         assert resumed.outcome == whole.outcome
         assert resumed.trace == whole.trace
 
+    @_property(worlds(), price_lists(), widths(), st.sampled_from([0, 0.5, 7, 11, 30, 77.7, 150]))
+    def test_it_spends_no_more_than_it_is_worth_and_solves_what_costs_no_more(
+        self, world: World, costs: Costs, width: int | None, value: float
+    ) -> None:
+        free = run(self.policy, costs, world, width=width)
+        bounded = run(self.policy, costs, world, width=width, value=value)
+        assert bounded.bill.total <= value
+        if _outcome(free).solved and free.bill.total <= value:
+            assert bounded.outcome == free.outcome
+        if _outcome(bounded).solved:
+            assert _outcome(free).solved
+            assert bounded.bill.total <= free.bill.total
+
     @_property(worlds(), price_lists(), limits(), st.randoms())
     def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(
         self, world: World, costs: Costs, limits: Limits, random: Random
