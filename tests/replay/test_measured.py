@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -142,10 +143,8 @@ def test_a_measured_row_says_so_in_every_form() -> None:
         *["measured:2,30"] * 2,
         *["2,30"] * 2,
     ]
-    assert [line.split(",")[-2] for line in comparison.to_csv().splitlines()[1:]] == [
-        *["True"] * 2,
-        *["False"] * 2,
-    ]
+    rows = csv.DictReader(comparison.to_csv().splitlines())
+    assert [row["measured"] for row in rows] == ["True", "True", "False", "False"]
 
 
 def test_pairs_are_chosen_by_the_mean_costs_of_the_log_whatever_was_guessed() -> None:
