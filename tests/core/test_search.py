@@ -32,6 +32,7 @@ from grv.core.values import (
     Generated,
     Outcome,
     Reason,
+    Rounds,
     Step,
     Stop,
     Turn,
@@ -123,6 +124,45 @@ class TestASearch:
             (Generate(3), "some"),
             (check(0, 1), "all"),
         ]
+
+    def test_waits_once_for_each_action_also_for_one_that_brings_nothing(self) -> None:
+        search = run(Fixed(3, 3), COSTS, all_wrong(3), width=2)
+        assert search.rounds == Rounds(generate=1, verify=2)
+        assert search.rounds.total == len(search.trace) == 3
+
+        search = run(VerifyAll(), COSTS, all_wrong(3))
+        assert search.rounds == Rounds(generate=4, verify=3)
+
+    def test_gives_up_before_it_spends_more_than_an_answer_is_worth(self) -> None:
+        search = run(VerifyAll(), COSTS, all_wrong(9), value=35)
+
+        assert search.outcome == Outcome(Reason.FINISHED, None, Bill(3, 3, 33.0))
+        assert outcome(search).why == (
+            "an answer is worth 35; the next attempt would bring the cost to 44"
+        )
+
+    def test_begins_nothing_that_it_could_not_verify(self) -> None:
+        assert run(VerifyAll(), COSTS, World.of("1+"), value=10).bill == Bill(0, 0, 0.0)
+        assert run(VerifyAll(), COSTS, World.of("1+"), value=11).bill == Bill(1, 1, 11.0)
+
+    def test_cuts_a_step_so_that_a_verification_is_left(self) -> None:
+        search = run(Fixed(8, 3), COSTS, all_wrong(9), value=17)
+
+        assert dialogue(Fixed(8, 3), COSTS, all_wrong(9))[0] == "generate 8"
+        assert search.bill == Bill(7, 1, 17.0)
+
+    def test_is_out_of_budget_where_the_budget_is_the_lower(self) -> None:
+        search = Search(VerifyAll(), COSTS, budget=12, value=35)
+        for event in (Generated((1.0,)), say({0: FAILED}), Generated((1.0,))):
+            search.ask()
+            search.tell(event)
+
+        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)
+
+    @pytest.mark.parametrize("wrong", [-1, math.nan, -math.inf])
+    def test_cannot_be_worth_less_than_nothing(self, wrong: float) -> None:
+        with pytest.raises(UsageError, match=f"what an answer is worth cannot be {wrong}"):
+            Search(VerifyAll(), COSTS, value=wrong)
 
     def test_ends_with_the_plan(self) -> None:
         assert dialogue(script(), COSTS, all_wrong(3)) == ["finished"]
@@ -294,6 +334,38 @@ class TestTheBill:
 
     def test_may_be_paid_for_with_nothing(self) -> None:
         assert told(Fixed(4, 2), Generated((1.0,) * 4, paid=0)).bill == Bill(4, 0, 0.0)
+
+    def test_moves_the_costs_that_the_policy_sees(self) -> None:
+        search = Search(Fixed(3, 2), Costs(1, 10), width=1)
+        seen = [search.pool.costs]
+        search.ask()
+        search.tell(Generated((1.0, 1.0, 1.0), paid=9))
+        seen.append(search.pool.costs)
+        search.ask()
+        search.tell(say({0: FAILED}, paid=40))
+        seen.append(search.pool.costs)
+        search.ask()
+        search.tell(say({1: FAILED}))  # nobody knows what this one cost
+
+        assert seen == [Costs(1, 10), Costs(2.5, 10), Costs(2.5, 25)]
+        assert search.pool.costs == seen[-1]
+        assert search.bill.total == 9 + 40 + 10
+        assert search.costs == Costs(1, 10)
+
+    def test_reserves_as_much_as_the_dearest_so_far(self) -> None:
+        search = told(script(Generate(1), Generate(4)), Generated((1.0,), paid=5), budget=16)
+
+        assert search.ask() == Generate(2)
+
+    def test_reserves_the_most_that_one_can_cost(self) -> None:
+        most = Costs(generate=4, verify=50)
+        search = Search(script(Generate(9), check(0, 1)), COSTS, budget=70, most=most)
+        assert search.ask() == Generate(9)
+        search.tell(Generated((1.0,) * 9, paid=18))
+        assert search.ask() == check(0)  # 18 + 50 is within 70
+        search.tell(say({0: FAILED}, paid=3))
+        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)  # 21 + 50 is not
+        assert outcome(search).bill.total == 21
 
     def test_counts_against_the_budget_as_it_was_really_paid(self) -> None:
         dear = told(Fixed(4, 2), Generated((1.0,) * 4, paid=100), budget=24)

@@ -14,8 +14,10 @@ from grv.core.values import (
     Costs,
     Generate,
     Generated,
+    Latency,
     Outcome,
     Reason,
+    Rounds,
     Stop,
     Turn,
     Verdict,
@@ -49,6 +51,19 @@ def test_scoring_may_be_free_but_not_less(wrong: float) -> None:
     assert Costs(score=0).candidate == 1
     with pytest.raises(UsageError, match=f"the cost to score must be .*, not {wrong}"):
         Costs(score=wrong)
+
+
+def test_rounds_take_their_time_one_after_the_other() -> None:
+    assert Latency(generate=20, verify=60).of(Rounds(3, 2)) == 180
+    assert Latency(0, 0).of(Rounds(3, 2)) == 0
+
+
+@pytest.mark.parametrize("wrong", [-1, math.inf, math.nan])
+def test_a_round_takes_a_finite_time(wrong: float) -> None:
+    with pytest.raises(UsageError, match=f"round of generation must take .*, not {wrong}"):
+        Latency(wrong, 1)
+    with pytest.raises(UsageError, match=f"round of verification must take .*, not {wrong}"):
+        Latency(1, wrong)
 
 
 def test_a_reason_for_people_does_not_make_another_action() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from grv.core.errors import UsageError
-from grv.core.values import Costs
+from grv.core.values import Costs, Latency
 from grv.replay.compare import compare
 from grv.replay.comparison import Comparison, LogSummary
 from grv.replay.log import Log
@@ -19,7 +19,7 @@ from grv.testing import World, all_wrong, population
 
 ALWAYS = {
     *("policy", "costs", "trials", "solved", "cost", "generated", "verified"),
-    *("ratio", "low", "high"),
+    *("ratio", "low", "high", "rounds", "generate_rounds", "verify_rounds", "solved_cost"),
 }
 
 
@@ -71,6 +71,8 @@ def test_it_says_how(plain: dict[str, Any]) -> None:
         "width": 1,
         "keys": False,
         "unsolvable": "exclude",
+        "latency": None,
+        "value": None,
     }
 
 
@@ -104,8 +106,8 @@ def test_only_rows_of_pairs_have_pairs_and_only_rows_of_groups_have_groups(
 
     pair = {"m", "k", "exact"}
     assert {name: extra for name, extra in more.items() if extra} == {
-        "uniform-matched": pair,
-        "fixed(8, 2)": pair,
+        "uniform-matched": {*pair, "unsolved_cost"},
+        "fixed(8, 2)": {*pair, "unsolved_cost"},
         "difficulty-1": {*pair, "groups"},
         **{f"difficulty-{count}": {"groups"} for count in (2, 3, 5, 10)},
     }
@@ -125,6 +127,44 @@ def test_ratios_are_null_without_an_adaptive_row(log: Log) -> None:
 
     assert row.keys() == ALWAYS
     assert (row["ratio"], row["low"], row["high"]) == (None, None, None)
+
+
+def test_given_latencies_a_row_says_how_long_a_search_takes(log: Log, tmp_path: Path) -> None:
+    comparison = compare(["adaptive", "hindsight"], log, latency=Latency(20, 60))
+    comparison.save_csv(tmp_path / "out.csv")
+
+    plain = comparison.to_json()
+    assert plain["settings"]["latency"] == [20, 60]
+    for row in plain["rows"]:
+        assert row["rounds"] == row["generate_rounds"] + row["verify_rounds"]
+        expected = 20 * row["generate_rounds"] + 60 * row["verify_rounds"]
+        assert row["seconds"] == pytest.approx(expected)
+    assert [float(row["seconds"]) for row in table(tmp_path / "out.csv")] == [
+        row["seconds"] for row in plain["rows"]
+    ]
+    head, *lines = comparison.table().splitlines()
+    assert head.split()[-2:] == ["rounds", "seconds"]
+    assert [line.split()[-1] for line in lines] == [f"{r['seconds']:.1f}" for r in plain["rows"]]
+
+
+def test_given_a_value_a_row_says_what_is_left_of_it(log: Log, tmp_path: Path) -> None:
+    comparison = compare(["adaptive", "hindsight"], log, value=90, unsolvable="include")
+    comparison.save_csv(tmp_path / "out.csv")
+
+    plain = comparison.to_json()
+    assert plain["settings"]["value"] == 90
+    for row, read in zip(plain["rows"], table(tmp_path / "out.csv"), strict=True):
+        assert row["net"] == pytest.approx(90 * row["solved"] - row["cost"])
+        both = row["solved"] * row["solved_cost"] + (1 - row["solved"]) * row["unsolved_cost"]
+        assert row["cost"] == pytest.approx(both)
+        assert row["unsolved_cost"] <= 90
+        assert float(read["net"]) == row["net"]
+        assert float(read["solved_cost"]) == row["solved_cost"]
+        assert float(read["unsolved_cost"]) == row["unsolved_cost"]
+    assert plain["rows"][1]["unsolved_cost"] == 0  # it knows
+    head, first, _ = comparison.table().splitlines()
+    assert head.split()[-3:] == ["in", "vain", "net"]
+    assert first.split()[-1] == f"{plain['rows'][0]['net']:.1f}"
 
 
 def test_what_unsolvable_problems_cost_is_a_number_of_its_own(log: Log) -> None:
@@ -160,7 +200,7 @@ def test_the_table_has_the_numbers_of_the_rows_to_the_last_digit(
         assert read["policy"] == row.policy
         assert float(read["cost_generate"]) == row.costs.candidate
         assert float(read["cost_verify"]) == row.costs.verify
-        for name in ("solved", "cost", "generated", "verified", "ratio", "low", "high"):
+        for name in sorted(ALWAYS - {"policy", "costs", "trials"}):
             assert float(read[name]) == getattr(row, name)
         for name in ("m", "k"):
             assert read[name] == ("" if getattr(row, name) is None else str(getattr(row, name)))
@@ -171,10 +211,11 @@ def test_people_get_a_table_whose_columns_line_up(comparison: Comparison) -> Non
     head, *lines = comparison.table().splitlines()
 
     assert head.split() == [
-        *("policy", "costs", "generated", "verified", "cost", "ratio", "95", "%", "solved")
+        *("policy", "costs", "generated", "verified", "cost", "ratio", "95", "%", "solved"),
+        *("rounds", "in", "vain"),
     ]
     assert len(lines) == len(comparison.rows)
-    assert {len(line) for line in lines} == {len(head)}
+    assert {len(line) for line in lines} == {len(head), len(head) - len("  in vain")}
     assert lines[1].startswith("adaptive ")
     assert "x1.00" in lines[1]
 

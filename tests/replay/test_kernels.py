@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.search import Policy
-from grv.core.values import Costs
+from grv.core.values import Costs, Latency
 from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
 from grv.replay.kernels import (
     KERNELS,
@@ -48,6 +48,7 @@ def assert_equal(found: Trials, expected: Trials) -> None:
     assert found.solved.tolist() == expected.solved.tolist()
     assert found.generated.tolist() == expected.generated.tolist()
     assert found.verified.tolist() == expected.verified.tolist()
+    assert found.rounds.tolist() == expected.rounds.tolist()
 
 
 def assert_kernels_equal_the_engine(
@@ -57,6 +58,37 @@ def assert_kernels_equal_the_engine(
         for policy in POLICIES:
             found = trials(policy, batch, costs, width=width)
             assert_equal(found, engine_trials(policy, batch, costs, width=width))
+
+
+@settings(max_examples=100)
+@given(
+    world=worlds(candidates=14, broken=False).filter(len),
+    costs=prices,
+    width=widths,
+    value=st.sampled_from([0, 0.5, 1.1, 3, 11, 12, 20, 33, 45, 90]),
+    keyed=st.booleans(),
+)
+def test_every_kernel_equals_the_engine_where_it_gives_up(
+    world: World, costs: Costs, width: int | None, value: float, keyed: bool
+) -> None:
+    for batch in batches([world.logged()], ORDERS, keyed=keyed):
+        for policy in POLICIES:
+            found = trials(policy, batch, costs, width=width, value=value)
+            expected = engine_trials(policy, batch, costs, width=width, value=value)
+            assert_equal(found, expected)
+
+
+def test_who_knows_leaves_what_costs_more_than_it_is_worth() -> None:
+    counts = np.array([1, 2, 3], dtype=np.int32)
+    rounds = np.array([[1, 1], [1, 2], [1, 3]], dtype=np.int32)
+    known = Trials(np.array([True, True, True]), counts, counts, rounds)
+
+    left = known.worth(22, Costs(1, 10))
+
+    assert left.solved.tolist() == [True, True, False]
+    assert left.costs(Costs(1, 10)).tolist() == [11, 22, 0]
+    assert left.rounds.tolist() == [[1, 1], [1, 2], [0, 0]]
+    assert known.generated.tolist() == [1, 2, 3]
 
 
 def test_every_kernel_has_an_example() -> None:
@@ -155,6 +187,18 @@ def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() 
 
 def test_trials_cost_what_their_counts_cost() -> None:
     counts = np.array([1, 2], dtype=np.int32)
-    both = Trials(np.array([True, False]), counts, counts[::-1])
+    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2], [3, 0]]))
 
     assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
+    assert both.seconds(Latency(20, 1)).tolist() == [22.0, 60.0]
+
+
+def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width_makes() -> None:
+    (batch,) = batches([World.of("9- 9- 9- 1+").logged("a")], ORDERS)
+    least = least_checks_of(batch)
+
+    for width in (1, 2, None):
+        found = hindsight_trials(batch, least, Costs(1, 10), width=width)
+        whole = 1 if width is None else width
+        checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
+        assert found.rounds.tolist() == [[1, k] for k in checks]

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from ..core.errors import UsageError
+from ..core.errors import LogError, UsageError
 from .console import (
+    MEASURED,
     check_outputs,
     choice,
     listed,
-    parse_costs,
+    parse_latency,
+    parse_prices,
+    parse_value,
     parse_whole,
     parse_width,
     progress,
@@ -19,7 +22,9 @@ from .console import (
 from .live import read_job
 
 if TYPE_CHECKING:
+    from ..core.values import Costs
     from ..replay.comparison import Comparison, Row
+    from ..replay.log import Log
 
 
 def _from_job(context: typer.Context, job: str | None) -> str | None:
@@ -48,8 +53,9 @@ def compare(
     score: str = typer.Option(None, metavar="NAME", help="The column that ranks candidates."),
     costs: list[str] = typer.Option(
         ["1,10"],
-        metavar="G,V",
-        help="Cost of generating (and scoring) one candidate, and of verifying one. Repeatable.",
+        metavar="G,V|measured[:G,V]",
+        help="Cost of generating (and scoring) one candidate, and of verifying one; measured is"
+        " what the log says that each one cost, with G,V for a first guess. Repeatable.",
     ),
     policy: list[str] = typer.Option(
         None,
@@ -68,6 +74,19 @@ def compare(
         metavar="1|N|all",
         help="Verifications in flight at once. 1 stops at the first pass; all pays for whole steps,"
         " as the published experiments do.",
+    ),
+    value: str = typer.Option(
+        "inf",
+        metavar="V",
+        help="What a solved problem is worth, in the unit of the costs: policies give up when the"
+        " expected cost to go exceeds it.",
+        show_default=False,
+    ),
+    latency: str = typer.Option(
+        None,
+        metavar="G,V",
+        help="Seconds that a batch generated, and a round of verification, take: says how long a"
+        " search takes.",
     ),
     keys: bool = typer.Option(
         False, "--keys/--no-keys", help="Verify each equivalence class (column key) only once."
@@ -96,11 +115,15 @@ def compare(
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
+    grv compare log.csv --costs 1,10 --costs measured
+    grv compare log.csv --value 500 --unsolvable include
+    grv compare log.csv --width 8 --latency 20,60
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
-    price_lists = [parse_costs(text) for text in costs]
-    in_flight = parse_width(width)
+    given = [None if text == MEASURED else parse_prices(text) for text in costs]
+    in_flight, worth = parse_width(width), parse_value(value)
+    waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards])
     from ..replay.compare import Unsolvable
@@ -116,6 +139,7 @@ def compare(
     kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
     logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
+    price_lists = [_mean_costs(logged) if each is None else each for each in given]
     with progress("comparing") as tell:
         comparison = replay_all(
             rows,
@@ -127,6 +151,8 @@ def compare(
             width=in_flight,
             keys=keys,
             unsolvable=kept,
+            latency=waits,
+            value=worth,
             progress=tell,
         )
     if json is not None:
@@ -134,6 +160,19 @@ def compare(
     if csv is not None:
         comparison.save_csv(csv)
     typer.echo("\n".join([*heading(comparison), "", comparison.table(), "", *words(comparison)]))
+
+
+def _mean_costs(log: Log) -> Costs:
+    """What candidates of the log cost on average, for a first guess."""
+    means = log.mean_costs
+    for mean, what in zip(means, ("generate_cost", "verify_cost"), strict=True):
+        if not mean:
+            wrong = "is not there" if mean is None else "is 0 throughout"
+            raise LogError(
+                f"column {what!r} {wrong}: give a first guess, as in --costs {MEASURED}:1,10",
+                path=log.path,
+            )
+    return parse_prices(f"{MEASURED}:{means[0]!r},{means[1]!r}")
 
 
 def heading(comparison: Comparison) -> list[str]:
@@ -161,17 +200,16 @@ def heading(comparison: Comparison) -> list[str]:
 
 def words(comparison: Comparison) -> list[str]:
     """The result in plain words, a line a price list."""
-    found: dict[tuple[float, float], dict[str, Row]] = {}
+    found: dict[str, dict[str, Row]] = {}
     for row in comparison.rows:
-        prices = (row.costs.candidate, row.costs.verify)
-        found.setdefault(prices, {}).setdefault(row.policy, row)
+        found.setdefault(row.prices, {}).setdefault(row.policy, row)
     lines = []
-    for (generate, verify), rows in found.items():
+    for prices, rows in found.items():
         adaptive, single = rows.get("adaptive"), rows.get("difficulty-1")
         if adaptive is None:
             continue
-        line = f"At {generate:g},{verify:g} adaptive solves {adaptive.solved:.1%} of the trials"
-        line += f" for {adaptive.cost:.1f} each"
+        line = f"At {prices} adaptive solves {adaptive.solved:.1%} of the trials"
+        line += f" for {adaptive.shown(adaptive.cost)} each"
         if single is not None and single.cost > adaptive.cost:
             line += (
                 f"; the cheapest single pair that solves as many as possible ({single.m} generated,"
@@ -180,6 +218,7 @@ def words(comparison: Comparison) -> list[str]:
         lines.append(line + ".")
         if adaptive.unsolvable_cost is not None:
             lines.append(
-                f"On problems without any pass it spends {adaptive.unsolvable_cost:.1f}, in vain."
+                "On problems without any pass it spends"
+                f" {adaptive.shown(adaptive.unsolvable_cost)}, in vain."
             )
     return lines

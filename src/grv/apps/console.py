@@ -2,33 +2,80 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..core.errors import UsageError
-from ..core.values import Costs
+from ..core.values import Costs, Latency, Measured
 from ..replay.writing import check_writable
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
 
 
-def parse_costs(text: str) -> Costs:
-    """The price list that `G,V` stands for."""
-    try:
-        generate, verify = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise UsageError(
-            f"--costs {text}: give two numbers, the cost to generate and to verify, as in 1,10"
-        ) from error
+MEASURED = "measured"
+
+
+def parse_prices(text: str) -> Costs:
+    """The price list that `G,V` stands for, or `measured:G,V`, a first guess."""
+    name, _, guess = text.partition(":")
+    if name != MEASURED:
+        return parse_costs(text)
+    costs = parse_costs(guess, text)
+    return Measured(costs.generate, costs.verify)
+
+
+def parse_costs(text: str, given: str | None = None) -> Costs:
+    """The price list that `G,V` stands for, which may be part of what was `given`."""
+    given = text if given is None else given
+    generate, verify = _pair(
+        f"--costs {given}: give two numbers, the cost to generate and to verify, as in 1,10", text
+    )
     try:
         costs = Costs(generate, verify)
     except UsageError as error:
-        raise UsageError(f"--costs {text}: {error}") from error
+        raise UsageError(f"--costs {given}: {error}") from error
     if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
-        raise UsageError(f"--costs {text}: give costs from {_LEAST:g} to {_MOST:g}")
+        raise UsageError(f"--costs {given}: give costs from {_LEAST:g} to {_MOST:g}")
     return costs
+
+
+def parse_latency(text: str) -> Latency:
+    """The seconds that rounds take, which `G,V` stands for."""
+    pair = _pair(
+        f"--latency {text}: give two numbers, the seconds that a batch generated and a round of"
+        " verification take, as in 20,60",
+        text,
+    )
+    try:
+        return Latency(*pair)
+    except UsageError as error:
+        raise UsageError(f"--latency {text}: {error}") from error
+
+
+def _pair(complaint: str, text: str) -> tuple[float, float]:
+    """Two numbers apart by a comma."""
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(complaint) from error
+    return first, second
+
+
+def parse_value(text: str) -> float:
+    """What an answer is worth."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        raise UsageError(
+            f"--value {text}: give what a solved problem is worth, in the unit of the costs,"
+            " not negative"
+        )
+    return value
 
 
 def parse_width(text: str) -> int | None:

@@ -13,15 +13,22 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .values import CandidateId, Generated, Verdict, Verified
+from .values import CandidateId, Costs, Generated, Verdict, Verified
 
 _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 
 
 class Pool:
-    """What a search has seen. Policies read it; only `Search` adds to it."""
+    """What a search has seen. Policies read it; only `Search` adds to it.
 
-    def __init__(self) -> None:
+    Attributes:
+        costs: what a candidate and a verification cost, as far as is known by now. It is the price
+            list of the search unless events tell what was really paid; it changes between the steps
+            of a plan, never within one.
+    """
+
+    def __init__(self, costs: Costs = Costs()) -> None:  # noqa: B008 (a frozen value)
+        self.costs = costs
         self._scores: list[float] = []
         self._keys: dict[CandidateId, str] = {}  # those that have one
         self._verdicts: dict[CandidateId, Verdict] = {}

@@ -13,10 +13,16 @@ Invariants:
 3. What is asked is billed, at the price list or at what the event says was really paid.
 4. The planned cost of an action never takes the bill above the budget. Where the budget does not
    cover a step, the affordable part of it is asked; where there is no such part, the search stops.
+   Where what is really paid differs, an action is planned to cost the most it can: as given, or
+   else as much as the dearest so far. If the most is given rightly, no bill passes its budget.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
    even if its first candidate passes.
-6. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
+6. The search gives up when the expected cost to go exceeds the value of an answer. After spending S
+   in vain, passes come at an estimated rate of one for S more, so it spends no more than the value;
+   and it generates nothing that it could not afford to verify one of. What it would have solved for
+   no more than the value, it solves all the same. See docs/theory/giving-up.md.
+7. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
    are never in flight together.
 """
 
@@ -28,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from .errors import EventError, PolicyError, UsageError
+from .estimates import Estimates
 from .pool import Pool
 from .values import (
     Action,
@@ -39,15 +46,16 @@ from .values import (
     Generated,
     Outcome,
     Reason,
+    Rounds,
     Step,
     Stop,
     Turn,
     Verdict,
     Verified,
     Verify,
+    What,
 )
 
-_GENERATED, _VERIFIED = 0, 1  # what is billed
 _FINISHED = Stop(Reason.FINISHED)  # what a plan that has come to its end stands for
 _IDLE_LIMIT = 1000  # steps in a row that change nothing before it is called a bug
 
@@ -57,6 +65,8 @@ class Policy(Protocol):
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield steps. When resumed, the last step's result is already in `pool`.
+
+        `costs` is the price list at the start; `pool.costs` is what it has become since.
 
         Deterministic given the events. Success and budget are not the plan's business; a plan that
         ends has given up.
@@ -69,8 +79,11 @@ class Search:
 
     Args:
         policy: what decides.
-        costs: the price list it plans with.
+        costs: the price list it plans with; a first guess, where events tell what was paid.
         budget: the planned cost of all actions together is at most this.
+        value: what an answer is worth, in the unit of the costs; without end, it never gives up.
+        most: what one candidate and one verification can cost at most, where the price list does
+            not say: a budget reserves that for what it has not paid yet.
         width: how many verifications are in flight at once; `None` is a whole step of the plan.
     """
 
@@ -80,22 +93,29 @@ class Search:
         costs: Costs,
         *,
         budget: float = math.inf,
+        value: float = math.inf,
+        most: Costs | None = None,
         width: int | None = None,
     ) -> None:
         if math.isnan(budget) or budget < 0:
             raise UsageError(f"the budget cannot be {budget}")
+        if math.isnan(value) or value < 0:
+            raise UsageError(f"what an answer is worth cannot be {value}")
         if width is not None and width < 1:
             raise UsageError(f"the width must be at least 1, not {width}")
-        self.pool = Pool()
+        self.pool = Pool(costs)
         self.costs = costs
+        self._estimates = Estimates(costs)
         self._budget = budget
+        self._value = value
+        self._most = most
         self._width = width
         self._plan = policy.plan(self.pool, costs)
         self._asked: Action | None = None
         self._queue: deque[CandidateId] = deque()  # what is left of the step being verified
         self._why = ""
         self._answer: CandidateId | None = None
-        self._listed = [0, 0]  # generated and verified, billed at the price list
+        self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
         self._verified = 0
         self._paid = 0.0
         self._trace: list[Turn] = []
@@ -110,8 +130,14 @@ class Search:
     def outcome(self) -> Outcome | None:
         """How it ended, once it has."""
         if isinstance(self._asked, Stop):
-            return Outcome(self._asked.reason, self._asked.answer, self.bill)
+            return Outcome(self._asked.reason, self._asked.answer, self.bill, self._asked.why)
         return None
+
+    @property
+    def rounds(self) -> Rounds:
+        """How often it has waited for results so far."""
+        generating = sum(isinstance(turn.action, Generate) for turn in self._trace)
+        return Rounds(generating, len(self._trace) - generating)
 
     @property
     def trace(self) -> Sequence[Turn]:
@@ -142,28 +168,38 @@ class Search:
         if isinstance(event, Generated):
             assert isinstance(self._asked, Generate)
             self.pool._add_generated(event, exhausted=len(event.scores) < self._asked.n)
-            self._pay(_GENERATED, len(event.scores), event.paid)
+            self._pay("generate", len(event.scores), event.paid)
         else:
             assert isinstance(self._asked, Verify)
             ids, verdicts = self._asked.ids, event.verdicts
             self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
             self.pool._add_verified(event)
             self._verified += len(ids)
-            self._pay(_VERIFIED, len(ids), event.paid)
+            self._pay("verify", len(ids), event.paid)
         self._trace.append(Turn(self._asked, event))
         self._asked = None
 
-    def _total(self, what: int = _GENERATED, more: int = 0) -> float:
-        """The bill's total, after so many more of one kind."""
-        listed = list(self._listed)
-        listed[what] += more
-        return self.costs.of(*listed) + self._paid
+    def _total(self, generate: int = 0, verify: int = 0) -> float:
+        """The bill's total, after so many more."""
+        listed = self._listed
+        if self._reserve is self.costs:  # one sum, which is the later bill to the last bit
+            total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
+            return total + self._paid
+        spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
+        return spent + self._reserve.of(generate, verify)
 
-    def _pay(self, what: int, number: int, paid: float | None) -> None:
+    @property
+    def _reserve(self) -> Costs:
+        """What is set aside for each candidate and verification that is asked for."""
+        return self._most if self._most is not None else self._estimates.dearest
+
+    def _pay(self, what: What, number: int, paid: float | None) -> None:
         if paid is None:
             self._listed[what] += number
         else:
             self._paid += paid
+            self._estimates.see(what, number, paid)
+            self.pool.costs = self._estimates.mean
 
     def _check_event(self, event: Event) -> None:
         match self._asked, event:
@@ -197,8 +233,7 @@ class Search:
                     return stop
                 case Generate(int(n), why) if n > 0:
                     if not self.pool.exhausted:
-                        n = min(n, self._affordable(_GENERATED))
-                        return Generate(n, why) if n else Stop(Reason.OUT_OF_BUDGET)
+                        return self._generate_some(n, why)
                 case Verify(ids, why):
                     self._check_new(ids)
                     self._queue.extend(ids)
@@ -207,10 +242,24 @@ class Search:
                     raise PolicyError(f"not a legal step: {step}")
         raise PolicyError(f"the plan took {_IDLE_LIMIT} steps that change nothing")
 
+    def _generate_some(self, n: int, why: str) -> Action:
+        """As many of `n` candidates as the budget allows and the value of an answer is worth."""
+        worth = self._affordable("generate", self._value, spare=1)
+        n = min(n, worth, self._affordable("generate", self._budget))
+        if n:
+            return Generate(n, why)
+        return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(1)
+
+    def _give_up(self, generate: int) -> Stop:
+        cost = self._total(generate, 1)
+        why = f"an answer is worth {self._value:g}; the next attempt would bring the cost to"
+        return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
+
     def _verify_some(self) -> Action | None:
         """The next verifications of the queue, as width and budget allow; None at its end."""
         width = len(self._queue) if self._width is None else self._width
-        limit = min(width, self._affordable(_VERIFIED))
+        worth = self._affordable("verify", self._value)
+        limit = min(width, worth, self._affordable("verify", self._budget))
         now: list[CandidateId] = []
         later: list[CandidateId] = []
         keys: set[str] = set()
@@ -228,20 +277,25 @@ class Search:
         self._queue.extendleft(reversed(later))
         if not now:
             return None
-        return Verify(tuple(now), self._why) if limit else Stop(Reason.OUT_OF_BUDGET)
+        if limit:
+            return Verify(tuple(now), self._why)
+        return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(0)
 
     def _check_new(self, ids: tuple[CandidateId, ...]) -> None:
         known = range(len(self.pool))
         if len(set(ids)) < len(ids) or any(i not in known or i in self.pool.verdicts for i in ids):
             raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
 
-    def _affordable(self, what: int) -> int:
-        """How many more candidates, or verifications, the budget covers."""
-        if math.isinf(self._budget):
+    def _affordable(self, what: What, limit: float, *, spare: int = 0) -> int:
+        """How many more candidates, or verifications, a limit to the bill covers.
+
+        Beside them it must cover so many more verifications.
+        """
+        if math.isinf(limit):
             return 2**62
-        price = self.costs.verify if what == _VERIFIED else self.costs.candidate
-        n = math.floor(min((self._budget - self._total()) / price, 2.0**62))
+        left = (limit - self._total(verify=spare)) / self._reserve.price(what)
+        n = math.floor(min(left, 2.0**62))
         n = max(0, n + 1)  # the quotient may be rounded down, or up; the bill decides
-        while n and self._total(what, n) > self._budget:
+        while n and self._total(*((n, spare) if what == "generate" else (0, n + spare))) > limit:
             n -= 1
         return n

@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import Literal, NewType
 
 from .errors import UsageError
 
@@ -25,7 +25,7 @@ class Reason(enum.Enum):
     """Why a search ended."""
 
     SOLVED = "solved"
-    FINISHED = "finished"  # the policy's plan came to its end
+    FINISHED = "finished"  # the policy's plan came to its end, or it was not worth going on
     EXHAUSTED = "exhausted"  # nothing left to generate or to verify
     OUT_OF_BUDGET = "out of budget"
 
@@ -48,10 +48,11 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The search is over."""
+    """The search is over. `why` says more, for people, where there is more to say."""
 
     reason: Reason
     answer: CandidateId | None = None
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Verified:
     paid: float | None = None
 
 
+What = Literal["generate", "verify"]  # what is billed
 Step = Generate | Verify  # what a policy may yield
 Action = Step | Stop  # what a search may ask of its driver
 Event = Generated | Verified  # what a driver may tell a search
@@ -137,9 +139,22 @@ class Costs:
         """How many candidates one verification is worth: c_ver / c_rew."""
         return self.verify / self.candidate
 
+    def price(self, what: What) -> float:
+        """One candidate, generated and scored, or one verification."""
+        return self.candidate if what == "generate" else self.verify
+
     def of(self, generated: int, verified: int) -> float:
         """What so many candidates and verifications cost."""
         return generated * self.candidate + verified * self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Costs):
+    """A first guess of the costs, where what is really paid is measured.
+
+    Drivers then tell with each event what was paid for it, and policies find the costs as they are
+    estimated by now in `Pool.costs`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +167,49 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """How often a search waited for results: each action asked for is a round, whatever its size.
+
+    A batch generated (and scored) is one, and so are the verifications in flight together. Asking
+    for candidates where there are no more is one too: that had to be waited for.
+    """
+
+    generate: int
+    verify: int
+
+    @property
+    def total(self) -> int:
+        """Rounds of both kinds."""
+        return self.generate + self.verify
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How many seconds a round of each kind takes."""
+
+    generate: float
+    verify: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("generation", self.generate), ("verification", self.verify)):
+            if not (math.isfinite(value) and value >= 0):
+                raise UsageError(
+                    f"a round of {name} must take a finite time, not negative, not {value}"
+                )
+
+    def of(self, rounds: Rounds) -> float:
+        """How many seconds so many rounds take, one after the other."""
+        return rounds.generate * self.generate + rounds.verify * self.verify
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended. `answer` is set exactly when it is solved."""
+    """How a search ended. `answer` is set exactly when it is solved; `why` is for people."""
 
     reason: Reason
     answer: CandidateId | None
     bill: Bill
+    why: str = field(default="", compare=False)
 
     @property
     def solved(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +10,7 @@ from typing import ClassVar
 from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import Costs, Generate, Step, Verify
-from ..theory.shells import shells
+from ..theory.shells import nth_shell
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Adaptive:
                 raise UsageError(f"adaptive: {name} must be positive and below 1e9, not {value}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield the shells, one after the other."""
-        for shell in shells(costs):  # pragma: no branch (there is always another)
+        """Yield the shells, one after the other, each at the costs as they are by then."""
+        for number in itertools.count():  # pragma: no branch (there is always another)
+            shell = nth_shell(number, pool.costs)
             why = f"shell {shell.s}: costs from {shell.low:g} to {shell.high:g}"
             yield Generate(shell.draws(self.draws), why)
             yield Verify(pool.best(shell.checks(self.checks)), why)

@@ -42,6 +42,9 @@ class KnownLaw:
         tau = optimum(law, costs).tau
         while not pool.exhausted:
             yield Generate(1, "the next one")
+            if pool.costs != costs:
+                costs = pool.costs
+                tau = optimum(law, costs).tau
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest):
                 passing = law.passing(pool.scores[newest])

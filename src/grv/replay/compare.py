@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,22 @@ from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
-from ..core.values import Costs
+from ..core.values import Costs, Latency, Measured
 from ..policies import Adaptive, Fixed
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
-from .kernels import Trials, hindsight_trials, least_checks_of, paid_checks_of, trials
+from .kernels import (
+    Trials,
+    both,
+    hindsight_trials,
+    in_flight,
+    least_checks_of,
+    paid_checks_of,
+    trials,
+)
 from .log import Log, LoggedProblem
 from .orders import Batch, Scheme, batches
 from .rows import (
@@ -49,8 +58,12 @@ class Settings:
     width: int | None
     keys: bool
     unsolvable: Unsolvable
+    latency: Latency | None = None
+    value: float = math.inf
 
     def __post_init__(self) -> None:
+        if math.isnan(self.value) or self.value < 0:
+            raise UsageError(f"what a solved problem is worth cannot be {self.value}")
         if self.width is not None and self.width < 1:
             raise UsageError(f"the width must be at least 1, or all, not {self.width}")
         if self.unsolvable not in get_args(Unsolvable):
@@ -60,6 +73,9 @@ class Settings:
         """As it stands in the file of a comparison."""
         record = dataclasses.asdict(self)
         record["width"] = "all" if self.width is None else self.width
+        record["value"] = None if math.isinf(self.value) else self.value
+        if self.latency is not None:
+            record["latency"] = [self.latency.generate, self.latency.verify]
         return record
 
 
@@ -74,6 +90,8 @@ def compare(
     width: int | None = 1,
     keys: bool = False,
     unsolvable: Unsolvable = "exclude",
+    latency: Latency | None = None,
+    value: float = math.inf,
     progress: Progress | None = None,
 ) -> Comparison:
     """Every policy at every price list, on the same orders of the same problems.
@@ -82,22 +100,31 @@ def compare(
         policies: policies by the names their rows shall have, or specifications; `DEFAULT_ROWS` is
             what the paper compares.
         log: what to replay.
-        costs: one price list, or several.
+        costs: one price list, or several; `Measured` is a first guess, and the log's columns
+            `generate_cost` and `verify_cost` say what is paid.
         orders: in how many orders each problem is tried.
         seed: what the orders are drawn from.
         order_scheme: how they are drawn; see `orders.py`.
         width: verifications in flight at once; `None` pays for whole steps.
         keys: whether candidates of one equivalence class are verified once.
         unsolvable: whether problems without any pass are kept.
+        latency: how long rounds take; rows then say how long a trial takes.
+        value: what a solved problem is worth: policies give up when the expected cost to go exceeds
+            it, and rows say what is left of it.
         progress: called with the number of problems done and to do.
     """
-    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable)
+    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable, latency, value)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
         raise UsageError("a comparison needs at least one policy and one price list")
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
+    if any(isinstance(each, Measured) for each in prices) and log.mean_costs == (None, None):
+        raise LogError(
+            "no costs were measured in this log (columns 'generate_cost', 'verify_cost')",
+            path=log.path,
+        )
     if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
     problems = log.problems if unsolvable == "include" else log.solvable
@@ -171,7 +198,7 @@ class _Run:
 
     def _try_policies(self, batch: Batch) -> None:
         """All rows that need to see one problem only, and what the others must know of it."""
-        id, width = batch.problem.id, self.settings.width
+        id, width, value = batch.problem.id, self.settings.width, self.settings.value
         least = None
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
@@ -180,17 +207,20 @@ class _Run:
             for number, (_, kind) in self.rows.items():
                 match kind:
                     case PolicyRow(policy, whole):
-                        in_flight = None if whole else width
-                        name = (type(policy), repr(policy), in_flight)  # its repr is what it is
+                        at_once = None if whole else width
+                        name = (type(policy), repr(policy), at_once)  # its repr is what it is
                         if name not in tried:
-                            tried[name] = trials(policy, batch, costs, width=in_flight)
+                            tried[name] = trials(policy, batch, costs, width=at_once, value=value)
                         self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
-                        self._keep(at, number, id, hindsight_trials(batch, least, costs))
+                        best = hindsight_trials(batch, least, costs, width=width)
+                        self._keep(at, number, id, best.worth(value, costs))
             if self.matched:
                 known = tried.get((Adaptive, repr(Adaptive()), width))
-                self.reference[at][id] = known or trials(Adaptive(), batch, costs, width=width)
+                self.reference[at][id] = known or trials(
+                    Adaptive(), batch, costs, width=width, value=value
+                )
         if self.passes == 2:
             assert least is not None
             paid = paid_checks_of(batch, least, width=width)
@@ -204,10 +234,11 @@ class _Run:
 
     def _pairs(self, at: int) -> dict[int, _Pairs]:
         """For each row of pairs, who gets which, at one price list."""
-        costs = self.prices[at]
+        costs = self._pair_prices(self.prices[at])
         found: dict[int, _Pairs] = {}
         if self.matched:
-            spent = np.concatenate([t.costs(costs) for t in self._in_order(self.reference[at])])
+            reference = self._in_order(self.reference[at])
+            spent = np.concatenate([t.costs(costs) for t in reference])
             # Adaptive pays for one of each at least; but a mean may be rounded down.
             pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
             everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
@@ -221,6 +252,13 @@ class _Run:
             for number, groups in wanted.items():
                 found[number] = _Pairs.of_groups(partitions[groups], ordered)
         return found
+
+    def _pair_prices(self, costs: Costs) -> Costs:
+        """What pairs are chosen by: where costs are measured, what the log's are on average."""
+        if not isinstance(costs, Measured):
+            return costs
+        generate, verify = self.log.mean_costs
+        return Costs(generate or costs.candidate, verify or costs.verify)
 
     @cached_property
     def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
@@ -237,8 +275,12 @@ class _Run:
     def _try_pair(self, pair: Pair, batch: Batch, costs: Costs) -> Trials:
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, width=self.settings.width)
-        counts = (np.full(batch.size, count, dtype=np.int32) for count in pair)
-        return Trials(np.zeros(batch.size, dtype=np.bool_), *counts)
+        drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
+        rounds = both(1, in_flight(checks, self.settings.width))
+        found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
+        if isinstance(costs, Measured):  # what the log does not have has no other price
+            return dataclasses.replace(found, paid=found.costs(costs))
+        return found
 
     def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
         return [found[problem.id] for problem in self.problems]
@@ -259,7 +301,7 @@ class _Run:
             "log": self.log.path,
             **self.log.reading,
             "score": self.log.score,
-            "costs": [[costs.candidate, costs.verify] for costs in self.prices],
+            "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),
         }
@@ -267,7 +309,7 @@ class _Run:
         return Comparison(self._log_summary(), settings, tuple(rows), names, tuple(kept))
 
     def _row(self, name: str, costs: Costs, of: Trials, reference: Trials | None) -> Row:
-        spent = of.costs(costs)
+        spent, latency = of.costs(costs), self.settings.latency
         row = Row(
             policy=name,
             costs=costs,
@@ -276,10 +318,19 @@ class _Run:
             cost=float(np.mean(spent.ravel())),
             generated=float(of.generated.mean()),
             verified=float(of.verified.mean()),
+            generate_rounds=float(of.rounds[..., 0].mean()),
+            verify_rounds=float(of.rounds[..., 1].mean()),
+            seconds=None if latency is None else float(of.seconds(latency).mean()),
+            solved_cost=_mean(spent[of.solved]),
+            unsolved_cost=_mean(spent[~of.solved]),
         )
+        if math.isfinite(self.settings.value):
+            row = dataclasses.replace(row, net=self.settings.value * row.solved - row.cost)
         if reference is None:
             return row
         base = reference.costs(costs)
+        if not (base.mean(axis=1) > 0).all():
+            return row  # somebody measured that nothing costs anything
         low, high = self.resampled.ratio(spent.mean(axis=1), base.mean(axis=1)) or (None, None)
         ratio = row.cost / float(np.mean(base.ravel()))
         return dataclasses.replace(row, ratio=ratio, low=low, high=high)
@@ -350,10 +401,22 @@ class _Pairs:
         return cls(by_problem, single, summaries)
 
 
+def _mean(amounts: NDArray[np.float64]) -> float | None:
+    return float(amounts.mean()) if amounts.size else None
+
+
+def _listed(costs: Costs) -> Any:
+    """A price list as it stands in the settings."""
+    pair = [costs.candidate, costs.verify]
+    return {"measured": pair} if isinstance(costs, Measured) else pair
+
+
 def _stack(found: Sequence[Trials]) -> Trials:
-    """Arrays `[problems, orders]`."""
+    """Arrays `[problems, orders]`, of rounds `[problems, orders, 2]`."""
 
     def stacked(name: str) -> NDArray[Any]:
         return np.array([getattr(each, name) for each in found])
 
-    return Trials(stacked("solved"), stacked("generated"), stacked("verified"))
+    names = ["solved", "generated", "verified", "rounds"]
+    paid = all(each.paid is not None for each in found)
+    return Trials(*(stacked(name) for name in (*names, "paid") if paid or name != "paid"))

@@ -6,14 +6,14 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values import Costs
+from ..core.values import Costs, Measured
 from .kernels import Trials
 from .text import aligned
 from .writing import write_whole
@@ -37,12 +37,15 @@ class Row:
 
     Attributes:
         policy: as asked.
-        costs: the price list.
+        costs: the price list; a first guess, where it is `Measured`.
         trials: how many.
         solved: the share of trials solved.
         cost: the mean cost.
         generated: the mean number of candidates generated.
         verified: the mean number of candidates verified.
+        generate_rounds: the mean number of rounds of generation; see `core.values.Rounds`.
+        verify_rounds: the mean number of rounds of verification.
+        seconds: the mean time until the search ends, where it is known how long rounds take.
         ratio: the mean cost over that of the `adaptive` row at the same costs, where there is one.
         low: lower end of a 95 % interval of the ratio, problems being resampled.
         high: its upper end.
@@ -50,6 +53,9 @@ class Row:
         k: candidates verified, likewise.
         exact: the share solved over all possible orders, where there is a closed form.
         groups: the classes of difficulty, easiest last.
+        solved_cost: the mean cost of the trials that were solved, where any was.
+        unsolved_cost: the mean cost of those that were not.
+        net: what solved trials are worth less the cost, a trial, where it is known what one is.
         unsolvable_cost: the mean cost on problems without any pass, where they are kept.
     """
 
@@ -60,6 +66,9 @@ class Row:
     cost: float
     generated: float
     verified: float
+    generate_rounds: float
+    verify_rounds: float
+    seconds: float | None = None
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
@@ -67,12 +76,38 @@ class Row:
     k: int | None = None
     exact: float | None = None
     groups: tuple[GroupSummary, ...] | None = None
+    solved_cost: float | None = None
+    unsolved_cost: float | None = None
+    net: float | None = None
     unsolvable_cost: float | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether what was paid is what the log says."""
+        return isinstance(self.costs, Measured)
+
+    @property
+    def prices(self) -> str:
+        """The price list, as it is asked for."""
+        if self.measured:
+            return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
+        return f"{self.costs.candidate:g},{self.costs.verify:g}"
+
+    def shown(self, amount: float) -> str:
+        """An amount in the row's unit, as people read it."""
+        return f"{amount:.4g}" if self.measured else f"{amount:.1f}"
+
+    @property
+    def rounds(self) -> float:
+        """The mean number of rounds: how often results were waited for."""
+        return self.generate_rounds + self.verify_rounds
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the file of a comparison."""
-        record = asdict(self)
+        record = asdict(self) | {"rounds": self.rounds}
         record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
+        if self.measured:
+            record["costs"]["measured"] = True
         always = {"ratio", "low", "high"}
         return {k: v for k, v in record.items() if v is not None or k in always}
 
@@ -148,6 +183,8 @@ class Comparison:
         writer = csv.writer(text, lineterminator="\n")
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
+        plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
+        plain += ["solved_cost", "unsolved_cost", "net"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
@@ -157,8 +194,16 @@ class Comparison:
 
     def table(self) -> str:
         """The rows as plain text, for people."""
-        head = ("policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved")
-        return aligned(head, [row_cells(row) for row in self.rows], left=2)
+        head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
+        head.append("rounds")
+        rows = [list(row_cells(row)) for row in self.rows]
+        for title, shown in _OPTIONAL.items():
+            cells = [shown(row) for row in self.rows]
+            if any(cell is not None for cell in cells):
+                head.append(title)
+                for row, cell in zip(rows, cells, strict=True):
+                    row.append(cell or "")
+        return aligned(head, rows, left=2)
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
@@ -166,14 +211,23 @@ def row_cells(row: Row) -> tuple[str, ...]:
     has_interval = row.low is not None and row.high is not None
     return (
         row.policy,
-        f"{row.costs.candidate:g},{row.costs.verify:g}",
+        row.prices,
         f"{row.generated:.1f}",
         f"{row.verified:.1f}",
-        f"{row.cost:.1f}",
+        row.shown(row.cost),
         "" if row.ratio is None else f"x{row.ratio:.2f}",
         f"{row.low:.2f}-{row.high:.2f}" if has_interval else "",
         f"{row.solved:.3f}",
+        f"{row.rounds:.1f}",
     )
+
+
+# Columns that are there where somebody has asked for them, or has spent money in vain.
+_OPTIONAL: dict[str, Callable[[Row], str | None]] = {
+    "seconds": lambda row: None if row.seconds is None else f"{row.seconds:.1f}",
+    "in vain": lambda row: None if row.unsolved_cost is None else row.shown(row.unsolved_cost),
+    "net": lambda row: None if row.net is None else row.shown(row.net),
+}
 
 
 class Resampled:

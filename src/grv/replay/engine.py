@@ -10,6 +10,7 @@ from ..core.values import (
     Costs,
     Generate,
     Generated,
+    Measured,
     Outcome,
     Stop,
     Verdict,
@@ -26,6 +27,7 @@ def replay(
     *,
     order: Sequence[int] | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
     width: int | None = None,
     keys: bool = False,
 ) -> Outcome:
@@ -34,13 +36,16 @@ def replay(
     Args:
         policy: what decides.
         problem: the logged candidates.
-        costs: the price list.
+        costs: the price list; if it is `Measured`, a first guess, and the log says what was paid.
         order: candidate numbers in order of arrival; as logged where not given.
         budget: the most it may spend.
+        value: what an answer is worth.
         width: verifications in flight at once; `None` is a whole step of the plan.
         keys: whether the log's equivalence classes are known to the search.
     """
-    search = replayed(policy, problem, costs, order=order, budget=budget, width=width, keys=keys)
+    search = replayed(
+        *(policy, problem, costs), order=order, budget=budget, value=value, width=width, keys=keys
+    )
     assert search.outcome is not None
     return search.outcome
 
@@ -52,6 +57,7 @@ def replayed(
     *,
     order: Sequence[int] | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
     width: int | None = None,
     keys: bool = False,
 ) -> Search:
@@ -60,7 +66,8 @@ def replayed(
     scores = problem.scores.tolist()
     passed = problem.passed.tolist()
     codes = problem.keys.tolist() if keys and problem.keys is not None else None
-    search = Search(policy, costs, budget=budget, width=width)
+    generating, verifying = _costs(problem, costs)
+    search = Search(policy, costs, budget=budget, value=value, width=width)
     at = 0
     while True:
         match search.ask():
@@ -68,15 +75,34 @@ def replayed(
                 batch = arrivals[at : at + n]
                 at += len(batch)
                 names = () if codes is None else tuple(_name(codes[i]) for i in batch)
-                search.tell(Generated(tuple(scores[i] for i in batch), names))
+                paid = _paid(generating, batch)
+                search.tell(Generated(tuple(scores[i] for i in batch), names, paid))
             case Verify(ids):
-                search.tell(
-                    Verified(
-                        {i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids}
-                    )
-                )
+                verdicts = {
+                    i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids
+                }
+                paid = _paid(verifying, [arrivals[i] for i in ids])
+                search.tell(Verified(verdicts, paid))
             case Stop():
                 return search
+
+
+_Column = list[float] | None  # what each candidate cost, where that is to be used and known
+
+
+def _costs(problem: LoggedProblem, costs: Costs) -> tuple[_Column, _Column]:
+    """What generating and verifying each candidate cost."""
+    if not isinstance(costs, Measured):
+        return None, None
+    generate, verify = problem.generate_costs, problem.verify_costs
+    return (
+        None if generate is None else generate.tolist(),
+        None if verify is None else verify.tolist(),
+    )
+
+
+def _paid(column: _Column, candidates: Sequence[int]) -> float | None:
+    return None if column is None else math.fsum(column[i] for i in candidates)
 
 
 def _name(code: int) -> str | None:

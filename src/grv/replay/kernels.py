@@ -6,7 +6,8 @@ policy without a kernel, or a case that its kernel does not cover, goes through 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,44 +15,109 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.search import Policy
-from ..core.values import Costs
+from ..core.values import Bill, Costs, Latency, Measured
 from ..policies import Adaptive, Fixed, Threshold, VerifyAll
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
-from .engine import replay
+from .engine import replayed
 from .orders import Batch
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """How a policy fared in several orders. All arrays are `[orders]`."""
+    """How a policy fared in several orders. All arrays are `[orders]`.
+
+    Attributes:
+        solved: whether a candidate passed.
+        generated: candidates generated.
+        verified: candidates verified.
+        rounds: `[orders, 2]`, rounds of generation and of verification; see `Rounds`.
+        paid: what was really paid, where that is measured.
+    """
 
     solved: NDArray[np.bool_]
     generated: NDArray[np.int32]
     verified: NDArray[np.int32]
+    rounds: NDArray[np.int32]
+    paid: NDArray[np.float64] | None = None
 
     def costs(self, costs: Costs) -> NDArray[np.float64]:
-        """What each trial cost."""
+        """What each trial cost: as paid, or else by the price list."""
+        if self.paid is not None:
+            return self.paid
         return self.generated * costs.candidate + self.verified * costs.verify
 
+    def worth(self, value: float, costs: Costs) -> Trials:
+        """The trials of somebody who knows what each will cost and leaves those worth less."""
+        left = self.costs(costs) > value
+        names = ("solved", "generated", "verified", "rounds", "paid")
+        arrays = [getattr(self, name) for name in names]
+        return Trials(*(_patched(array, left, 0) for array in arrays if array is not None))
 
-def trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
-    """The policy in every order of the batch, by its kernel if it has one that applies."""
-    kernel = KERNELS.get(type(policy))
+    def seconds(self, latency: Latency) -> NDArray[np.float64]:
+        """How long each trial took."""
+        generate, verify = self.rounds[..., 0], self.rounds[..., 1]
+        return generate * latency.generate + verify * latency.verify
+
+
+def in_flight(checks: NDArray[np.integer], width: int | None) -> NDArray[np.integer]:
+    """Rounds of verification that a step takes of which so many candidates are verified."""
+    return np.minimum(checks, 1) if width is None else -(-checks // width)
+
+
+def both(generate: NDArray[np.integer] | int, verify: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Rounds as `Trials` has them, from those of generation and those of verification."""
+    return np.stack(np.broadcast_arrays(generate, verify), axis=-1).astype(np.int32)
+
+
+def trials(
+    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+) -> Trials:
+    """The policy in every order of the batch, by its kernel if it has one that applies.
+
+    None applies where costs are measured: what is paid for depends on what has been paid before.
+    """
+    kernel = None if isinstance(costs, Measured) else KERNELS.get(type(policy))
     found = None if kernel is None else kernel(policy, batch, costs, width)
-    return engine_trials(policy, batch, costs, width=width) if found is None else found
+    if found is None:
+        return engine_trials(policy, batch, costs, width=width, value=value)
+    # Who solves it for no more than it is worth never thought of giving up; the end of the log
+    # might change what is asked for.
+    sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
+    if math.isinf(value) or sure.all():
+        return found
+    rest = Batch(batch.problem, batch.orders[~sure], batch.keyed)
+    other = engine_trials(policy, rest, costs, width=width, value=value)
+    names = ("solved", "generated", "verified", "rounds")
+    return Trials(*(_patched(getattr(found, n), ~sure, getattr(other, n)) for n in names))
 
 
-def engine_trials(policy: Policy, batch: Batch, costs: Costs, *, width: int | None) -> Trials:
+def _patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray[Any]:
+    """The array with other values in some places."""
+    copy = array.copy()
+    copy[where] = new
+    return copy
+
+
+def engine_trials(
+    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+) -> Trials:
     """The policy in every order of the batch, by the engine."""
-    outcomes = [
-        replay(policy, batch.problem, costs, order=order, width=width, keys=batch.keyed)
+    problem, keys = batch.problem, batch.keyed
+    searches = [
+        replayed(policy, problem, costs, order=order, value=value, width=width, keys=keys)
         for order in batch.orders.tolist()
     ]
+    outcomes = [search.outcome for search in searches if search.outcome is not None]
+    rounds = [(search.rounds.generate, search.rounds.verify) for search in searches]
     return Trials(
         np.array([outcome.solved for outcome in outcomes]),
         np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
         np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
+        np.array(rounds, dtype=np.int32),
+        np.array([outcome.bill.total for outcome in outcomes])
+        if isinstance(costs, Measured)
+        else None,
     )
 
 
@@ -84,14 +150,58 @@ def paid_checks_of(
     return np.where(least > n, there, np.minimum(there, -(-least // width) * width))
 
 
-def hindsight_trials(batch: Batch, least: NDArray[np.int32], costs: Costs) -> Trials:
+def hindsight_trials(
+    batch: Batch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
+) -> Trials:
     """The cheapest sufficient pair of each order; nothing is spent where no pair suffices."""
+    if isinstance(costs, Measured):
+        return _measured_hindsight(batch, least, costs, width=width)
     pairs = [cheapest_pair(row, costs) for row in least]
+    solved = np.array([pair is not None for pair in pairs])
+    checks = np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32)
     return Trials(
-        np.array([pair is not None for pair in pairs]),
+        solved,
         np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
-        np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32),
+        checks,
+        both(solved.astype(np.int32), in_flight(checks, width)),
     )
+
+
+def _measured_hindsight(
+    batch: Batch, least: NDArray[np.int32], costs: Measured, *, width: int | None
+) -> Trials:
+    """The same, where each candidate has its own cost.
+
+    Only numbers of candidates at which the best pass so far arrives need to be looked at: until the
+    next one arrives, more candidates add to what is generated and to what is verified before the
+    pass. (With keys they may also bring a cheaper one of a class, which is not looked for.)
+    """
+    rows = []
+    for at, order in enumerate(batch.orders.tolist()):
+        bills = [
+            replayed(Fixed(m, k), batch.problem, costs, order=order, width=1, keys=batch.keyed).bill
+            for m, k in _best_passes(batch, at, least[at])
+        ]
+        rows.append(min(bills, key=lambda bill: bill.total, default=Bill(0, 0, 0.0)))
+    checks = np.array([bill.verified for bill in rows], dtype=np.int32)
+    solved = checks > 0
+    return Trials(
+        solved,
+        np.array([bill.generated for bill in rows], dtype=np.int32),
+        checks,
+        both(solved.astype(np.int32), in_flight(checks, width)),
+        np.array([bill.total for bill in rows]),
+    )
+
+
+def _best_passes(batch: Batch, at: int, least: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """The pairs at which a pass arrives that ranks above all passes before it."""
+    best = None
+    for place in np.flatnonzero(batch.passed[at]).tolist():
+        level = int(batch.levels[at, place])
+        if best is None or level < best:
+            best = level
+            yield place + 1, int(least[place])
 
 
 def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
@@ -108,7 +218,8 @@ def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Tria
     checks = np.full(batch.size, min(policy.k, m))
     if width is not None:
         checks = np.where(solved, np.minimum(-(-place // width) * width, checks), checks)
-    return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32))
+    rounds = both(1, in_flight(checks, width))
+    return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32), rounds)
 
 
 def _verify_all(policy: VerifyAll, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
@@ -129,7 +240,9 @@ def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
     solved = np.asarray(passes.any(axis=1))
     generated = np.where(solved, passes.argmax(axis=1) + 1, passes.shape[1])
     verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
-    return Trials(solved, generated.astype(np.int32), verified.astype(np.int32))
+    # That there are no more candidates is known when one more was asked for.
+    rounds = both(generated + ~solved, verified)
+    return Trials(solved, generated.astype(np.int32), verified.astype(np.int32), rounds)
 
 
 def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
@@ -143,8 +256,11 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
     solved = np.zeros(batch.size, dtype=np.bool_)
     generated = np.zeros(batch.size, dtype=np.int32)
     verified = np.zeros(batch.size, dtype=np.int32)
-    drawn = 0
+    rounds = np.zeros((batch.size, 2), dtype=np.int32)
+    drawn, exhausted = 0, False
     for shell in shells(costs):
+        asked = 0 if exhausted else 1
+        exhausted |= drawn + shell.draws(policy.draws) > n
         drawn = min(n, drawn + shell.draws(policy.draws))
         place = np.cumsum(waiting & (arrival < drawn), axis=1, dtype=np.int32)
         chosen = waiting & (arrival < drawn) & (place <= shell.checks(policy.checks))
@@ -157,15 +273,19 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
         generated[left] = drawn
         verified[left] += checks
         solved[left] = found
+        rounds[left] += both(asked, in_flight(checks, width))
         going = ~found
         waiting &= ~chosen
         if drawn == n:
-            going &= waiting.any(axis=1)
+            empty = going & ~waiting.any(axis=1)
+            # That there are no more candidates is known when more were asked for.
+            rounds[left[empty], 0] += not exhausted
+            going &= ~empty
         if not going.any():
             break
         left, arrival = left[going], arrival[going]
         passes, waiting = passes[going], waiting[going]
-    return Trials(solved, generated, verified)
+    return Trials(solved, generated, verified, rounds)
 
 
 # A kernel takes the policy it is registered for, hence `Any`; it returns None for a case that it

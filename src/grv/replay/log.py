@@ -135,6 +135,19 @@ class Log:
         return tuple(problem for problem in self.problems if not problem.solvable)
 
     @property
+    def mean_costs(self) -> tuple[float | None, float | None]:
+        """What generating and verifying a candidate cost on average, where the log says."""
+
+        def mean(columns: Sequence[NDArray[np.float64] | None]) -> float | None:
+            known = [column for column in columns if column is not None]
+            return float(np.concatenate(known).mean()) if known else None
+
+        return (
+            mean([problem.generate_costs for problem in self.problems]),
+            mean([problem.verify_costs for problem in self.problems]),
+        )
+
+    @property
     def has_keys(self) -> bool:
         """Whether any candidate is in an equivalence class."""
         return any(problem.keys is not None for problem in self.problems)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
@@ -16,7 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..core.search import Policy, Search
-from ..core.values import Bill, CandidateId, Costs, Generated, Outcome, Step, Stop, Verdict, Verify
+from ..core.values import (
+    Bill,
+    CandidateId,
+    Costs,
+    Generated,
+    Outcome,
+    Step,
+    Stop,
+    Verdict,
+    Verify,
+    What,
+)
 from ..policies import POLICIES
 from ..policies.spec import parse, spec
 from ..replay.engine import replayed
@@ -163,6 +175,43 @@ class PolicyContract:
         drive(resumed, world)
         assert resumed.outcome == whole.outcome
         assert resumed.trace == whole.trace
+
+    @_property(worlds(), price_lists(), widths(), st.sampled_from([0, 0.5, 7, 11, 30, 77.7, 150]))
+    def test_it_spends_no_more_than_it_is_worth_and_solves_what_costs_no_more(
+        self, world: World, costs: Costs, width: int | None, value: float
+    ) -> None:
+        free = run(self.policy, costs, world, width=width)
+        bounded = run(self.policy, costs, world, width=width, value=value)
+        assert bounded.bill.total <= value
+        if _outcome(free).solved and free.bill.total <= value:
+            assert bounded.outcome == free.outcome
+        if _outcome(bounded).solved:
+            assert _outcome(free).solved
+            assert bounded.bill.total <= free.bill.total
+
+    @_property(worlds(), price_lists(), limits(), st.randoms())
+    def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(
+        self, world: World, costs: Costs, limits: Limits, random: Random
+    ) -> None:
+        """Where no candidate and no verification costs more than was said."""
+        most = Costs(3 * costs.candidate, 3 * costs.verify)
+        whole = Search(self.policy, costs, most=most, **limits)
+        paid = 0.0
+        while not isinstance(action := whole.ask(), Stop):
+            event = world.event(action, seen=len(whole.pool))
+            number = len(event.scores) if isinstance(event, Generated) else len(event.verdicts)
+            what: What = "generate" if isinstance(event, Generated) else "verify"
+            share = number * most.price(what) * random.choice((0.0, 0.01, 0.3, 1.0))
+            whole.tell(dataclasses.replace(event, paid=share))
+            paid += share
+        assert whole.bill.total == pytest.approx(paid)
+        assert whole.bill.total <= limits["budget"] * (1 + 1e-12)
+        again = Search(self.policy, costs, most=most, **limits)
+        for turn in whole.trace:
+            assert again.ask() == turn.action
+            again.tell(turn.event)
+        assert again.ask() == action
+        assert again.outcome == whole.outcome
 
     @_property(worlds(), price_lists(), limits(), st.data())
     def test_only_the_order_of_scores_matters(

@@ -38,9 +38,10 @@ def run(
     *,
     width: int | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
 ) -> Search:
     """The search, with its trace and its pool, after it has ended."""
-    search = Search(policy, costs, width=width, budget=budget)
+    search = Search(policy, costs, width=width, budget=budget, value=value)
     drive(search, world)
     return search
 

@@ -47,11 +47,15 @@ def shells(costs: Costs) -> Iterator[Shell]:
 
     The first is that of the smallest pair, (0, 0), and none after it is empty (Lemma C.4).
     """
-    generate, verify = whole(costs)
+    return (nth_shell(number, costs) for number in itertools.count())
+
+
+def nth_shell(number: int, costs: Costs) -> Shell:
+    """The shell after so many others."""
+    s = shell_number(0, 0, costs) + number
     unit = min(costs.candidate, costs.verify)
-    for s in itertools.count(shell_number(0, 0, costs)):
-        b, j = _largest(s, generate, verify)
-        yield Shell(s, b, j, _times_power(unit, s), _times_power(unit, s + 1))
+    b, j = _largest(s, *whole(costs))
+    return Shell(s, b, j, _times_power(unit, s), _times_power(unit, s + 1))
 
 
 def shell_number(b: int, j: int, costs: Costs) -> int:

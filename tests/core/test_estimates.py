@@ -1,0 +1,51 @@
+"""Costs estimated from what was paid: running means that begin with a guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from grv.core.estimates import Estimates
+from grv.core.values import Costs, Measured
+
+
+def test_before_anything_is_paid_the_guess_is_all_there_is() -> None:
+    guess = Measured(1, 10)
+    estimates = Estimates(guess)
+
+    assert estimates.mean is guess
+    assert estimates.dearest is guess
+    estimates.see("generate", 0, 0.0)  # no candidate, no news
+    assert estimates.mean is guess
+
+
+def test_the_guess_counts_as_one_observation() -> None:
+    estimates = Estimates(Measured(1, 10))
+    estimates.see("generate", 3, 9.0)
+    estimates.see("verify", 1, 30.0)
+
+    assert estimates.mean == Costs(2.5, 20)  # (1 + 9) / 4 and (10 + 30) / 2
+    estimates.see("verify", 1, 5.0)
+    assert estimates.mean == Costs(2.5, 15)
+
+
+def test_what_a_score_is_of_a_candidate_it_stays() -> None:
+    estimates = Estimates(Costs(generate=3, verify=10, score=1))
+    estimates.see("generate", 1, 12.0)
+
+    assert estimates.mean == Costs(generate=6, verify=10, score=2)
+
+
+def test_what_is_free_is_still_estimated_above_zero() -> None:
+    estimates = Estimates(Measured(1, 10))
+    estimates.see("verify", 999, 0.0)
+
+    assert estimates.mean.verify == pytest.approx(0.01)
+
+
+def test_the_dearest_is_at_least_the_guess() -> None:
+    estimates = Estimates(Measured(1, 10))
+    estimates.see("generate", 4, 2.0)
+    estimates.see("verify", 1, 25.0)
+    estimates.see("verify", 1, 5.0)
+
+    assert estimates.dearest == Costs(1, 25)
