@@ -42,10 +42,22 @@ def say_live(live: Any) -> None:
     )
 
 
+def say_decisions(decisions: Any) -> None:
+    print("Microseconds of a decision (the time that one in a hundred exceeds), with keys:")
+    for policy, sizes in decisions.items():
+        figures = [
+            f"{figure['median']} ({figure['one_in_a_hundred']}) in a pool of {size.split()[0]}"
+            for size, figure in sizes.items()
+            if size.endswith("keyed")
+        ]
+        print(f"  {policy}: {', '.join(figures)}")
+
+
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py")
     replay = bench("replay.py", *flags)
+    decisions = bench("decisions.py", *flags)
     sandbox = bench("sandbox.py", *flags)
     live = bench("live.py", *flags)
     paper = replay["paper"]
@@ -67,6 +79,7 @@ def main() -> None:
             f"  {size['problems']:5} problems x {size['candidates']} candidates x"
             f" {size['orders']:3} orders: {size['seconds']:6} s, {size['megabytes']} MB"
         )
+    say_decisions(decisions)
     print("Programs verified in the sandbox, times a fresh unprotected interpreter for each:")
     for size in sandbox["against_fresh"]:
         kinds = ("function", "stdin", "asserts")
@@ -83,7 +96,7 @@ def main() -> None:
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
-        record["live"] = live
+        record |= {"live": live, "decisions": decisions}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -72,7 +72,8 @@ def until(condition: Any, process: subprocess.Popen[str]) -> None:
 
 def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a", "b", "hopeless")
-    ran = folder.solve(server, "--budget", 60, "--max-tokens", 50, "--seed", 0)
+    sampling = ["--max-tokens", 50, "--seed", 0]
+    ran = folder.solve(server, "--policy", "adaptive", "--budget", 60, *sampling)
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[0] == "3 problems: 2 solved, 1 out of budget"
     found = {record["problem"]: record for record in records(folder.out)}

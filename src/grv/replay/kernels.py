@@ -7,8 +7,9 @@ policy without a kernel, or a case that its kernel does not cover, goes through 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 
 from ..core.search import Policy
 from ..core.values import Bill, Costs, Latency, Measured
-from ..policies import Adaptive, Fixed, Threshold, VerifyAll
+from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, VerifyAll
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
+from ..theory.slots import Path
 from .engine import replayed
 from .orders import Batch
+from .paths import Order, Stage, run_stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +210,7 @@ def _best_passes(batch: Batch, at: int, least: NDArray[np.int32]) -> Iterator[tu
 def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     m = min(policy.m, len(batch.problem))
     if batch.keys is not None:
-        return None
+        return _staged(batch, lambda: [Stage(policy.m, policy.k)], width)
     levels, passed = batch.levels[:, :m], batch.passed[:, :m]
     worst = np.iinfo(levels.dtype).max
     best = np.where(passed, levels, worst).min(axis=1, keepdims=True)
@@ -224,7 +227,7 @@ def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Tria
 
 def _verify_all(policy: VerifyAll, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     if batch.keys is not None:
-        return None
+        return _staged(batch, lambda: repeat(Stage(1, blind=True)), width)
     return _stream(batch, np.ones_like(batch.passed))
 
 
@@ -248,7 +251,7 @@ def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
 def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     """Shell by shell, over the orders that are still searching; columns are ranks, best first."""
     if batch.keys is not None:
-        return None
+        return _staged(batch, lambda: _shell_stages(policy, costs), width)
     arrival, n = batch.ranked, len(batch.problem)
     passes = np.take_along_axis(batch.passed, arrival, axis=1)
     waiting = np.ones(arrival.shape, dtype=np.bool_)
@@ -288,12 +291,45 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
     return Trials(solved, generated, verified, rounds)
 
 
+def _shell_stages(policy: Adaptive, costs: Costs) -> Iterator[Stage]:
+    for shell in shells(costs):  # pragma: no branch (there is always another)
+        yield Stage(shell.draws(policy.draws), shell.checks(policy.checks))
+
+
+def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials:
+    """Slot by slot; a slot is one verification, so the width makes no difference."""
+    return _staged(batch, lambda: (Stage(s.draws, 1, s.blind) for s in policy.slots(costs)), width)
+
+
+def _staged(batch: Batch, stages: Callable[[], Iterable[Stage]], width: int | None) -> Trials:
+    """A fixed schedule, in one order after the other."""
+    ranked, keys = batch.ranked, batch.keys
+    places = np.empty_like(ranked)
+    np.put_along_axis(places, ranked, np.arange(ranked.shape[1])[None, :], axis=1)
+    passed = np.take_along_axis(batch.passed, ranked, axis=1)
+    classes = None if keys is None else np.take_along_axis(keys, ranked, axis=1).tolist()
+    orders = [
+        Order(row, passes, classes[i] if classes else None)
+        for i, (row, passes) in enumerate(zip(places.tolist(), passed.tolist(), strict=True))
+    ]
+    runs = [run_stages(stages(), order, width) for order in orders]
+    return Trials(
+        np.array([run.solved for run in runs]),
+        np.array([run.generated for run in runs], dtype=np.int32),
+        np.array([run.verified for run in runs], dtype=np.int32),
+        np.array([run.rounds for run in runs], dtype=np.int32),
+    )
+
+
 # A kernel takes the policy it is registered for, hence `Any`; it returns None for a case that it
 # does not cover.
 Kernel = Callable[[Any, Batch, Costs, int | None], Trials | None]
 KERNELS: dict[type[Any], Kernel] = {
     Adaptive: _adaptive,
+    Alternate: _path,
+    Balanced: _path,
     Fixed: _fixed,
+    Hedged: _path,
     Threshold: _threshold,
     VerifyAll: _verify_all,
 }
