@@ -17,7 +17,7 @@ from grv.core.errors import LogError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Bill, Costs, Generate, Measured, Step, Verify
-from grv.policies import Adaptive, Fixed, VerifyAll
+from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, VerifyAll
 from grv.replay.compare import compare
 from grv.replay.engine import replay, replayed
 from grv.replay.kernels import hindsight_trials, least_checks_of, trials
@@ -110,6 +110,18 @@ def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None
     drawn = [turn.action.n for turn in learned.trace if isinstance(turn.action, Generate)]
     dear = [turn.action.n for turn in told.trace if isinstance(turn.action, Generate)]
     assert drawn[1] in dear
+
+
+@pytest.mark.parametrize("policy", [Alternate(), Balanced(), Hedged()])
+def test_a_path_goes_on_at_the_costs_as_they_turn_out_to_be(policy: Policy) -> None:
+    problem = priced(World.of("1- " * 600).logged(), [1.0] * 600, [100.0] * 600)
+
+    def largest(costs: Costs) -> int:
+        turns = replayed(policy, problem, costs).trace
+        return max(turn.action.n for turn in turns if isinstance(turn.action, Generate))
+
+    assert largest(Costs(1, 4)) <= 5
+    assert largest(Measured(1, 4)) > 0.8 * largest(Costs(1, 100)) > 30
 
 
 @pytest.mark.parametrize("width", [1, 3, None])

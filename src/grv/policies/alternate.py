@@ -35,4 +35,4 @@ class Alternate:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""
-        return follow(self.slots(costs), pool)
+        return follow(self.slots, pool)

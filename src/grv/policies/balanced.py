@@ -33,4 +33,4 @@ class Balanced:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""
-        return follow(self.slots(costs), pool)
+        return follow(self.slots, pool)

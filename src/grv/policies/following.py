@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 
 from ..core.pool import Pool
-from ..core.values import CandidateId, Generate, Step, Verify
+from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.slots import Slot
 
 
-def follow(slots: Iterable[Slot], pool: Pool) -> Iterator[Step]:
+def follow(slots: Callable[[Costs], Iterator[Slot]], pool: Pool) -> Iterator[Step]:
     """Yield the steps of each slot. What a slot cannot do is left out, and nothing put for it.
+
+    Where costs turn out to be others, the next slot is the one of that number at those costs.
 
     So keys do not change the schedule of draws, which is what lets them keep a path's bounds: a
     blind draw whose key is refuted is neither verified nor drawn again.
     """
-    for slot in slots:
+    for slot in _at_current_costs(slots, pool):
         seen = len(pool)
         if slot.blind:
             yield Generate(1, "one to verify unseen")
@@ -24,3 +27,16 @@ def follow(slots: Iterable[Slot], pool: Pool) -> Iterator[Step]:
         else:
             yield Generate(slot.draws, f"{slot.draws} more to choose from")
             yield Verify(pool.best(1), f"the best of {pool.waiting} that wait")
+
+
+def _at_current_costs(slots: Callable[[Costs], Iterator[Slot]], pool: Pool) -> Iterator[Slot]:
+    costs = pool.costs
+    path = slots(costs)
+    for number in count():
+        if pool.costs != costs:
+            costs = pool.costs
+            path = islice(slots(costs), number, None)
+        slot = next(path, None)
+        if slot is None:
+            return
+        yield slot

@@ -53,4 +53,4 @@ class Hedged:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""
-        return follow(self.slots(costs), pool)
+        return follow(self.slots, pool)
