@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from ..core.errors import UsageError
 
 
 class OutOfMoney(Exception):
     """The run's budget does not cover the next action. Not an error: it ends one search."""
+
+
+@dataclass
+class Held:
+    """An amount that is reserved, until it is known what was `paid`."""
+
+    paid: float
 
 
 class Purse:
@@ -33,13 +41,17 @@ class Purse:
         self.spent += amount
 
     @contextmanager
-    def reserved(self, amount: float) -> Iterator[None]:
-        """Keep an amount for what is about to be done; it is spent even if that fails."""
+    def reserved(self, amount: float) -> Iterator[Held]:
+        """Keep an amount for what is about to be done.
+
+        It is spent even if that fails, unless it is known by then what was really paid.
+        """
         if amount > self.left:
             raise OutOfMoney
         self._reserved += amount
+        held = Held(amount)
         try:
-            yield
+            yield held
         finally:
             self._reserved -= amount
-            self.spent += amount
+            self.spent += held.paid
