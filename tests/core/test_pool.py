@@ -19,6 +19,7 @@ from grv.core.values import (
     Step,
     Stop,
     Verdict,
+    Verified,
     Verify,
 )
 from grv.testing import Scripted, World, run
@@ -145,8 +146,8 @@ class NaivePool:
             case Generated(scores, keys):
                 self.scores += scores
                 self.keys += keys or (None,) * len(scores)
-            case told:
-                self.verdicts |= told.verdicts
+            case Verified(verdicts):
+                self.verdicts |= verdicts
 
     def open(self) -> list[CandidateId]:
         failed = [id for id, verdict in self.verdicts.items() if verdict is Verdict.FAILED]

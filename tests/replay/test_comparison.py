@@ -63,6 +63,7 @@ def test_it_says_how(plain: dict[str, Any]) -> None:
     assert plain["settings"] == {
         "log": "some.parquet",
         "score": "rm",
+        "second": None,
         "costs": [[1, 10], [2.5, 3]],
         "policies": [*DEFAULT_ROWS, "fixed(8, 2)"],
         "orders": 10,
@@ -73,6 +74,7 @@ def test_it_says_how(plain: dict[str, Any]) -> None:
         "unsolvable": "exclude",
         "latency": None,
         "value": None,
+        "cascade": None,
     }
 
 
@@ -134,7 +136,7 @@ def test_given_latencies_a_row_says_how_long_a_search_takes(log: Log, tmp_path: 
     comparison.save_csv(tmp_path / "out.csv")
 
     plain = comparison.to_json()
-    assert plain["settings"]["latency"] == [20, 60]
+    assert plain["settings"]["latency"] == [20, 60, 0]
     for row in plain["rows"]:
         assert row["rounds"] == row["generate_rounds"] + row["verify_rounds"]
         expected = 20 * row["generate_rounds"] + 60 * row["verify_rounds"]

@@ -93,14 +93,14 @@ def test_every_kernel_equals_the_engine_where_it_gives_up(
 
 def test_who_knows_leaves_what_costs_more_than_it_is_worth() -> None:
     counts = np.array([1, 2, 3], dtype=np.int32)
-    rounds = np.array([[1, 1], [1, 2], [1, 3]], dtype=np.int32)
+    rounds = np.array([[1, 1, 0], [1, 2, 0], [1, 3, 0]], dtype=np.int32)
     known = Trials(np.array([True, True, True]), counts, counts, rounds)
 
     left = known.worth(22, Costs(1, 10))
 
     assert left.solved.tolist() == [True, True, False]
     assert left.costs(Costs(1, 10)).tolist() == [11, 22, 0]
-    assert left.rounds.tolist() == [[1, 1], [1, 2], [0, 0]]
+    assert left.rounds.tolist() == [[1, 1, 0], [1, 2, 0], [0, 0, 0]]
     assert known.generated.tolist() == [1, 2, 3]
 
 
@@ -213,10 +213,11 @@ def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() 
 
 def test_trials_cost_what_their_counts_cost() -> None:
     counts = np.array([1, 2], dtype=np.int32)
-    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2], [3, 0]]))
+    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2, 0], [3, 0, 4]]))
 
     assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
     assert both.seconds(Latency(20, 1)).tolist() == [22.0, 60.0]
+    assert both.seconds(Latency(20, 1, 3)).tolist() == [22.0, 72.0]
 
 
 def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width_makes() -> None:
@@ -227,4 +228,4 @@ def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width
         found = hindsight_trials(batch, least, Costs(1, 10), width=width)
         whole = 1 if width is None else width
         checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
-        assert found.rounds.tolist() == [[1, k] for k in checks]
+        assert found.rounds.tolist() == [[1, k, 0] for k in checks]

@@ -57,7 +57,7 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
     from ..backends.protocols import Usage
 
     calls = {"generate": solution.bill.generated, "score": solution.bill.generated}
-    calls["verify"] = solution.bill.verified
+    calls |= {"verify": solution.bill.verified, "rescore": solution.bill.rescored}
     usage = {}
     total = Usage()
     for call, used in solution.usage.items():

@@ -14,7 +14,7 @@ import typer
 
 from ..core.errors import UsageError
 from . import live
-from .console import check_outputs, listed, parse_whole, progress
+from .console import check_outputs, listed, parse_cascade, parse_whole, progress
 from .live import LiveOptions, backends_of, limits_of, options_of, read_job, until_interrupted
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def collect(
     """
     given = {name: v for name, v in locals().items() if name not in ("job", "only", "dry_run")}
     runs = runs_of(job, given, only or ())
+    if any(parse_cascade(each.options.score) is not None for each in runs):
+        raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if dry_run:
         for each in runs:
             typer.echo("\n".join(_needs(each)))

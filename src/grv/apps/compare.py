@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -12,6 +13,7 @@ from .console import (
     check_outputs,
     choice,
     listed,
+    parse_cascade,
     parse_latency,
     parse_prices,
     parse_value,
@@ -50,7 +52,12 @@ def compare(
     rewards: str = typer.Option(
         None, metavar="FILE", help="The rewards.jsonl that goes with a generations.jsonl."
     ),
-    score: str = typer.Option(None, metavar="NAME", help="The column that ranks candidates."),
+    score: str = typer.Option(
+        None,
+        metavar="NAME",
+        help="The column that ranks candidates; or cascade(first, second, top=4, cost=0.5): the top"
+        " 4 by one column are ranked by another, which costs 0.5 each, before one is verified.",
+    ),
     costs: list[str] = typer.Option(
         ["1,10"],
         metavar="G,V|measured[:G,V]",
@@ -123,6 +130,7 @@ def compare(
     """
     given = [None if text == MEASURED else parse_prices(text) for text in costs]
     in_flight, worth = parse_width(width), parse_value(value)
+    first, second, cascade = parse_cascade(score) or (score, None, None)
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards])
@@ -138,7 +146,7 @@ def compare(
     scheme = cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper")))
     kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
-    logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
+    logged = read_log(log, score=first, second=second, rewards=rewards, unlabelled=labels)
     price_lists = [_mean_costs(logged) if each is None else each for each in given]
     with progress("comparing") as tell:
         comparison = replay_all(
@@ -153,6 +161,7 @@ def compare(
             unsolvable=kept,
             latency=waits,
             value=worth,
+            cascade=cascade,
             progress=tell,
         )
     if json is not None:
@@ -182,7 +191,7 @@ def heading(comparison: Comparison) -> list[str]:
     keys = "each key verified once" if settings["keys"] else "no keys"
     lines = [
         f"{settings['log']}: {log.problems} problems, {log.solvable} of them solvable,"
-        f" {log.candidates} candidates, score {settings['score']}",
+        f" {log.candidates} candidates, score {settings['score']}" + _cascade_words(settings),
         f"{settings['orders']} orders a problem ({settings['order_scheme']}, seed"
         f" {settings['seed']}), width {settings['width']} ({width}), {keys}",
     ]
@@ -196,6 +205,13 @@ def heading(comparison: Comparison) -> list[str]:
         names = [f"{key} of {id}" for id, keys in log.contradictory.items() for key in keys]
         lines.append(f"keys with both labels, which are no classes ({len(names)}): {listed(names)}")
     return lines
+
+
+def _cascade_words(settings: Mapping[str, Any]) -> str:
+    cascade = settings["cascade"]
+    if cascade is None:
+        return ""
+    return f", then {settings['second']} for the best {cascade['top']} at {cascade['cost']:g} each"
 
 
 def words(comparison: Comparison) -> list[str]:

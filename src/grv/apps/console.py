@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..core.errors import UsageError
-from ..core.values import Costs, Latency, Measured
+from ..core.values import Cascade, Costs, Latency, Measured
 from ..replay.writing import check_writable
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
@@ -27,30 +28,34 @@ def parse_prices(text: str) -> Costs:
     return Measured(costs.generate, costs.verify)
 
 
-def parse_costs(text: str, given: str | None = None) -> Costs:
+def parse_costs(text: str, given: str | None = None, option: str = "--costs") -> Costs:
     """The price list that `G,V` stands for, which may be part of what was `given`."""
-    given = text if given is None else given
+    given = f"{option} {text if given is None else given}"
     generate, verify = _pair(
-        f"--costs {given}: give two numbers, the cost to generate and to verify, as in 1,10", text
+        f"{given}: give two numbers, the cost to generate and to verify, as in 1,10", text
     )
     try:
         costs = Costs(generate, verify)
     except UsageError as error:
-        raise UsageError(f"--costs {given}: {error}") from error
+        raise UsageError(f"{given}: {error}") from error
     if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
-        raise UsageError(f"--costs {given}: give costs from {_LEAST:g} to {_MOST:g}")
+        raise UsageError(f"{given}: give costs from {_LEAST:g} to {_MOST:g}")
     return costs
 
 
 def parse_latency(text: str) -> Latency:
-    """The seconds that rounds take, which `G,V` stands for."""
-    pair = _pair(
-        f"--latency {text}: give two numbers, the seconds that a batch generated and a round of"
-        " verification take, as in 20,60",
-        text,
-    )
+    """The seconds that rounds take, which `G,V` or, with second scores, `G,V,S` stands for."""
     try:
-        return Latency(*pair)
+        seconds = [float(part) for part in text.split(",")]
+    except ValueError:
+        seconds = []
+    if len(seconds) not in (2, 3):
+        raise UsageError(
+            f"--latency {text}: give two numbers, the seconds that a batch generated and a round of"
+            " verification take, as in 20,60; or three, the last for a round of second scores"
+        )
+    try:
+        return Latency(*seconds)
     except UsageError as error:
         raise UsageError(f"--latency {text}: {error}") from error
 
@@ -76,6 +81,33 @@ def parse_value(text: str) -> float:
             " not negative"
         )
     return value
+
+
+_CASCADE = re.compile(r"\s*cascade\s*\((.*)\)\s*", re.DOTALL)
+
+
+def parse_cascade(text: str | None) -> tuple[str, str, Cascade] | None:
+    """The two scores and the rule of `cascade(first, second, top=4, cost=0.5)`; None if it is none.
+
+    >>> parse_cascade("cascade(logprob, judge:m, top=4)")
+    ('logprob', 'judge:m', Cascade(top=4, cost=0.0))
+    """
+    match = _CASCADE.fullmatch(text or "")
+    if match is None:
+        return None
+    parts = [part.strip() for part in match[1].split(",")]
+    named = dict(part.replace(" ", "").split("=", 1) for part in parts[2:] if "=" in part)
+    wrong = f"--score {text}: write cascade(first, second, top=4, cost=0.5)"
+    try:
+        top, cost = int(named.pop("top")), float(named.pop("cost", "0"))
+    except (KeyError, ValueError) as error:
+        raise UsageError(wrong) from error
+    if named or not all(parts[:2]) or not all("=" in part for part in parts[2:]):
+        raise UsageError(wrong)
+    try:
+        return parts[0], parts[1], Cascade(top, cost)
+    except UsageError as error:
+        raise UsageError(f"--score {text}: {error}") from error
 
 
 def parse_width(text: str) -> int | None:

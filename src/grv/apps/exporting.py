@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.values import Verdict
-from ..ledger.entries import Found, Made, Scored
+from ..ledger.entries import Found, Made, Scored, ScoredAgain
 from ..ledger.sqlite import SqliteLedger
 
 _LABELS = {Verdict.PASSED: True, Verdict.FAILED: False, Verdict.BROKEN: None}
@@ -22,6 +22,7 @@ def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {
         name: [] for name in ("problem", "candidate", "passed", "score", "key")
     }
+    again: list[float | None] = []  # second scores, where there was a cascade
     seen: set[str] = set()
     for summary in ledger.searches():
         problem = (
@@ -35,6 +36,8 @@ def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
                     rows.setdefault(candidate, {})
                 case Scored(candidate, score, key):
                     rows[candidate] |= {"score": score, "key": key}
+                case ScoredAgain(candidate, score):
+                    rows[candidate]["score_second"] = score
                 case Found(candidate, verdict):
                     rows[candidate]["passed"] = _LABELS[verdict]
         labelled = [row for row in rows.values() if row.get("passed") is not None]
@@ -46,4 +49,7 @@ def log_columns(ledger: SqliteLedger) -> dict[str, list[Any]]:
             columns["candidate"].append(candidate)
             for name in ("passed", "score", "key"):
                 columns[name].append(row.get(name))
+            again.append(row.get("score_second"))
+    if any(score is not None for score in again):
+        columns["score_second"] = again
     return columns

@@ -8,11 +8,13 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from ..core.errors import UsageError
+from .console import parse_cascade
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -32,7 +34,8 @@ SCORE = typer.Option(
     None,
     metavar="SPEC",
     help="logprob, logprob-sum, logprob-min, length, judge:MODEL, score:URL, classify:URL,"
-    " pooling:URL.  [default: logprob]",
+    " pooling:URL; or cascade(logprob, score:URL, top=4, cost=0.5): the second one, at 0.5 each,"
+    " only for the best 4 before one is verified.  [default: logprob]",
 )
 SCORE_MODEL = typer.Option(
     None, metavar="MODEL", help="Which model a reward server shall use, where it has several."
@@ -109,7 +112,7 @@ class LiveOptions:
         names = ["generator", "score_model", "score_step", "temperature"]
         names += ["top_p", "max_tokens", "seed"]
         return {name: getattr(self, name) for name in names} | {
-            "score": re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), self.score),
+            "score": _named_score(self.score),
             "base_url": None if self.base_url is None else shown(self.base_url),
             "stop": list(self.stop),
         }
@@ -119,6 +122,16 @@ class LiveOptions:
         from ..runtime.calls import Calls
 
         return Calls(self.attempts, self.call_timeout, self.concurrency, self.first_pause)
+
+
+def _named_score(score: str) -> str:
+    """The score as a ledger knows it. How many are scored again does not change what scores are."""
+    from ..backends.web import shown
+
+    cascade = parse_cascade(score)
+    if cascade is not None:
+        return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
+    return re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), score)
 
 
 _Options = TypeVar("_Options", bound=LiveOptions)
@@ -186,6 +199,7 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
     from .verify import parse_isolation
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)
+    first, second, _ = parse_cascade(options.score) or (options.score, None, None)
     with CheckVerifier(workers=options.workers, isolation=isolation, limits=limits) as verifier:
         for problem in problems:
             verifier.prepare(problem)
@@ -197,16 +211,18 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
             max_tokens=options.max_tokens,
             stop=options.stop,
             seed=options.seed,
-            logprobs=options.score.startswith("logprob"),
+            logprobs=any((each or "").startswith("logprob") for each in (first, second)),
             batch=None if options.generator.startswith("embedded") else 8,
         )
-        scorer = specs.scorer(
-            options.score,
+        score = partial(
+            specs.scorer,
             base_url=options.base_url,
             model=options.score_model,
             step=options.score_step,
         )
-        yield Backends(generator, scorer, verifier, _key(verifier) if options.keys else None)
+        key = _key(verifier) if options.keys else None
+        again = None if second is None else score(second)
+        yield Backends(generator, score(first), verifier, key, again)
 
 
 def _key(verifier: CheckVerifier) -> Keying:

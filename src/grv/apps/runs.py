@@ -111,8 +111,8 @@ def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
 
 def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as people read it."""
-    from ..core.values import Generated, Verified
-    from ..ledger.entries import Ended, Failed, Found, Scored, Started, Told
+    from ..core.values import Generated, Rescored, Verified
+    from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
     from ..runtime.book import unanswered
 
     lines = []
@@ -129,10 +129,15 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Told(Generated(scores), why):
                 lines.append(f"generated {len(scores)} ({why})")
+            case ScoredAgain(candidate, None, reason):
+                lines.append(f"candidate {candidate} has no second score: {reason}")
+            case Told(Rescored(second), why):
+                lines.append(f"rescored {len(second)} ({why})")
             case Told(Verified(verdicts), why):
                 lines.append(f"verified {len(verdicts)} ({why})")
-            case Ended(reason, answer, generated, verified, total):
+            case Ended(reason, answer, generated, verified, total, why):
                 end = f"{reason}: {generated} generated, {verified} verified, cost {total:g}"
+                end += f"; {why}" if why else ""
                 lines.append(
                     end + ("" if answer is None else f"; candidate {answer} is the answer")
                 )

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.values import Costs
+from ..core.errors import UsageError
+from ..core.values import Costs, Measured
 from ..policies import DEFAULT, spec
 from . import live
-from .console import check_outputs, parse_costs
+from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value
 from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..ledger.ledger import Ledger
     from ..runtime.calls import Calls
     from ..runtime.money import Purse
-    from ..runtime.prices import Prices
+    from ..runtime.prices import Meter, Prices
     from ..runtime.solve import Job, Solution
 
 
@@ -36,6 +37,8 @@ class Options(LiveOptions):
     costs: str = "1,10"
     budget: float = math.inf
     total_budget: float = math.inf
+    value: float = math.inf
+    most: str | None = None
     width: int = 4
     prices: str | None = None
 
@@ -57,7 +60,22 @@ def solve(
         None, metavar="SPEC", help=f"What decides.  [default: {spec.spec(DEFAULT)}]"
     ),
     costs: str = typer.Option(
-        None, metavar="G,V", help="Cost of generating, and of verifying.  [default: 1,10]"
+        None,
+        metavar="G,V|measured:G,V",
+        help="Cost of generating, and of verifying; measured counts real dollars (see --prices) and"
+        " begins with a guess of them.  [default: 1,10]",
+    ),
+    value: float = typer.Option(
+        None,
+        metavar="V",
+        help="What a solved problem is worth: a search gives up when the expected cost to go"
+        " exceeds it.",
+    ),
+    most: str = typer.Option(
+        None,
+        metavar="G,V",
+        help="With measured costs, the most that one candidate and one verification can cost:"
+        " budgets reserve it.",
     ),
     budget: float = typer.Option(None, help="The most that one problem may cost."),
     total_budget: float = typer.Option(None, help="The most that the whole run may cost."),
@@ -89,6 +107,8 @@ def solve(
     \b
     grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\
         --costs 1,10 --budget 500 --out answers.jsonl
+    grv solve problems.jsonl --generator openai:gpt-x --prices prices.toml --value 0.50 \\
+        --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
     given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
@@ -109,14 +129,54 @@ def _run(options: Options, *, dry_run: bool) -> None:
     check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
-    price_list = parse_costs(options.costs)
+    price_list = parse_prices(options.costs)
+    most = None if options.most is None else parse_costs(options.most, option="--most")
+    parse_value(str(options.value))
+    _check_measured(options, prices, measured=isinstance(price_list, Measured))
     if dry_run:
         typer.echo(_at_most(options, price_list, len(problems)))
         return
     with backends_of(options, problems) as backends:
         plan = spec.parse(options.policy)
-        job = Job(backends, plan, price_list, options.budget, options.width, options.about)
+        scores = parse_cascade(options.score)
+        job = Job(
+            backends,
+            plan,
+            price_list,
+            options.budget,
+            options.width,
+            options.about,
+            value=options.value,
+            most=most,
+            meter=_meter(prices, options) if isinstance(price_list, Measured) else None,
+            cascade=None if scores is None else scores[2],
+        )
         _solve_all(problems, job, options, prices)
+
+
+def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None:
+    """Say what does not go together before anything is done."""
+    model = options.generator.partition(":")[2]
+    for call in ("generate", "verify") if measured else ():
+        if not prices.has(call, model):
+            raise UsageError(
+                f"measured costs need a price to {call}: give --prices FILE with a table for the"
+                f" model, and with {call}_second or {call}_call in [other]"
+            )
+    budgets = (options.budget, options.total_budget)
+    if not measured and options.most is not None:
+        raise UsageError("--most is for --costs measured:G,V; a price list says what things cost")
+    if measured and options.most is None and any(map(math.isfinite, budgets)):
+        raise UsageError(
+            "a budget over measured costs needs --most G,V, the most that one candidate and one"
+            " verification can cost: what is not paid yet is reserved at that"
+        )
+
+
+def _meter(prices: Prices, options: Options) -> Meter:
+    from ..runtime.prices import Meter
+
+    return Meter(prices, options.generator.partition(":")[2])
 
 
 def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:
@@ -213,12 +273,12 @@ def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solu
 
 def _at_most(options: Options, costs: Costs, problems: int) -> str:
     """What a run can cost at most, in plain words."""
-    each = options.budget
+    each = min(options.budget, options.value)
     total = min(options.total_budget, each * problems)
     if math.isinf(total):
         return (
             f"{problems} problems, without a limit: a problem that cannot be solved costs without"
-            " end; give --budget or --total-budget"
+            " end; give --budget, --total-budget or --value"
         )
     generated = math.floor(total / costs.candidate)
     return (

@@ -1,7 +1,9 @@
 """The candidates seen so far. The one place where candidates are ranked.
 
-The rule: higher score first, ties to the older. Candidates of one key stand and fall together, so
-at most one of them, the best, is on offer, and none once the key is refuted.
+The rule: higher score first, ties to the older. Of those that have a second score, which a cascade
+gives to some, the higher second score comes first, and all of them before the others. Candidates of
+one key stand and fall together, so at most one of them, the best by its first score, is on offer,
+and none once the key is refuted.
 
 How it is kept: `_ranked` is a heap with the best on top. Of each key only the *leader*, its best
 open candidate, belongs there; the others wait in `_followers`, and move up when the leader's
@@ -13,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .values import CandidateId, Costs, Generated, Verdict, Verified
+from .values import CandidateId, Costs, Generated, Rescored, Verdict, Verified
 
 _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 
@@ -32,6 +34,7 @@ class Pool:
         self._scores: list[float] = []
         self._keys: dict[CandidateId, str] = {}  # those that have one
         self._verdicts: dict[CandidateId, Verdict] = {}
+        self._second: dict[CandidateId, float] = {}  # of those that wait
         self._refuted: set[str] = set()
         self._ranked: list[_Ranked] = []
         self._leader: dict[str, _Ranked] = {}
@@ -72,8 +75,21 @@ class Pool:
         """Whether verifying the candidate could tell anything: no verdict, no refuted key."""
         return id not in self._verdicts and self._keys.get(id) not in self._refuted
 
+    def rescored(self, id: CandidateId) -> bool:
+        """Whether an open candidate has its second score."""
+        return id in self._second
+
     def best(self, k: int) -> tuple[CandidateId, ...]:
         """The `k` best open candidates, one a key: higher score first, ties to the older."""
+        first = self.shortlist(k)
+        if not self._second:
+            return first
+        known = [id for id in self._second if self._is_offered((-self._scores[id], id))]
+        known = sorted(known, key=lambda id: (-self._second[id], id))[:k]
+        return (*known, *(id for id in first if id not in known))[:k]
+
+    def shortlist(self, k: int) -> tuple[CandidateId, ...]:
+        """The `k` best open candidates by their first score, whatever their second."""
         taken: list[_Ranked] = []
         while self._ranked and len(taken) < k:
             item = heapq.heappop(self._ranked)
@@ -119,6 +135,7 @@ class Pool:
         for id, verdict in event.verdicts.items():
             key = self._keys.get(id)
             self._verdicts[id] = verdict
+            self._second.pop(id, None)
             if key is None:
                 self._waiting -= 1
             elif verdict is Verdict.FAILED:
@@ -127,6 +144,9 @@ class Pool:
                 self._waiting -= 1
                 self._open[key] -= 1
                 self._replace_leader(key)
+
+    def _add_rescored(self, event: Rescored) -> None:
+        self._second.update(event.scores)
 
     def _refute(self, key: str) -> None:
         """Take the whole class out of the offer, for free."""

@@ -22,7 +22,11 @@ Invariants:
    in vain, passes come at an estimated rate of one for S more, so it spends no more than the value;
    and it generates nothing that it could not afford to verify one of. What it would have solved for
    no more than the value, it solves all the same. See docs/theory/giving-up.md.
-7. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
+7. With a cascade, a plan that verifies the best of the pool gets the best by their second scores:
+   those that could be next are given one first, as far as there is money for it and a choice to
+   make. One that verifies others gets those; the newest candidate alone is always such another one,
+   for policies that verify without looking at the score.
+8. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
    are never in flight together.
 """
 
@@ -40,12 +44,15 @@ from .values import (
     Action,
     Bill,
     CandidateId,
+    Cascade,
     Costs,
     Event,
     Generate,
     Generated,
     Outcome,
     Reason,
+    Rescore,
+    Rescored,
     Rounds,
     Step,
     Stop,
@@ -84,6 +91,7 @@ class Search:
         value: what an answer is worth, in the unit of the costs; without end, it never gives up.
         most: what one candidate and one verification can cost at most, where the price list does
             not say: a budget reserves that for what it has not paid yet.
+        cascade: how second scores are used, if there are any.
         width: how many verifications are in flight at once; `None` is a whole step of the plan.
     """
 
@@ -95,6 +103,7 @@ class Search:
         budget: float = math.inf,
         value: float = math.inf,
         most: Costs | None = None,
+        cascade: Cascade | None = None,
         width: int | None = None,
     ) -> None:
         if math.isnan(budget) or budget < 0:
@@ -109,14 +118,16 @@ class Search:
         self._budget = budget
         self._value = value
         self._most = most
+        self._cascade = cascade
         self._width = width
         self._plan = policy.plan(self.pool, costs)
         self._asked: Action | None = None
         self._queue: deque[CandidateId] = deque()  # what is left of the step being verified
+        self._best = 0  # how many of the best are to be verified after those
         self._why = ""
         self._answer: CandidateId | None = None
         self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
-        self._verified = 0
+        self._verified, self._rescored = 0, 0
         self._paid = 0.0
         self._trace: list[Turn] = []
         self._error: BaseException | None = None
@@ -124,7 +135,7 @@ class Search:
     @property
     def bill(self) -> Bill:
         """What was spent so far."""
-        return Bill(len(self.pool), self._verified, self._total())
+        return Bill(len(self.pool), self._verified, self._total(), self._rescored)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -136,8 +147,8 @@ class Search:
     @property
     def rounds(self) -> Rounds:
         """How often it has waited for results so far."""
-        generating = sum(isinstance(turn.action, Generate) for turn in self._trace)
-        return Rounds(generating, len(self._trace) - generating)
+        kinds = [type(turn.action) for turn in self._trace]
+        return Rounds(kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore))
 
     @property
     def trace(self) -> Sequence[Turn]:
@@ -165,17 +176,21 @@ class Search:
         except EventError as error:
             self._error = error
             raise
-        if isinstance(event, Generated):
-            assert isinstance(self._asked, Generate)
-            self.pool._add_generated(event, exhausted=len(event.scores) < self._asked.n)
-            self._pay("generate", len(event.scores), event.paid)
-        else:
-            assert isinstance(self._asked, Verify)
-            ids, verdicts = self._asked.ids, event.verdicts
-            self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
-            self.pool._add_verified(event)
-            self._verified += len(ids)
-            self._pay("verify", len(ids), event.paid)
+        match self._asked, event:
+            case Generate(n), Generated(scores):
+                self.pool._add_generated(event, exhausted=len(scores) < n)
+                self._pay("generate", len(scores), event.paid)
+            case Verify(ids), Verified(verdicts):
+                self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
+                self.pool._add_verified(event)
+                self._verified += len(ids)
+                self._pay("verify", len(ids), event.paid)
+            case Rescore(ids), Rescored():
+                self.pool._add_rescored(event)
+                self._rescored += len(ids)
+                listed = len(ids) * self._second_cost
+                self._paid += listed if event.paid is None else event.paid
+        assert not isinstance(self._asked, Stop | None)
         self._trace.append(Turn(self._asked, event))
         self._asked = None
 
@@ -210,6 +225,11 @@ class Search:
                     raise EventError("a score is NaN; score it -inf or leave it out")
                 if keys and len(keys) != len(scores):
                     raise EventError(f"{len(scores)} candidates have {len(keys)} keys")
+            case Rescore(ids), Rescored(rescored):
+                if set(rescored) != set(ids):
+                    raise EventError(f"asked about {ids}, told about {tuple(rescored)}")
+                if any(math.isnan(score) for score in rescored.values()):
+                    raise EventError("a second score is NaN; score it -inf")
             case Verify(ids), Verified(verdicts):
                 passed = any(verdict is Verdict.PASSED for verdict in verdicts.values())
                 told = set(verdicts)
@@ -228,6 +248,12 @@ class Search:
                 return action
             if self.pool.exhausted and not self.pool.waiting:
                 return Stop(Reason.EXHAUSTED)
+            if self._best:
+                if rescore := self._rescore_some():
+                    return rescore
+                self._queue.extend(self.pool.best(self._next_best))
+                self._best -= self._next_best
+                continue
             match next(self._plan, _FINISHED):
                 case Stop() as stop if stop is _FINISHED:
                     return stop
@@ -236,8 +262,11 @@ class Search:
                         return self._generate_some(n, why)
                 case Verify(ids, why):
                     self._check_new(ids)
-                    self._queue.extend(ids)
                     self._why = why
+                    if self._is_best(ids):
+                        self._best = len(ids)
+                    else:
+                        self._queue.extend(ids)
                 case step:
                     raise PolicyError(f"not a legal step: {step}")
         raise PolicyError(f"the plan took {_IDLE_LIMIT} steps that change nothing")
@@ -254,6 +283,32 @@ class Search:
         cost = self._total(generate, 1)
         why = f"an answer is worth {self._value:g}; the next attempt would bring the cost to"
         return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
+
+    def _is_best(self, ids: tuple[CandidateId, ...]) -> bool:
+        """Whether a step verifies the best of the pool, and a cascade has a say in who that is."""
+        newest = (CandidateId(len(self.pool) - 1),)
+        return self._cascade is not None and ids != newest and ids == self.pool.best(len(ids))
+
+    @property
+    def _next_best(self) -> int:
+        """How many of the best are verified together next."""
+        return self._best if self._width is None else min(self._best, self._width)
+
+    @property
+    def _second_cost(self) -> float:
+        return 0.0 if self._cascade is None else self._cascade.cost
+
+    def _rescore_some(self) -> Rescore | None:
+        """Second scores for those that could be verified next, where there is a choice."""
+        assert self._cascade is not None
+        shortlist = self.pool.shortlist(max(self._cascade.top, self._next_best))
+        lacking = [id for id in shortlist if not self.pool.rescored(id)]
+        if len(shortlist) <= self._next_best or not lacking:
+            return None
+        limit = min(self._budget, self._value)
+        while lacking and self._total(verify=1) + len(lacking) * self._second_cost > limit:
+            lacking.pop()
+        return Rescore(tuple(lacking), self._why) if lacking else None
 
     def _verify_some(self) -> Action | None:
         """The next verifications of the queue, as width and budget allow; None at its end."""

@@ -47,6 +47,17 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescore:
+    """Give these candidates their second, dearer score. `why` is the policy's reason, for people.
+
+    Policies do not ask for this: the search does, before it verifies the best; see `Cascade`.
+    """
+
+    ids: tuple[CandidateId, ...]
+    why: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The search is over. `why` says more, for people, where there is more to say."""
 
@@ -85,26 +96,43 @@ class Verified:
     paid: float | None = None
 
 
-What = Literal["generate", "verify"]  # what is billed
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """Second scores arrived.
+
+    Attributes:
+        scores: one for each candidate asked about; -inf ranks last, NaN is refused.
+        paid: what was really paid, where that is known; the cascade's cost is used otherwise.
+    """
+
+    scores: Mapping[CandidateId, float]
+    paid: float | None = None
+
+
+What = Literal["generate", "verify"]  # what a policy can buy
 Step = Generate | Verify  # what a policy may yield
-Action = Step | Stop  # what a search may ask of its driver
-Event = Generated | Verified  # what a driver may tell a search
+Task = Step | Rescore  # what a driver may be asked to do
+Action = Task | Stop  # what a search may ask of its driver
+Event = Generated | Verified | Rescored  # what a driver may tell a search
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One exchange of a search: what was asked, and what was told."""
 
-    action: Step
+    action: Task
     event: Event
 
     def __str__(self) -> str:
         """The exchange and the policy's reason for it, for people."""
-        if isinstance(self.event, Generated):
-            line = f"generated {len(self.event.scores)}"
-        else:
-            told = [f"{id} {verdict.value}" for id, verdict in self.event.verdicts.items()]
-            line = f"verified {', '.join(told)}"
+        match self.event:
+            case Generated(scores):
+                line = f"generated {len(scores)}"
+            case Rescored(rescored):
+                line = f"rescored {', '.join(map(str, rescored))}"
+            case Verified(verdicts):
+                told = [f"{id} {verdict.value}" for id, verdict in verdicts.items()]
+                line = f"verified {', '.join(told)}"
         return f"{line} ({self.action.why})" if self.action.why else line
 
 
@@ -158,29 +186,56 @@ class Measured(Costs):
 
 
 @dataclass(frozen=True, slots=True)
+class Cascade:
+    """A second, dearer score, only for candidates that could be verified next.
+
+    When the best are to be verified, the `top` best by the first score get their second one, and
+    the best by that are verified.
+
+    Attributes:
+        top: how many stand for choice.
+        cost: what a second score costs; the most it can, where that is measured.
+    """
+
+    top: int
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise UsageError(f"a cascade needs at least one candidate to score, not {self.top}")
+        if not (math.isfinite(self.cost) and self.cost >= 0):
+            raise UsageError(
+                f"the cost of a second score must be finite and not negative, not {self.cost}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Bill:
     """What a search has spent: counts, and the total in the unit of its `Costs`."""
 
     generated: int
     verified: int
     total: float
+    rescored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
     """How often a search waited for results: each action asked for is a round, whatever its size.
 
-    A batch generated (and scored) is one, and so are the verifications in flight together. Asking
-    for candidates where there are no more is one too: that had to be waited for.
+    A batch generated (and scored) is one, and so are the verifications in flight together, and the
+    second scores that a cascade asks for together. Asking for candidates where there are no more is
+    one too: that had to be waited for.
     """
 
     generate: int
     verify: int
+    rescore: int = 0
 
     @property
     def total(self) -> int:
-        """Rounds of both kinds."""
-        return self.generate + self.verify
+        """Rounds of all kinds."""
+        return self.generate + self.verify + self.rescore
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +244,14 @@ class Latency:
 
     generate: float
     verify: float
+    rescore: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("generation", self.generate), ("verification", self.verify)):
+        for name, value in (
+            ("generation", self.generate),
+            ("verification", self.verify),
+            ("second scores", self.rescore),
+        ):
             if not (math.isfinite(value) and value >= 0):
                 raise UsageError(
                     f"a round of {name} must take a finite time, not negative, not {value}"
@@ -199,7 +259,8 @@ class Latency:
 
     def of(self, rounds: Rounds) -> float:
         """How many seconds so many rounds take, one after the other."""
-        return rounds.generate * self.generate + rounds.verify * self.verify
+        seconds = rounds.generate * self.generate + rounds.verify * self.verify
+        return seconds + rounds.rescore * self.rescore
 
 
 @dataclass(frozen=True, slots=True)

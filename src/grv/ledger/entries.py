@@ -4,6 +4,7 @@ The order of a search's entries is the order of its life:
 
     Started
     Intended, Made..., Scored..., Told      a generation: each draft is down before it is scored
+    Intended, ScoredAgain..., Told          second scores, where there is a cascade
     Intended, Found..., Told                verifications: each finding is down as it arrives
     ...
     Ended | Failed                          its absence means: resume
@@ -25,11 +26,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Generated, Verdict, Verified
+from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 
 FORMAT = 1
 
-Call = Literal["generate", "score", "verify"]
+Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, kept as it is; hence `Any`.
 Data = Mapping[str, Any]
 
@@ -72,6 +73,16 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredAgain:
+    """A second score arrived; None where it could not be had, with the reason."""
+
+    candidate: int
+    score: float | None
+    reason: str = ""
+    usage: Data = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A verdict arrived."""
 
@@ -92,13 +103,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The search is over."""
+    """The search is over. `why` says more where there is more to say."""
 
     reason: str
     answer: int | None
     generated: int
     verified: int
     total: float
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +120,11 @@ class Failed:
     message: str
 
 
-Entry = Started | Intended | Made | Scored | Found | Told | Ended | Failed
+Entry = Started | Intended | Made | Scored | ScoredAgain | Found | Told | Ended | Failed
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__.lower(): kind
-    for kind in (Started, Intended, Made, Scored, Found, Told, Ended, Failed)
+    for kind in (Started, Intended, Made, Scored, ScoredAgain, Found, Told, Ended, Failed)
 }
 
 
@@ -149,7 +161,8 @@ def from_text(kind: str, text: str) -> Entry:
                 record["candidates"] = tuple(record["candidates"])
             case "made" if record["logprobs"] is not None:
                 record["logprobs"] = tuple(record["logprobs"])
-        entry: Entry = cls(**{each.name: record[each.name] for each in fields(cls)})
+        names = [each.name for each in fields(cls) if each.name in record or each.name != "why"]
+        entry: Entry = cls(**{name: record[name] for name in names})
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise LedgerError(f"not an entry of kind {kind!r}: {text[:80]!r}") from error
     return entry
@@ -171,11 +184,18 @@ def _event_record(event: Event) -> dict[str, Any]:
         case Verified(verdicts, paid):
             told = {str(id): verdict.value for id, verdict in verdicts.items()}
             return {"verified": told, "paid": paid}
+        case Rescored(scores, paid):
+            second = {str(id): None if s == -math.inf else s for id, s in scores.items()}
+            return {"rescored": second, "paid": paid}
 
 
 def _event(record: dict[str, Any]) -> Event:
     if "generated" in record:
         scores = (-math.inf if score is None else score for score in record["generated"])
         return Generated(tuple(scores), tuple(record["keys"]), record["paid"])
+    if "rescored" in record:
+        second = record["rescored"].items()
+        ranked = {CandidateId(int(id)): -math.inf if s is None else s for id, s in second}
+        return Rescored(ranked, record["paid"])
     verdicts = {CandidateId(int(id)): Verdict(told) for id, told in record["verified"].items()}
     return Verified(verdicts, record["paid"])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
-from ..core.values import Costs, Latency, Measured
+from ..core.values import Cascade, Costs, Latency, Measured
 from ..policies import Adaptive, Fixed
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
@@ -23,11 +23,11 @@ from ..theory.uniform import PairTable
 from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
 from .kernels import (
     Trials,
-    both,
     hindsight_trials,
     in_flight,
     least_checks_of,
     paid_checks_of,
+    rounds_of,
     trials,
 )
 from .log import Log, LoggedProblem
@@ -60,6 +60,7 @@ class Settings:
     unsolvable: Unsolvable
     latency: Latency | None = None
     value: float = math.inf
+    cascade: Cascade | None = None
 
     def __post_init__(self) -> None:
         if math.isnan(self.value) or self.value < 0:
@@ -75,7 +76,7 @@ class Settings:
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
         if self.latency is not None:
-            record["latency"] = [self.latency.generate, self.latency.verify]
+            record["latency"] = list(dataclasses.astuple(self.latency))
         return record
 
 
@@ -92,6 +93,7 @@ def compare(
     unsolvable: Unsolvable = "exclude",
     latency: Latency | None = None,
     value: float = math.inf,
+    cascade: Cascade | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Every policy at every price list, on the same orders of the same problems.
@@ -111,9 +113,12 @@ def compare(
         latency: how long rounds take; rows then say how long a trial takes.
         value: what a solved problem is worth: policies give up when the expected cost to go exceeds
             it, and rows say what is left of it.
+        cascade: how policies use the log's second scores; yardsticks rank by the first.
         progress: called with the number of problems done and to do.
     """
-    settings = Settings(orders, seed, order_scheme, width, keys, unsolvable, latency, value)
+    settings = Settings(
+        orders, seed, order_scheme, width, keys, unsolvable, latency, value, cascade
+    )
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
@@ -125,6 +130,8 @@ def compare(
             "no costs were measured in this log (columns 'generate_cost', 'verify_cost')",
             path=log.path,
         )
+    if cascade is not None and any(problem.second is None for problem in log.problems):
+        raise LogError("this log was read without second scores", path=log.path)
     if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
     problems = log.problems if unsolvable == "include" else log.solvable
@@ -198,7 +205,8 @@ class _Run:
 
     def _try_policies(self, batch: Batch) -> None:
         """All rows that need to see one problem only, and what the others must know of it."""
-        id, width, value = batch.problem.id, self.settings.width, self.settings.value
+        id, width = batch.problem.id, self.settings.width
+        value, cascade = self.settings.value, self.settings.cascade
         least = None
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
@@ -210,7 +218,12 @@ class _Run:
                         at_once = None if whole else width
                         name = (type(policy), repr(policy), at_once)  # its repr is what it is
                         if name not in tried:
-                            tried[name] = trials(policy, batch, costs, width=at_once, value=value)
+                            tried[name] = trials(
+                                *(policy, batch, costs),
+                                width=at_once,
+                                value=value,
+                                cascade=cascade,
+                            )
                         self._keep(at, number, id, tried[name])
                     case HindsightRow():
                         assert least is not None
@@ -219,7 +232,7 @@ class _Run:
             if self.matched:
                 known = tried.get((Adaptive, repr(Adaptive()), width))
                 self.reference[at][id] = known or trials(
-                    Adaptive(), batch, costs, width=width, value=value
+                    Adaptive(), batch, costs, width=width, value=value, cascade=cascade
                 )
         if self.passes == 2:
             assert least is not None
@@ -276,7 +289,7 @@ class _Run:
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, width=self.settings.width)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
-        rounds = both(1, in_flight(checks, self.settings.width))
+        rounds = rounds_of(1, in_flight(checks, self.settings.width))
         found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
         if isinstance(costs, Measured):  # what the log does not have has no other price
             return dataclasses.replace(found, paid=found.costs(costs))
@@ -301,6 +314,7 @@ class _Run:
             "log": self.log.path,
             **self.log.reading,
             "score": self.log.score,
+            "second": self.log.second,
             "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),
@@ -320,6 +334,8 @@ class _Run:
             verified=float(of.verified.mean()),
             generate_rounds=float(of.rounds[..., 0].mean()),
             verify_rounds=float(of.rounds[..., 1].mean()),
+            rescore_rounds=None if of.rescored is None else float(of.rounds[..., 2].mean()),
+            rescored=None if of.rescored is None else float(of.rescored.mean()),
             seconds=None if latency is None else float(of.seconds(latency).mean()),
             solved_cost=_mean(spent[of.solved]),
             unsolved_cost=_mean(spent[~of.solved]),
@@ -412,11 +428,11 @@ def _listed(costs: Costs) -> Any:
 
 
 def _stack(found: Sequence[Trials]) -> Trials:
-    """Arrays `[problems, orders]`, of rounds `[problems, orders, 2]`."""
+    """Arrays `[problems, orders]`, of rounds `[problems, orders, 3]`."""
 
     def stacked(name: str) -> NDArray[Any]:
         return np.array([getattr(each, name) for each in found])
 
-    names = ["solved", "generated", "verified", "rounds"]
-    paid = all(each.paid is not None for each in found)
-    return Trials(*(stacked(name) for name in (*names, "paid") if paid or name != "paid"))
+    names = [field.name for field in dataclasses.fields(Trials)]
+    there = [name for name in names if all(getattr(each, name) is not None for each in found)]
+    return Trials(**{name: stacked(name) for name in there})

@@ -45,6 +45,8 @@ class Row:
         verified: the mean number of candidates verified.
         generate_rounds: the mean number of rounds of generation; see `core.values.Rounds`.
         verify_rounds: the mean number of rounds of verification.
+        rescored: the mean number of second scores, where there is a cascade.
+        rescore_rounds: the mean number of rounds of second scores, likewise.
         seconds: the mean time until the search ends, where it is known how long rounds take.
         ratio: the mean cost over that of the `adaptive` row at the same costs, where there is one.
         low: lower end of a 95 % interval of the ratio, problems being resampled.
@@ -69,6 +71,8 @@ class Row:
     generate_rounds: float
     verify_rounds: float
     seconds: float | None = None
+    rescored: float | None = None
+    rescore_rounds: float | None = None
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
@@ -100,7 +104,7 @@ class Row:
     @property
     def rounds(self) -> float:
         """The mean number of rounds: how often results were waited for."""
-        return self.generate_rounds + self.verify_rounds
+        return self.generate_rounds + self.verify_rounds + (self.rescore_rounds or 0.0)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the file of a comparison."""
@@ -184,7 +188,7 @@ class Comparison:
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
-        plain += ["solved_cost", "unsolved_cost", "net"]
+        plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
         writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
         for row in self.rows:
             values = [getattr(row, name) for name in plain]
@@ -224,6 +228,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 # Columns that are there where somebody has asked for them, or has spent money in vain.
 _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
+    "rescored": lambda row: None if row.rescored is None else f"{row.rescored:.1f}",
     "seconds": lambda row: None if row.seconds is None else f"{row.seconds:.1f}",
     "in vain": lambda row: None if row.unsolved_cost is None else row.shown(row.unsolved_cost),
     "net": lambda row: None if row.net is None else row.shown(row.net),

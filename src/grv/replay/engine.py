@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import (
+    Cascade,
     Costs,
     Generate,
     Generated,
     Measured,
     Outcome,
+    Rescore,
+    Rescored,
     Stop,
     Verdict,
     Verified,
@@ -28,6 +32,7 @@ def replay(
     order: Sequence[int] | None = None,
     budget: float = math.inf,
     value: float = math.inf,
+    cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
 ) -> Outcome:
@@ -40,11 +45,20 @@ def replay(
         order: candidate numbers in order of arrival; as logged where not given.
         budget: the most it may spend.
         value: what an answer is worth.
+        cascade: how the log's second scores are used, if at all.
         width: verifications in flight at once; `None` is a whole step of the plan.
         keys: whether the log's equivalence classes are known to the search.
     """
     search = replayed(
-        *(policy, problem, costs), order=order, budget=budget, value=value, width=width, keys=keys
+        policy,
+        problem,
+        costs,
+        order=order,
+        budget=budget,
+        value=value,
+        cascade=cascade,
+        width=width,
+        keys=keys,
     )
     assert search.outcome is not None
     return search.outcome
@@ -58,6 +72,7 @@ def replayed(
     order: Sequence[int] | None = None,
     budget: float = math.inf,
     value: float = math.inf,
+    cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
 ) -> Search:
@@ -67,7 +82,10 @@ def replayed(
     passed = problem.passed.tolist()
     codes = problem.keys.tolist() if keys and problem.keys is not None else None
     generating, verifying = _costs(problem, costs)
-    search = Search(policy, costs, budget=budget, value=value, width=width)
+    if cascade is not None and problem.second is None:
+        raise UsageError(f"problem {problem.id!r} has no second scores")
+    second = [] if problem.second is None else problem.second.tolist()
+    search = Search(policy, costs, budget=budget, value=value, cascade=cascade, width=width)
     at = 0
     while True:
         match search.ask():
@@ -83,6 +101,8 @@ def replayed(
                 }
                 paid = _paid(verifying, [arrivals[i] for i in ids])
                 search.tell(Verified(verdicts, paid))
+            case Rescore(ids):
+                search.tell(Rescored({i: second[arrivals[i]] for i in ids}))
             case Stop():
                 return search
 

@@ -6,6 +6,7 @@ policy without a kernel, or a case that its kernel does not cover, goes through 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.search import Policy
-from ..core.values import Bill, Costs, Latency, Measured
+from ..core.values import Bill, Cascade, Costs, Latency, Measured
 from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, VerifyAll
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
@@ -34,8 +35,9 @@ class Trials:
         solved: whether a candidate passed.
         generated: candidates generated.
         verified: candidates verified.
-        rounds: `[orders, 2]`, rounds of generation and of verification; see `Rounds`.
-        paid: what was really paid, where that is measured.
+        rounds: `[orders, 3]`, rounds of generation, verification and second scores; see `Rounds`.
+        paid: what was paid, where these counts do not say.
+        rescored: second scores, where there is a cascade.
     """
 
     solved: NDArray[np.bool_]
@@ -43,6 +45,7 @@ class Trials:
     verified: NDArray[np.int32]
     rounds: NDArray[np.int32]
     paid: NDArray[np.float64] | None = None
+    rescored: NDArray[np.int32] | None = None
 
     def costs(self, costs: Costs) -> NDArray[np.float64]:
         """What each trial cost: as paid, or else by the price list."""
@@ -53,14 +56,15 @@ class Trials:
     def worth(self, value: float, costs: Costs) -> Trials:
         """The trials of somebody who knows what each will cost and leaves those worth less."""
         left = self.costs(costs) > value
-        names = ("solved", "generated", "verified", "rounds", "paid")
-        arrays = [getattr(self, name) for name in names]
-        return Trials(*(_patched(array, left, 0) for array in arrays if array is not None))
+        arrays = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        there = {name: array for name, array in arrays.items() if array is not None}
+        return Trials(**{name: _patched(array, left, 0) for name, array in there.items()})
 
     def seconds(self, latency: Latency) -> NDArray[np.float64]:
         """How long each trial took."""
-        generate, verify = self.rounds[..., 0], self.rounds[..., 1]
-        return generate * latency.generate + verify * latency.verify
+        seconds = np.array(dataclasses.astuple(latency))
+        total: NDArray[np.float64] = self.rounds @ seconds
+        return total
 
 
 def in_flight(checks: NDArray[np.integer], width: int | None) -> NDArray[np.integer]:
@@ -68,22 +72,32 @@ def in_flight(checks: NDArray[np.integer], width: int | None) -> NDArray[np.inte
     return np.minimum(checks, 1) if width is None else -(-checks // width)
 
 
-def both(generate: NDArray[np.integer] | int, verify: NDArray[np.integer]) -> NDArray[np.int32]:
+def rounds_of(
+    generate: NDArray[np.integer] | int, verify: NDArray[np.integer]
+) -> NDArray[np.int32]:
     """Rounds as `Trials` has them, from those of generation and those of verification."""
-    return np.stack(np.broadcast_arrays(generate, verify), axis=-1).astype(np.int32)
+    return np.stack(np.broadcast_arrays(generate, verify, 0), axis=-1).astype(np.int32)
 
 
 def trials(
-    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+    policy: Policy,
+    batch: Batch,
+    costs: Costs,
+    *,
+    width: int | None,
+    value: float = math.inf,
+    cascade: Cascade | None = None,
 ) -> Trials:
     """The policy in every order of the batch, by its kernel if it has one that applies.
 
     None applies where costs are measured: what is paid for depends on what has been paid before.
+    None knows of second scores.
     """
-    kernel = None if isinstance(costs, Measured) else KERNELS.get(type(policy))
+    applies = cascade is None and not isinstance(costs, Measured)
+    kernel = KERNELS.get(type(policy)) if applies else None
     found = None if kernel is None else kernel(policy, batch, costs, width)
     if found is None:
-        return engine_trials(policy, batch, costs, width=width, value=value)
+        return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
     # Who solves it for no more than it is worth never thought of giving up; the end of the log
     # might change what is asked for.
     sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
@@ -103,25 +117,41 @@ def _patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray
 
 
 def engine_trials(
-    policy: Policy, batch: Batch, costs: Costs, *, width: int | None, value: float = math.inf
+    policy: Policy,
+    batch: Batch,
+    costs: Costs,
+    *,
+    width: int | None,
+    value: float = math.inf,
+    cascade: Cascade | None = None,
 ) -> Trials:
     """The policy in every order of the batch, by the engine."""
-    problem, keys = batch.problem, batch.keyed
     searches = [
-        replayed(policy, problem, costs, order=order, value=value, width=width, keys=keys)
+        replayed(
+            policy,
+            batch.problem,
+            costs,
+            order=order,
+            value=value,
+            cascade=cascade,
+            width=width,
+            keys=batch.keyed,
+        )
         for order in batch.orders.tolist()
     ]
     outcomes = [search.outcome for search in searches if search.outcome is not None]
-    rounds = [(search.rounds.generate, search.rounds.verify) for search in searches]
-    return Trials(
+    found = Trials(
         np.array([outcome.solved for outcome in outcomes]),
         np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
         np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
-        np.array(rounds, dtype=np.int32),
-        np.array([outcome.bill.total for outcome in outcomes])
-        if isinstance(costs, Measured)
-        else None,
+        np.array([dataclasses.astuple(search.rounds) for search in searches], dtype=np.int32),
     )
+    if cascade is not None:
+        again = [outcome.bill.rescored for outcome in outcomes]
+        found = dataclasses.replace(found, rescored=np.array(again, dtype=np.int32))
+    if cascade is None and not isinstance(costs, Measured):
+        return found
+    return dataclasses.replace(found, paid=np.array([each.bill.total for each in outcomes]))
 
 
 def least_checks_of(batch: Batch) -> NDArray[np.int32]:
@@ -166,7 +196,7 @@ def hindsight_trials(
         solved,
         np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
         checks,
-        both(solved.astype(np.int32), in_flight(checks, width)),
+        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
     )
 
 
@@ -192,7 +222,7 @@ def _measured_hindsight(
         solved,
         np.array([bill.generated for bill in rows], dtype=np.int32),
         checks,
-        both(solved.astype(np.int32), in_flight(checks, width)),
+        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
         np.array([bill.total for bill in rows]),
     )
 
@@ -221,7 +251,7 @@ def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Tria
     checks = np.full(batch.size, min(policy.k, m))
     if width is not None:
         checks = np.where(solved, np.minimum(-(-place // width) * width, checks), checks)
-    rounds = both(1, in_flight(checks, width))
+    rounds = rounds_of(1, in_flight(checks, width))
     return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32), rounds)
 
 
@@ -244,7 +274,7 @@ def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
     generated = np.where(solved, passes.argmax(axis=1) + 1, passes.shape[1])
     verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
     # That there are no more candidates is known when one more was asked for.
-    rounds = both(generated + ~solved, verified)
+    rounds = rounds_of(generated + ~solved, verified)
     return Trials(solved, generated.astype(np.int32), verified.astype(np.int32), rounds)
 
 
@@ -259,7 +289,7 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
     solved = np.zeros(batch.size, dtype=np.bool_)
     generated = np.zeros(batch.size, dtype=np.int32)
     verified = np.zeros(batch.size, dtype=np.int32)
-    rounds = np.zeros((batch.size, 2), dtype=np.int32)
+    rounds = np.zeros((batch.size, 3), dtype=np.int32)
     drawn, exhausted = 0, False
     for shell in shells(costs):
         asked = 0 if exhausted else 1
@@ -276,7 +306,7 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
         generated[left] = drawn
         verified[left] += checks
         solved[left] = found
-        rounds[left] += both(asked, in_flight(checks, width))
+        rounds[left] += rounds_of(asked, in_flight(checks, width))
         going = ~found
         waiting &= ~chosen
         if drawn == n:

@@ -32,6 +32,7 @@ class LoggedProblem:
         contradictory: names of keys with both labels, which are no classes.
         generate_costs: `[candidates]`, where the log has them.
         verify_costs: `[candidates]`, where the log has them.
+        second: `[candidates]`, second scores for a cascade, -inf where there is none.
     """
 
     id: str
@@ -42,12 +43,14 @@ class LoggedProblem:
     contradictory: tuple[str, ...] = ()
     generate_costs: NDArray[np.float64] | None = None
     verify_costs: NDArray[np.float64] | None = None
+    second: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs)
+        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs, self.second)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
-        if np.isnan(self.scores).any():
+        given = [self.scores] if self.second is None else [self.scores, self.second]
+        if any(np.isnan(scores).any() for scores in given):
             raise UsageError(f"a score of problem {self.id!r} is NaN; -inf is for those without")
 
     def __len__(self) -> int:
@@ -77,6 +80,7 @@ class Log:
     Attributes:
         problems: at least one.
         score: the name of the score that ranks.
+        second: the name of the second score, for cascades, if there is one.
         path: where it was read from, for messages.
         unlabelled: how many candidates had no label.
         bare: the names of problems that have no candidate, or none that was kept.
@@ -89,6 +93,7 @@ class Log:
     unlabelled: int = 0
     bare: tuple[str, ...] = ()
     reading: Mapping[str, str | None] = field(default_factory=dict)
+    second: str | None = None
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +112,7 @@ class Log:
         path: str | os.PathLike[str],
         *,
         score: str | None = None,
+        second: str | None = None,
         rewards: str | os.PathLike[str] | None = None,
         unlabelled: Literal["error", "fail", "drop"] = "error",
     ) -> Log:
@@ -114,7 +120,9 @@ class Log:
         from .readers import read_log
 
         paired = None if rewards is None else os.fspath(rewards)
-        return read_log(os.fspath(path), score=score, rewards=paired, unlabelled=unlabelled)
+        return read_log(
+            os.fspath(path), score=score, second=second, rewards=paired, unlabelled=unlabelled
+        )
 
     def __getitem__(self, id: str) -> LoggedProblem:
         return self._by_id[id]

@@ -30,6 +30,7 @@ def read_log(
     path: str,
     *,
     score: str | None = None,
+    second: str | None = None,
     rewards: str | None = None,
     unlabelled: Unlabelled = "error",
 ) -> Log:
@@ -39,6 +40,7 @@ def read_log(
         path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` of the published
             code.
         score: which column ranks; may be left out where there is only one.
+        second: which column has second scores, for cascades.
         rewards: the `rewards.jsonl` that belongs to a `generations.jsonl`.
         unlabelled: what to do about candidates without a label: an error, count them as failed, or
             drop them.
@@ -51,7 +53,7 @@ def read_log(
         table = read_published(path, rewards)
     else:
         table = read_table(path)
-    log = _Columns(table, score, unlabelled).log()
+    log = _Columns(table, score, unlabelled, second).log()
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
 
 
@@ -62,11 +64,13 @@ class _Columns:
     table: Table
     wanted: str | None
     unlabelled: Unlabelled
+    second: str | None = None
 
     def log(self) -> Log:
         """Check every column, then cut the table into problems."""
         self._check_names()
         score = self._score_name()
+        second = None if self.second is None else self._score_name(self.second)
         problems, sort_keys = self._problems()
         candidates = self._column("candidate", WHOLE)
         labels = self._column("passed", LABEL)
@@ -79,6 +83,7 @@ class _Columns:
                 f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them)",
             )
         scores = self._column(score, SCORE)
+        again = None if second is None else self._column(second, SCORE)
         keys = self._keys()
         prices = {
             name: self._column(name, PRICE) if name in self.table.columns else None
@@ -86,7 +91,7 @@ class _Columns:
         }
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
         logged = [
-            self._problem(id, rows, labels, scores, keys, prices)
+            self._problem(id, rows, labels, scores, keys, prices, again)
             for id, rows in self._rows_by_problem(problems, sort_keys, candidates, kept)
         ]
         if not logged:
@@ -94,7 +99,8 @@ class _Columns:
         there = {problem.id for problem in logged}
         named = dict.fromkeys([*problems, *map(str, self.table.bare)])
         bare = tuple(id for id in named if id not in there)
-        return Log(tuple(logged), score, self.table.path, int(missing.sum()), bare)
+        missed = int(missing.sum())
+        return Log(tuple(logged), score, self.table.path, missed, bare, second=second)
 
     def _problem(
         self,
@@ -104,6 +110,7 @@ class _Columns:
         scores: NDArray[np.float64],
         keys: Sequence[str | None] | None,
         prices: dict[str, NDArray[np.float64] | None],
+        again: NDArray[np.float64] | None,
     ) -> LoggedProblem:
         passed = labels[rows] > 0
         codes: NDArray[np.int32] | None = None
@@ -121,6 +128,7 @@ class _Columns:
             contradictory,
             None if generate is None else generate[rows],
             None if verify is None else verify[rows],
+            None if again is None else np.where(np.isnan(again[rows]), -np.inf, again[rows]),
         )
 
     def _rows_by_problem(
@@ -157,13 +165,14 @@ class _Columns:
         if not self.table.rows:
             raise LogError("the log is empty", path=self.table.path)
 
-    def _score_name(self) -> str:
+    def _score_name(self, wanted: str | None = None) -> str:
         others = [n for n in self.table.columns if n not in (*REQUIRED, *OPTIONAL)]
-        if self.wanted is not None:
-            if self.wanted in others:
-                return self.wanted
+        wanted = self.wanted if wanted is None else wanted
+        if wanted is not None:
+            if wanted in others:
+                return wanted
             raise LogError(
-                f"no score {self.wanted!r}; there are {_quoted(others) or 'none'}",
+                f"no score {wanted!r}; there are {_quoted(others) or 'none'}",
                 path=self.table.path,
             )
         likely = [name for name in others if name.startswith("score")] or others

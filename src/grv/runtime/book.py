@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
 
+from ..backends.protocols import Usage
 from ..core.values import Costs, Verified
 from ..ledger.entries import (
     Call,
@@ -18,10 +19,12 @@ from ..ledger.entries import (
     Intended,
     Made,
     Scored,
+    ScoredAgain,
     Started,
     Told,
 )
 from ..ledger.ledger import Ledger
+from .prices import Meter
 
 
 class Scribe:
@@ -85,6 +88,7 @@ class Book:
     Attributes:
         made: drafts by candidate.
         scored: scores by candidate.
+        scored_again: second scores by candidate, where there is a cascade.
         found: verdicts by candidate.
         ended: how it ended, if it did.
         lost: calls that earlier processes left in flight: possibly paid, lost.
@@ -95,6 +99,7 @@ class Book:
         self._scribe = scribe
         self.made: dict[int, Made] = {}
         self.scored: dict[int, Scored] = {}
+        self.scored_again: dict[int, ScoredAgain] = {}
         self.found: dict[int, Found] = {}
         self.ended: Ended | None = None
         self.failed: Failed | None = None
@@ -110,10 +115,35 @@ class Book:
         """The book as it stands in the ledger."""
         return cls(scribe, search, await anyio.to_thread.run_sync(scribe.ledger.read, search))
 
-    def cost(self, costs: Costs) -> float:
-        """What the entries it was opened with stand for, with all that may have been paid."""
-        verified = len(self.found) + self._unneeded + self.lost["verify"]
-        return costs.of(len(self.made) + self.lost["generate"], verified)
+    def cost(self, costs: Costs, second: float = 0.0, meter: Meter | None = None) -> float:
+        """What the entries it was opened with stand for, with all that may have been paid.
+
+        With a meter, what is on record costs what it really cost, and `costs` is for the rest.
+        """
+        made, found, again = len(self.made), len(self.found), len(self.scored_again)
+        lost = costs.of(self.lost["generate"], self._unneeded + self.lost["verify"])
+        lost += second * self.lost["rescore"]
+        if meter is None:
+            return costs.of(made, found) + second * again + lost
+        return self.paid(meter, ("generate", "score", "rescore", "verify")) + lost
+
+    def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
+        """What calls of these kinds that are on record have cost, for these candidates or all."""
+        total = 0.0
+        for call in calls:
+            entries = self._by_call[call]
+            chosen = entries if ids is None else [id for id in ids if id in entries]
+            total += sum(meter.cost(call, Usage(**entries[id].usage)) for id in chosen)
+        return total
+
+    @property
+    def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
+        return {
+            "generate": self.made,
+            "score": self.scored,
+            "rescore": self.scored_again,
+            "verify": self.found,
+        }
 
     async def begin(self, started: Started) -> None:
         """Begin, or begin anew under other settings; going on as before needs no entry."""
@@ -140,6 +170,8 @@ class Book:
                 self.made[candidate] = entry
             case Scored(candidate):
                 self.scored[candidate] = entry
+            case ScoredAgain(candidate):
+                self.scored_again[candidate] = entry
             case Found(candidate):
                 self.found[candidate] = entry
             case Started():
@@ -172,6 +204,8 @@ def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
                     waiting = {key: at for key, at in waiting.items() if at != intent}
             case Scored(candidate):
                 waiting.pop(("score", candidate), None)
+            case ScoredAgain(candidate):
+                waiting.pop(("rescore", candidate), None)
             case Found(candidate):
                 waiting.pop(("verify", candidate), None)
             case Told(event):

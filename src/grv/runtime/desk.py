@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -17,57 +17,97 @@ from ..core.values import (
     Event,
     Generate,
     Generated,
-    Step,
+    Rescore,
+    Rescored,
+    Task,
     Verdict,
     Verified,
     Verify,
 )
-from ..ledger.entries import Found, Intended, Made, Scored
+from ..ledger.entries import Call, Found, Intended, Made, Scored, ScoredAgain
 from .book import Book
 from .calls import Calls
+from .prices import Meter
 
 Keying = Callable[[Problem, Draft], str | None]
 
 
 @dataclass(frozen=True)
 class Backends:
-    """Who generates, scores and verifies; and what makes two drafts equivalent, if any."""
+    """Who generates, scores and verifies; and what makes two drafts equivalent, if any.
+
+    `second` gives second scores, where there is a cascade.
+    """
 
     generator: Generator
     scorer: Scorer
     verifier: Verifier
     key: Keying | None = None
+    second: Scorer | None = None
 
     async def aclose(self) -> None:
         """Close the connections of those who have any."""
-        for backend in (self.generator, self.scorer, self.verifier):
+        for backend in (self.generator, self.scorer, self.verifier, self.second):
             close = getattr(backend, "aclose", None)
             if close is not None:
                 await close()
 
 
 class Desk:
-    """The outside world of one search."""
+    """The outside world of one search. With a meter, its events say what was really paid."""
 
-    def __init__(self, problem: Problem, backends: Backends, calls: Calls, book: Book) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        backends: Backends,
+        calls: Calls,
+        book: Book,
+        meter: Meter | None = None,
+    ) -> None:
         self.problem, self.backends, self.calls, self.book = problem, backends, calls, book
+        self.meter = meter
 
-    def price(self, step: Step, seen: int, costs: Costs) -> float:
-        """What carrying the step out will cost, beyond what is on record."""
-        match step:
+    def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
+        """What carrying the task out will cost, beyond what is on record."""
+        match task:
             case Generate(n):
                 ids = range(seen, seen + n)
                 return costs.of(sum(id not in self.book.made for id in ids), 0)
             case Verify(ids):
                 return costs.of(0, sum(id not in self.book.found for id in ids))
+            case Rescore(ids):
+                return second * sum(id not in self.book.scored_again for id in ids)
 
-    async def carry_out(self, step: Step, seen: int) -> Event:
-        """The result of a step, of which nothing is used before it is on record."""
-        match step:
+    def recorded(self, task: Task, seen: int) -> float:
+        """What those results of a task that are on record have cost, by the meter."""
+        if self.meter is None:
+            return 0.0
+        match task:
             case Generate(n):
-                return await self._generate(range(seen, seen + n))
+                return self.book.paid(self.meter, ("generate", "score"), range(seen, seen + n))
             case Verify(ids):
-                return await self._verify(ids)
+                return self.book.paid(self.meter, ("verify",), ids)
+            case Rescore(ids):
+                return self.book.paid(self.meter, ("rescore",), ids)
+
+    async def carry_out(self, task: Task, seen: int, costs: Costs | None = None) -> Event:
+        """The result of a task, of which nothing is used before it is on record.
+
+        Where costs are measured, `costs` says what a verification costs that was cancelled.
+        """
+        match task:
+            case Generate(n):
+                event: Event = await self._generate(range(seen, seen + n))
+            case Verify(ids):
+                event = await self._verify(ids)
+            case Rescore(ids):
+                event = await self._rescore(ids)
+        if self.meter is None:
+            return event
+        paid = self.recorded(task, seen)
+        if isinstance(event, Verified) and isinstance(task, Verify) and costs is not None:
+            paid += costs.of(0, len(task.ids) - len(event.verdicts))
+        return replace(event, paid=paid)
 
     def draft(self, candidate: int) -> Draft:
         """A draft that is on record."""
@@ -114,29 +154,54 @@ class Desk:
         """Scores for these candidates; one that cannot be had ranks last, and says why."""
         if not ids:
             return
+        scores = await self._scores(self.backends.scorer, "score", ids)
+        key = self.backends.key
+        await self.book.write(
+            *(
+                Scored(
+                    id,
+                    score.value,
+                    None if key is None else key(self.problem, self.draft(id)),
+                    score.reason,
+                    score.usage.as_data(),
+                )
+                for id, score in zip(ids, scores, strict=True)
+            )
+        )
+
+    async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:
+        """Second scores for these candidates; one that cannot be had ranks last."""
+        assert self.backends.second is not None  # `Job` sees to it
+        missing = [id for id in ids if id not in self.book.scored_again]
+        if missing:
+            scores = await self._scores(self.backends.second, "rescore", missing)
+            await self.book.write(
+                *(
+                    ScoredAgain(id, score.value, score.reason, score.usage.as_data())
+                    for id, score in zip(missing, scores, strict=True)
+                )
+            )
+        second = {id: self.book.scored_again[id].score for id in ids}
+        return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
+
+    async def _scores(self, scorer: Scorer, call: Call, ids: Sequence[int]) -> list[Score]:
+        """One score a candidate, which is a finite number or none."""
         drafts = [self.draft(id) for id in ids]
         try:
             scores = await self.calls.make(
-                partial(self.backends.scorer.score, self.problem, drafts),
-                partial(self.book.write, Intended("score", tuple(ids))),
+                partial(scorer.score, self.problem, drafts),
+                partial(self.book.write, Intended(call, tuple(ids))),
             )
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
-            scores = [Score(None, reason=str(error))] * len(drafts)
-        await self.book.write(
-            *(
-                self._scored(id, draft, score)
-                for id, draft, score in zip(ids, drafts, scores, strict=True)
-            )
-        )
-
-    def _scored(self, id: int, draft: Draft, score: Score) -> Scored:
-        key = self.backends.key(self.problem, draft) if self.backends.key is not None else None
-        value, reason = score.value, score.reason
-        if value is not None and not math.isfinite(value):
-            value, reason = None, f"the scorer said {value}"
-        return Scored(id, value, key, reason, score.usage.as_data())
+            return [Score(None, reason=str(error))] * len(drafts)
+        return [
+            score
+            if score.value is None or math.isfinite(score.value)
+            else Score(None, score.usage, f"the scorer said {score.value}")
+            for score in scores
+        ]
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.book.found]

@@ -40,6 +40,7 @@ async def solve(
     policy: Policy | str | None = None,
     costs: Costs | None = None,
     budget: float = math.inf,
+    value: float = math.inf,
     width: int | None = 1,
     ledger: Ledger | str | Path | None = None,
     key: Keying | None = None,
@@ -56,6 +57,8 @@ async def solve(
         policy: what decides, or its specification; `grv.policies.DEFAULT` where not given.
         costs: the price list it plans with; a verification costs ten candidates where not given.
         budget: the most that may be spent, in the unit of the costs.
+        value: what an answer is worth, in that unit: it gives up when the expected cost to go
+            exceeds that.
         width: verifications in flight at once; `None` is a whole step of the plan.
         ledger: where what is paid for is kept, or its file. What it holds is not paid for again.
         key: what makes two drafts equivalent, if anything does.
@@ -76,6 +79,7 @@ async def solve(
         budget,
         width,
         {**{what: _name(who) for what, who in names.items()}, **(about or {})},
+        value=value,
     )
     asked = problem if isinstance(problem, Problem) else Problem(_title(problem), problem)
     async with (

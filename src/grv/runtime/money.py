@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import anyio
 
@@ -14,6 +15,13 @@ from ..core.values import Costs
 
 class OutOfMoney(Exception):
     """The run's budget does not cover the next action. Not an error: it ends one search."""
+
+
+@dataclass
+class Held:
+    """An amount that is reserved, until it is known what was `paid`."""
+
+    paid: float
 
 
 class Purse:
@@ -36,16 +44,20 @@ class Purse:
         self.spent += amount
 
     @contextmanager
-    def reserved(self, amount: float) -> Iterator[None]:
-        """Keep an amount for what is about to be done; it is spent even if that fails."""
+    def reserved(self, amount: float) -> Iterator[Held]:
+        """Keep an amount for what is about to be done.
+
+        It is spent even if that fails, unless it is known by then what was really paid.
+        """
         if amount > self.left:
             raise OutOfMoney
         self._reserved += amount
+        held = Held(amount)
         try:
-            yield
+            yield held
         finally:
             self._reserved -= amount
-            self.spent += amount
+            self.spent += held.paid
 
 
 class Gate:

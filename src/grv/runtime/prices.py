@@ -21,11 +21,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..backends.protocols import Usage
-from ..core.errors import UsageError
+from ..core.errors import BackendError, UsageError
 from ..ledger.entries import Call
 
 _MODEL = ("prompt", "completion")
-_OTHER = ("verify_second", "verify_minute", "verify_call", "score_call")
+_OTHER = tuple(
+    f"{call}_{unit}"
+    for call in ("verify", "score", "rescore", "generate")
+    for unit in ("second", "minute", "call")
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,12 @@ class Prices:
                     )
         return cls({n: t for n, t in tables.items() if n != "other"}, tables.get("other", {}))
 
+    def has(self, call: Call, model: str) -> bool:
+        """Whether calls of this kind have a price that is not zero."""
+        per_token = self.models.get(model, {}) if call == "generate" else {}
+        others = [price for name, price in self.other.items() if name.startswith(f"{call}_")]
+        return any([*per_token.values(), *others])
+
     def dollars(self, call: Call, usage: Usage, model: str, calls: int) -> float:
         """What so much use of one kind costs; nothing where no price is given."""
         per_token = self.models.get(model, {}) if call == "generate" else {}
@@ -64,6 +74,25 @@ class Prices:
         tokens += usage.completion_tokens * per_token.get("completion", 0.0)
         per_second = self.other.get(f"{call}_second", 0.0)
         per_second += self.other.get(f"{call}_minute", 0.0) / 60
-        return (
-            tokens / 1e6 + usage.seconds * per_second + calls * self.other.get(f"{call}_call", 0.0)
-        )
+        per_call = self.other.get(f"{call}_call", 0.0)
+        return tokens / 1e6 + usage.seconds * per_second + calls * per_call
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What a call really cost in dollars: what its backend says, and what the prices say.
+
+    Attributes:
+        prices: of what.
+        model: whose tokens the generator's are.
+    """
+
+    prices: Prices
+    model: str = ""
+
+    def cost(self, call: Call, usage: Usage) -> float:
+        """What one call for one candidate cost, which is finite and not negative."""
+        dollars = usage.dollars + self.prices.dollars(call, usage, self.model, 1)
+        if not (math.isfinite(dollars) and dollars >= 0):
+            raise BackendError(f"a call to {call} says that it cost {dollars} dollars")
+        return dollars

@@ -14,9 +14,9 @@ from typing import Any
 import anyio
 
 from ..backends.protocols import Draft, Problem, Usage
-from ..core.errors import BackendError
+from ..core.errors import BackendError, UsageError
 from ..core.search import Policy, Search
-from ..core.values import Bill, Costs, Reason, Stop, Verified, Verify
+from ..core.values import Bill, Cascade, Costs, Measured, Reason, Stop, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..policies import DEFAULT, spec
@@ -24,6 +24,7 @@ from .book import Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, first_error
 from .money import Gate, OutOfMoney, Purse
+from .prices import Meter
 
 FAILED = "failed"
 
@@ -43,7 +44,7 @@ class Solution:
         lost: calls that were in flight when a process died: possibly paid, lost.
         unscored: candidates whose score could not be had.
         search: its name in the ledger.
-        message: why it failed, if it did.
+        message: why it failed, or why it gave up, if it did.
     """
 
     problem: str
@@ -69,6 +70,11 @@ class Job:
         costs: the price list it plans with.
         budget: the most that one problem may cost.
         width: verifications in flight at once.
+        value: what an answer is worth; without end, no search gives up.
+        most: what one candidate and one verification can cost at most, where costs are measured:
+            budgets reserve it.
+        meter: what calls really cost, for costs that are measured.
+        cascade: how second scores are used, if there are any.
         about: what else makes a run what it is (model, temperature, seed): results on record are
             used again where this and the problem are the same, whatever policy and budget are.
     """
@@ -79,9 +85,44 @@ class Job:
     budget: float = math.inf
     width: int | None = 8
     about: Mapping[str, Any] = field(default_factory=dict)
+    value: float = math.inf
+    most: Costs | None = None
+    meter: Meter | None = None
+    cascade: Cascade | None = None
 
     def __post_init__(self) -> None:
-        Search(self.policy, self.costs, budget=self.budget, width=self.width)  # which checks them
+        self.search()  # which checks them
+        if isinstance(self.costs, Measured) != (self.meter is not None):
+            raise UsageError("costs that are measured need a meter, and others have no use for one")
+        if (self.cascade is None) != (self.backends.second is None):
+            raise UsageError("a cascade and a second scorer belong together")
+        if self.meter is not None and self.most is None and math.isfinite(self.budget):
+            raise UsageError(
+                "a budget over measured costs needs the most that one candidate and one"
+                " verification can cost"
+            )
+
+    @property
+    def reserve(self) -> Costs:
+        """What a candidate and a verification are reserved at before they are paid."""
+        return self.costs if self.most is None else self.most
+
+    @property
+    def second_cost(self) -> float:
+        """What a second score is reserved at."""
+        return 0.0 if self.cascade is None else self.cascade.cost
+
+    def search(self) -> Search:
+        """A search of this kind, at its beginning."""
+        return Search(
+            self.policy,
+            self.costs,
+            budget=self.budget,
+            value=self.value,
+            most=self.most,
+            cascade=self.cascade,
+            width=self.width,
+        )
 
     def search_id(self, problem: Problem) -> str:
         """The search's name in a ledger: what it is about, and the problem."""
@@ -97,6 +138,14 @@ class Job:
             "budget": None if math.isinf(self.budget) else self.budget,
             "width": self.width,
         }
+        if math.isfinite(self.value):
+            plan["value"] = self.value
+        if self.meter is not None:
+            plan["measured"] = True
+        if self.most is not None:
+            plan["most"] = [self.most.candidate, self.most.verify]
+        if self.cascade is not None:
+            plan["cascade"] = [self.cascade.top, self.cascade.cost]
         return Started(problem.id, {**self.about, **plan})
 
 
@@ -119,13 +168,16 @@ async def _solve(
 ) -> Solution:
     book = await Book.open(scribe, job.search_id(problem))
     await book.begin(job.started(problem))
-    search = Search(job.policy, job.costs, budget=job.budget, width=job.width)
-    desk = Desk(problem, job.backends, calls, book)
+    search = job.search()
+    desk = Desk(problem, job.backends, calls, book, job.meter)
     try:
         while not isinstance(action := search.ask(), Stop):
             seen = len(search.pool)
-            with purse.reserved(desk.price(action, seen, job.costs)):
-                event = await desk.carry_out(action, seen)
+            before = desk.recorded(action, seen)
+            with purse.reserved(desk.price(action, seen, job.reserve, job.second_cost)) as held:
+                event = await desk.carry_out(action, seen, search.pool.costs)
+                if event.paid is not None:
+                    held.paid = max(0.0, event.paid - before)
             await book.tell(Told(event, action.why))
             search.tell(event)
     except OutOfMoney:
@@ -134,10 +186,13 @@ async def _solve(
         await book.write(Failed(str(error)))
         return _solution(problem, search, desk, FAILED, message=str(error))
     bill = search.bill
-    ended = Ended(action.reason.value, action.answer, bill.generated, bill.verified, bill.total)
+    counts = (bill.generated, bill.verified, bill.total)
+    ended = Ended(action.reason.value, action.answer, *counts, action.why)
     if book.ended != ended:
         await book.write(ended)
-    return _solution(problem, search, desk, action.reason.value, answer=action.answer)
+    return _solution(
+        problem, search, desk, action.reason.value, answer=action.answer, message=action.why
+    )
 
 
 async def solve_many(
@@ -196,9 +251,10 @@ def solve_now(problem: Problem, job: Job, **options: Any) -> Solution:
 
 
 def recorded(ledger: Ledger, job: Job, problem: Problem) -> float:
-    """What a search may have cost before, at the price list."""
+    """What a search may have cost before: at the price list, or as measured."""
     search = job.search_id(problem)
-    return Book(Scribe(ledger), search, ledger.read(search)).cost(job.costs)
+    book = Book(Scribe(ledger), search, ledger.read(search))
+    return book.cost(job.reserve, job.second_cost, job.meter)
 
 
 def _name(policy: Policy) -> str:
@@ -231,6 +287,8 @@ def _solution(
         "score": _used(book.scored.values()),
         "verify": _used(book.found.values()),
     }
+    if book.scored_again:
+        usage["rescore"] = _used(book.scored_again.values())
     return Solution(
         problem.id,
         outcome,

@@ -23,9 +23,10 @@ from ..core.values import (
     Costs,
     Generated,
     Outcome,
-    Step,
     Stop,
+    Task,
     Verdict,
+    Verified,
     Verify,
     What,
 )
@@ -86,8 +87,8 @@ class PolicyContract:
             match turn.event:
                 case Generated(scores):
                     known += len(scores)
-                case told:
-                    ids = set(told.verdicts)
+                case Verified(verdicts):
+                    ids = set(verdicts)
                     assert ids <= set(range(known))
                     assert not ids & seen
                     seen |= ids
@@ -199,8 +200,8 @@ class PolicyContract:
         paid = 0.0
         while not isinstance(action := whole.ask(), Stop):
             event = world.event(action, seen=len(whole.pool))
-            number = len(event.scores) if isinstance(event, Generated) else len(event.verdicts)
             what: What = "generate" if isinstance(event, Generated) else "verify"
+            number = len(event.verdicts if isinstance(event, Verified) else event.scores)
             share = number * most.price(what) * random.choice((0.0, 0.01, 0.3, 1.0))
             whole.tell(dataclasses.replace(event, paid=share))
             paid += share
@@ -284,5 +285,5 @@ def _outcome(search: Search) -> Outcome:
     return search.outcome
 
 
-def _actions(search: Search) -> list[Step]:
+def _actions(search: Search) -> list[Task]:
     return [turn.action for turn in search.trace]

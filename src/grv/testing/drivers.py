@@ -9,7 +9,18 @@ from typing import TypedDict
 
 from ..core.pool import Pool
 from ..core.search import Policy, Search
-from ..core.values import Action, CandidateId, Costs, Generate, Reason, Step, Stop, Verify
+from ..core.values import (
+    Action,
+    CandidateId,
+    Cascade,
+    Costs,
+    Generate,
+    Reason,
+    Rescore,
+    Step,
+    Stop,
+    Verify,
+)
 from .worlds import World
 
 
@@ -39,9 +50,10 @@ def run(
     width: int | None = None,
     budget: float = math.inf,
     value: float = math.inf,
+    cascade: Cascade | None = None,
 ) -> Search:
     """The search, with its trace and its pool, after it has ended."""
-    search = Search(policy, costs, width=width, budget=budget, value=value)
+    search = Search(policy, costs, width=width, budget=budget, value=value, cascade=cascade)
     drive(search, world)
     return search
 
@@ -83,6 +95,8 @@ def words(action: Action) -> str:
             return f"generate {n}"
         case Verify(ids):
             return f"verify {len(ids)}"
+        case Rescore(ids):
+            return f"rescore {len(ids)}"
         case Stop(Reason.SOLVED, answer):
             return f"solved by {answer}"
         case Stop(reason):

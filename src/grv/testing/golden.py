@@ -11,7 +11,7 @@ import math
 import sys
 from pathlib import Path
 
-from ..core.values import Costs, Generated, Turn
+from ..core.values import Costs, Generated, Turn, Verified
 from ..policies.spec import parse
 from .drivers import run, words
 from .worlds import SIGNS, World
@@ -45,8 +45,10 @@ def _line(turn: Turn) -> str:
     action, event = turn.action, turn.event
     if isinstance(event, Generated):
         told = f"{len(event.scores)} came"
-    else:
+    elif isinstance(event, Verified):
         told = " ".join(f"{id}{SIGNS[verdict]}" for id, verdict in event.verdicts.items())
+    else:
+        told = " ".join(f"{id}: {score:g}" for id, score in event.scores.items())
     return f"{words(action)}: {told} ({action.why})"
 
 

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..core.values import Event, Generate, Generated, Step, Verdict, Verified, Verify
+from ..core.values import (
+    Event,
+    Generate,
+    Generated,
+    Rescore,
+    Rescored,
+    Task,
+    Verdict,
+    Verified,
+    Verify,
+)
 
 if TYPE_CHECKING:
     from ..replay.log import Log, LoggedProblem
@@ -33,17 +43,21 @@ class World:
         verdicts: one a candidate; what a verifier says of it, each time it is asked.
         keys: one a candidate, or none at all. No key both passes and fails; a broken verdict says
             nothing of its key.
+        second: one second score a candidate, for cascades; the first ones where not given.
     """
 
     scores: tuple[float, ...]
     verdicts: tuple[Verdict, ...]
     keys: tuple[str | None, ...] = ()
+    second: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = {len(self.scores), len(self.verdicts)} | ({len(self.keys)} if self.keys else set())
+        sizes = {len(self.scores), len(self.verdicts)}
+        sizes |= {len(each) for each in (self.keys, self.second) if each}
         if len(sizes) > 1:
             raise UsageError(
                 f"{len(self.scores)} scores, {len(self.verdicts)} verdicts, {len(self.keys)} keys"
+                + (f", {len(self.second)} second scores" if self.second else "")
             )
         if any(math.isnan(score) for score in self.scores):
             raise UsageError("a score of a world is NaN")
@@ -103,6 +117,9 @@ class World:
             self.scores + later.scores,
             self.verdicts + later.verdicts,
             keys + more if self.keys or later.keys else (),
+            (self.second or self.scores) + (later.second or later.scores)
+            if self.second or later.second
+            else (),
         )
 
     @property
@@ -112,15 +129,18 @@ class World:
 
     def first(self, n: int) -> World:
         """The world whose generator ends after `n` candidates."""
-        return World(self.scores[:n], self.verdicts[:n], self.keys[:n])
+        return World(self.scores[:n], self.verdicts[:n], self.keys[:n], self.second[:n])
 
-    def event(self, action: Step, *, seen: int) -> Event:
+    def event(self, action: Task, *, seen: int) -> Event:
         """What happens when a search that has seen so many candidates does this."""
         match action:
             case Generate(n):
                 return Generated(self.scores[seen : seen + n], self.keys[seen : seen + n])
             case Verify(ids):
                 return Verified({id: self.verdicts[id] for id in ids})
+            case Rescore(ids):
+                second = self.second or self.scores
+                return Rescored({id: second[id] for id in ids})
 
     def logged(self, id: str = "world") -> LoggedProblem:
         """The same candidates as a problem of a log, which knows no broken verdicts."""
@@ -132,7 +152,10 @@ class World:
             raise UsageError("a log has no broken verdicts")
         passed = np.array([verdict is Verdict.PASSED for verdict in self.verdicts], dtype=np.bool_)
         keys = classes(self.keys, passed)[0] if self.keys else None
-        return LoggedProblem(id, np.array(self.scores, dtype=np.float64), passed, keys)
+        second = np.array(self.second, dtype=np.float64) if self.second else None
+        return LoggedProblem(
+            id, np.array(self.scores, dtype=np.float64), passed, keys, second=second
+        )
 
 
 def _number(score: float) -> str:
