@@ -240,7 +240,7 @@ def _best_passes(batch: Batch, at: int, least: NDArray[np.int32]) -> Iterator[tu
 def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     m = min(policy.m, len(batch.problem))
     if batch.keys is not None:
-        return _staged(batch, lambda: [Stage(policy.m, policy.k)], width)
+        return _staged(batch, [Stage(policy.m, policy.k)], width)
     levels, passed = batch.levels[:, :m], batch.passed[:, :m]
     worst = np.iinfo(levels.dtype).max
     best = np.where(passed, levels, worst).min(axis=1, keepdims=True)
@@ -257,7 +257,7 @@ def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Tria
 
 def _verify_all(policy: VerifyAll, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     if batch.keys is not None:
-        return _staged(batch, lambda: repeat(Stage(1, blind=True)), width)
+        return _staged(batch, [Stage(1, blind=True)] * len(batch.problem), width)
     return _stream(batch, np.ones_like(batch.passed))
 
 
@@ -281,7 +281,7 @@ def _stream(batch: Batch, chosen: NDArray[np.bool_]) -> Trials:
 def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     """Shell by shell, over the orders that are still searching; columns are ranks, best first."""
     if batch.keys is not None:
-        return _staged(batch, lambda: _shell_stages(policy, costs), width)
+        return _staged(batch, _shell_stages(policy, costs, len(batch.problem)), width)
     arrival, n = batch.ranked, len(batch.problem)
     passes = np.take_along_axis(batch.passed, arrival, axis=1)
     waiting = np.ones(arrival.shape, dtype=np.bool_)
@@ -321,17 +321,34 @@ def _adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -
     return Trials(solved, generated, verified, rounds)
 
 
-def _shell_stages(policy: Adaptive, costs: Costs) -> Iterator[Stage]:
+def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[Stage]:
+    """The shells, up to one that verifies everything."""
+    drawn = 0
     for shell in shells(costs):  # pragma: no branch (there is always another)
-        yield Stage(shell.draws(policy.draws), shell.checks(policy.checks))
+        stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
+        yield stage
+        drawn += stage.draws
+        if min(drawn, stage.checks) >= candidates:
+            break
 
 
 def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials:
     """Slot by slot; a slot is one verification, so the width makes no difference."""
-    return _staged(batch, lambda: (Stage(s.draws, 1, s.blind) for s in policy.slots(costs)), width)
+    return _staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
-def _staged(batch: Batch, stages: Callable[[], Iterable[Stage]], width: int | None) -> Trials:
+def _slot_stages(policy: Path, costs: Costs, candidates: int) -> Iterator[Stage]:
+    """The slots until all is generated; then there is nothing to do but verify the rest."""
+    drawn = 0
+    for slot in policy.slots(costs):  # pragma: no branch (there is always another)
+        yield Stage(slot.draws, 1, slot.blind)
+        drawn += slot.draws
+        if drawn >= candidates:
+            break
+    yield Stage(0, candidates)
+
+
+def _staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
     """A fixed schedule, in one order after the other."""
     ranked, keys = batch.ranked, batch.keys
     places = np.empty_like(ranked)
@@ -342,7 +359,8 @@ def _staged(batch: Batch, stages: Callable[[], Iterable[Stage]], width: int | No
         Order(row, passes, classes[i] if classes else None)
         for i, (row, passes) in enumerate(zip(places.tolist(), passed.tolist(), strict=True))
     ]
-    runs = [run_stages(stages(), order, width) for order in orders]
+    schedule = list(stages)
+    runs = [run_stages(schedule, order, width) for order in orders]
     return Trials(
         np.array([run.solved for run in runs]),
         np.array([run.generated for run in runs], dtype=np.int32),

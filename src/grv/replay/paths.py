@@ -83,7 +83,11 @@ def _best(heap: list[int], checks: int, keys: Sequence[int] | None, refuted: set
     """Take the best of the heap, one a class; their classes are refuted, unless one passes."""
     if checks == 1 and keys is None:
         return [heapq.heappop(heap)] if heap else []
-    chosen: list[int] = []
+    if checks >= len(heap):
+        chosen = _open(sorted(heap), keys, refuted)
+        heap.clear()
+        return chosen
+    chosen = []
     while heap and len(chosen) < checks:
         chosen += _open((heapq.heappop(heap),), keys, refuted)
     return chosen
