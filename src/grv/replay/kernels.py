@@ -10,7 +10,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -365,7 +364,7 @@ def _staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
         np.array([run.solved for run in runs]),
         np.array([run.generated for run in runs], dtype=np.int32),
         np.array([run.verified for run in runs], dtype=np.int32),
-        np.array([run.rounds for run in runs], dtype=np.int32),
+        rounds_of(*np.array([run.rounds for run in runs], dtype=np.int32).T),
     )
 
 
