@@ -256,7 +256,7 @@ def _fixed(policy: Fixed, batch: Batch, costs: Costs, width: int | None) -> Tria
 
 def _verify_all(policy: VerifyAll, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
     if batch.keys is not None:
-        return _staged(batch, [Stage(1, blind=True)] * len(batch.problem), width)
+        return _staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), width)
     return _stream(batch, np.ones_like(batch.passed))
 
 
@@ -327,7 +327,7 @@ def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[S
         stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
         yield stage
         drawn += stage.draws
-        if min(drawn, stage.checks) >= candidates:
+        if drawn > candidates <= stage.checks:
             break
 
 
@@ -337,12 +337,12 @@ def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials
 
 
 def _slot_stages(policy: Path, costs: Costs, candidates: int) -> Iterator[Stage]:
-    """The slots until all is generated; then there is nothing to do but verify the rest."""
+    """The slots until there is no more to generate; then there is nothing to do but verify the rest."""
     drawn = 0
     for slot in policy.slots(costs):  # pragma: no branch (there is always another)
         yield Stage(slot.draws, 1, slot.blind)
         drawn += slot.draws
-        if drawn >= candidates:
+        if drawn > candidates:
             break
     yield Stage(0, candidates)
 
