@@ -45,6 +45,7 @@ from .policies import (
     Hedged,
     KnownLaw,
     Threshold,
+    Varied,
     VerifyAll,
 )
 
@@ -117,6 +118,7 @@ __all__ = [
     "SqliteLedger",
     "Stop",
     "Threshold",
+    "Varied",
     "Turn",
     "UsageError",
     "Verdict",

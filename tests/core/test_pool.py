@@ -83,6 +83,16 @@ class TestWithoutKeys:
 
 
 class TestWithKeys:
+    def test_the_leader_of_a_key_is_its_best_open_candidate(self) -> None:
+        assert pool_of("1-a 3-a 2- 3-a 1-b").leader("a") == 1
+        assert pool_of("3?a 2-b 1-a 2-a", 0).leader("a") == 3
+        assert pool_of("3-a 2-b 1-a", 0).leader("a") is None
+        assert pool_of("3-a").leader("b") is None
+
+    def test_a_pool_is_keyed_from_the_first_key_on(self) -> None:
+        assert not pool_of("1- 2-").keyed
+        assert pool_of("1- 2-a", 1).keyed
+
     def test_of_one_key_only_the_best_is_on_offer(self) -> None:
         pool = pool_of("1-a 3-a 2- 3-a 1-b")
 

@@ -67,9 +67,19 @@ class Pool:
         """How many candidates have neither a verdict nor a refuted key."""
         return self._waiting
 
+    @property
+    def keyed(self) -> bool:
+        """Whether any candidate is in an equivalence class."""
+        return bool(self._keys)
+
     def key(self, id: CandidateId) -> str | None:
         """The candidate's equivalence class, if it is in one."""
         return self._keys.get(id)
+
+    def leader(self, key: str) -> CandidateId | None:
+        """The best open candidate of a class; None where it has none."""
+        leader = self._leader.get(key)
+        return None if leader is None else leader[1]
 
     def is_open(self, id: CandidateId) -> bool:
         """Whether verifying the candidate could tell anything: no verdict, no refuted key."""

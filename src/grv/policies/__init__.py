@@ -12,6 +12,7 @@ from .fixed import Fixed
 from .hedged import Hedged
 from .known_law import KnownLaw
 from .threshold import Threshold
+from .varied import Varied
 from .verify_all import VerifyAll
 
 # A policy class is a frozen dataclass with a `plan`; its constructor takes its own parameters.
@@ -23,11 +24,12 @@ POLICIES: dict[str, type[Any]] = {
     "hedged": Hedged,
     "known-law": KnownLaw,
     "threshold": Threshold,
+    "varied": Varied,
     "verify-all": VerifyAll,
 }
 
 # What decides where nobody says, and what the specification `default` stands for.
-DEFAULT: Policy = Alternate()
+DEFAULT: Policy = Varied()
 
 __all__ = [
     "DEFAULT",
@@ -39,5 +41,6 @@ __all__ = [
     "Hedged",
     "KnownLaw",
     "Threshold",
+    "Varied",
     "VerifyAll",
 ]

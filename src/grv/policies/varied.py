@@ -1,0 +1,97 @@
+"""Alternate, with some variety where the score repeats itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..core.pool import Pool
+from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from ..theory.decimals import exact_ratio
+from ..theory.slots import alternate_draws
+from ..theory.variety import period
+from .variety import Variety
+
+_ONE_IN = 3  # of the verifications after the last draw, this is blind: the oldest candidate
+
+
+@dataclass(frozen=True)
+class Varied:
+    """Rounds of `alternate`; but a score, or a key, that has failed makes way for another.
+
+    Three things differ, and only where there is something to gain: after some failures in a row at
+    the very same score, the best slot goes once to the score that failed least often; where a blind
+    draw has a refuted key, its slot goes to the key with the most candidates; and when there is
+    nothing more to generate, what is left is tried in that order, every third time the oldest.
+
+    Costs at most 3 J* where higher scores pass no less often, and at most 3 times verify-all
+    whatever the score is worth, like `alternate`. Below a ratio of 1.5 this is verify-all.
+    """
+
+    rank_only: ClassVar[bool] = True
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield the rounds, and what comes after the last one."""
+        first, later = alternate_draws(exact_ratio(costs))
+        variety, run = Variety(pool), _Run(period(later) - 1)
+        draws = first
+        while not pool.exhausted:
+            seen = len(pool)
+            yield Generate(1, "one to verify unseen")
+            if len(pool) > seen:
+                if pool.is_open(newest := CandidateId(seen)):
+                    yield from _verify(newest, "whatever its score", variety)
+                else:
+                    yield from _verify(variety.first(), "in place of a refuted draw", variety)
+                yield Generate(draws, f"{draws} more to choose from")
+                yield from self._best(pool, variety, run)
+                draws = later
+        yield from self._finish(pool, variety)
+
+    def _best(self, pool: Pool, variety: Variety, run: _Run) -> Iterator[Step]:
+        """The slot for the best one, which is not for one score all the time."""
+        best = next(iter(pool.best(1)), None)
+        if best is None:
+            return
+        if not pool.keyed and run.is_over(pool.scores[best]):
+            yield from _verify(variety.first(), f"not {run.limit + 1} in a row of a score", variety)
+        else:
+            yield from _verify(best, f"the best of {pool.waiting} that wait", variety)
+
+    def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
+        """What is left when no more can be generated."""
+        oldest = turn = 0
+        while (id := variety.first()) is not None:
+            turn += 1
+            if turn % _ONE_IN == 0:
+                while not pool.is_open(CandidateId(oldest)):
+                    oldest += 1
+                yield from _verify(CandidateId(oldest), "the oldest that is left", variety)
+            else:
+                yield from _verify(id, "of those left, its score failed least", variety)
+
+
+class _Run:
+    """How many best slots in a row went to one score."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._score: float | None = None
+        self._length = 0
+
+    def is_over(self, score: float) -> bool:
+        """Whether this score has had its `limit` in a row; the slot counts for it if not."""
+        if score != self._score:
+            self._score, self._length = score, 0
+        if self._length == self.limit:
+            self._length = 0
+            return True
+        self._length += 1
+        return False
+
+
+def _verify(id: CandidateId | None, why: str, variety: Variety) -> Iterator[Step]:
+    if id is not None:
+        yield Verify((id,), why)
+        variety.told(id)

@@ -1,0 +1,59 @@
+"""How much variety the bounds of Alternate allow (docs/theory, Theorem 7).
+
+Alternate's worst laws are those in which the best candidate is rare, and those in which the score
+misleads. In between it has room: of its best slots one in `period` may go to any candidate.
+
+The letters, as in `slots.py`: rho is c_ver / c_rew, n the draws of a round, d those of the first,
+q the share of scores at or above a threshold, p the chance that such a candidate passes, J_1 =
+(1 + rho q) / q what a threshold rule costs if p = 1. A *block* is `e` rounds, of which one gives
+its best slot away.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .slots import alternate_draws
+
+
+def period(n: int) -> int:
+    """One best slot in so many may go elsewhere: max(3, 1 + sqrt(n) / 2, rounded up).
+
+    >>> [period(n) for n in (1, 10, 16, 17, 100)]
+    [3, 3, 3, 4, 6]
+    """
+    half_root = math.isqrt(n)  # ceil(sqrt(n) / 2) is the ceiling of half the ceiling of the root
+    ceiling = half_root if half_root * half_root == n else half_root + 1
+    return max(3, 1 + -(-ceiling // 2))
+
+
+def varied_ratio(rho: float, q: float, e: int | None = None) -> float:
+    """A bound on what Varied costs, over J_t, for a threshold with share q; the worst p.
+
+    Up to the first verification above the threshold the search is Alternate's, at most `before`. If
+    that one fails, blocks follow. A block of cost `e c` passes with a chance of at least
+    `p ((1 - p) apart + p together)`: `apart` is the sum of what its slots add, `together` counts
+    once where two of a round would pass.
+    """
+    first, n = alternate_draws(rho)
+    e = period(n) if e is None else e
+    c = 1 + n + 2 * rho
+
+    def hit(k: int) -> float:  # the chance that one of k draws is at or above the threshold
+        return -math.expm1(k * math.log1p(-q)) if q < 1 else 1.0
+
+    before = 1 + first + 2 * rho + (1 - hit(1 + first)) * c / hit(1 + n)
+    apart = e * q + e * hit(n) - hit(n) ** 2
+    together = (e - 2) * hit(1 + n) + hit(2 + 2 * n) - q * q * hit(2 * n)
+    return _worst_mix(e * c, apart, together, before) / ((1 + rho * q) / q)
+
+
+def _worst_mix(block: float, apart: float, together: float, before: float) -> float:
+    """The largest `(1 - p) block / ((1 - p) apart + p together) + p before`: concave in p."""
+    worst = max(block / apart, before)
+    if together < apart:
+        p = (apart - math.sqrt(block * together / before)) / (apart - together)
+        if 0 < p < 1:
+            mixed = (1 - p) * apart + p * together
+            worst = max(worst, (1 - p) * block / mixed + p * before)
+    return worst
