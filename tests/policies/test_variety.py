@@ -42,6 +42,7 @@ class Comparing:
         for draws in self.rounds:
             if draws:
                 yield Generate(draws)
+                variety.take_in()
             first = variety.first()
             assert first == slow_first(pool)
             if first is not None:

@@ -68,7 +68,7 @@ def compare(
         None,
         metavar="SPEC",
         help="A row of the table: default (what grv solve uses), balanced, alternate, hedged,"
-        " adaptive, adaptive-all, fixed(64, 4), verify-all, threshold(0.5), hindsight,"
+        " varied, adaptive, adaptive-all, fixed(64, 4), verify-all, threshold(0.5), hindsight,"
         " uniform-matched, difficulty-K. Repeatable. Default: all that the paper compares.",
     ),
     orders: str = typer.Option("10", metavar="N", help="In how many orders each problem is tried."),

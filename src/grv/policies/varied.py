@@ -39,12 +39,14 @@ class Varied:
         while not pool.exhausted:
             seen = len(pool)
             yield Generate(1, "one to verify unseen")
+            variety.take_in()
             if len(pool) > seen:
                 if pool.is_open(newest := CandidateId(seen)):
                     yield from _verify(newest, "whatever its score", variety)
                 else:
                     yield from _verify(variety.first(), "in place of a refuted draw", variety)
                 yield Generate(draws, f"{draws} more to choose from")
+                variety.take_in()
                 yield from self._best(pool, variety, run)
                 draws = later
         yield from self._finish(pool, variety)

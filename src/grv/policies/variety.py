@@ -19,7 +19,7 @@ _Place = tuple[int, int, float, CandidateId]  # failures, -votes, -score, id: th
 
 
 class Variety:
-    """Ranks the open candidates of a pool. Told of verdicts, it finds arrivals by itself.
+    """Ranks the open candidates of a pool. It is told when there are arrivals or a verdict.
 
     How it is kept: a heap in which every key, and every open candidate without one, has an entry at
     its place or ahead of it. More votes bring a new entry; failures, and another leader of the key,
@@ -33,26 +33,8 @@ class Variety:
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
 
-    def told(self, id: CandidateId) -> None:
-        """Take note of the candidate's verdict."""
-        if self._pool.verdicts.get(id) is Verdict.FAILED:
-            score = self._pool.scores[id]
-            self._failures[score] = self._failures.get(score, 0) + 1
-
-    def first(self) -> CandidateId | None:
-        """The first open candidate; None where there is none."""
-        self._take_in()
-        while self._heap:
-            now = self._place(self._heap[0][3])
-            if now is None:
-                heapq.heappop(self._heap)
-            elif now == self._heap[0]:
-                return now[3]
-            else:
-                heapq.heapreplace(self._heap, now)
-        return None
-
-    def _take_in(self) -> None:
+    def take_in(self) -> None:
+        """Rank what has arrived. Best done after every draw, so that no decision has it all."""
         for number in range(self._seen, len(self._pool)):
             id = CandidateId(number)
             key = self._pool.key(id)
@@ -62,6 +44,24 @@ class Variety:
             if place is not None:
                 heapq.heappush(self._heap, place)
         self._seen = len(self._pool)
+
+    def told(self, id: CandidateId) -> None:
+        """Take note of the candidate's verdict."""
+        if self._pool.verdicts.get(id) is Verdict.FAILED:
+            score = self._pool.scores[id]
+            self._failures[score] = self._failures.get(score, 0) + 1
+
+    def first(self) -> CandidateId | None:
+        """The first open candidate of those taken in; None where there is none."""
+        while self._heap:
+            now = self._place(self._heap[0][3])
+            if now is None:
+                heapq.heappop(self._heap)
+            elif now == self._heap[0]:
+                return now[3]
+            else:
+                heapq.heapreplace(self._heap, now)
+        return None
 
     def _place(self, id: CandidateId) -> _Place | None:
         """Where the candidate stands, or who speaks for its key; None where nobody is open."""
