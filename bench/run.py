@@ -1,6 +1,7 @@
 """Run the benches, print their figures, and say what they mean: `make bench`.
 
 `--quick` takes seconds instead of minutes, at sizes that show only that everything runs.
+`--data=FOLDER` adds real logs to the table of policies.
 `--record` also writes the figures to `recorded.json`, which the README quotes.
 """
 
@@ -12,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from policies import table
 
 HERE = Path(__file__).parent
 
@@ -60,6 +63,8 @@ def main() -> None:
     decisions = bench("decisions.py", *flags)
     sandbox = bench("sandbox.py", *flags)
     live = bench("live.py", *flags)
+    data = [word for word in sys.argv[1:] if word.startswith("--data=")]
+    policies = bench("policies.py", "--json", *flags, *data)
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -93,10 +98,11 @@ def main() -> None:
         f" {memory['after']['zygote_mb']} MB"
     )
     say_live(live)
+    print(table(policies))
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
-        record |= {"live": live, "decisions": decisions}
+        record |= {"live": live, "decisions": decisions, "policies": policies}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

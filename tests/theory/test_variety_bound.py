@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from grv.core.values import Costs
-from grv.policies import Alternate, Varied
+from grv.policies import Varied
 from grv.testing import World, labelled, run
 from grv.theory.slots import alternate_draws
 from grv.theory.variety import period, varied_ratio
@@ -22,9 +22,9 @@ def alternate_constant(rho: float) -> float:
     return (1 + n + 2 * rho) / (1 + min(n, rho))
 
 
-@pytest.mark.parametrize("n", range(1, 3000, 7))
-def test_the_period_is_its_formula(n: int) -> None:
-    assert period(n) == max(3, 1 + math.ceil(math.sqrt(n) / 2 - 1e-12))
+def test_the_period_is_its_formula() -> None:
+    for n in range(1, 3000):
+        assert period(n) == max(3, 1 + math.ceil(math.sqrt(n) / 2 - 1e-12))
 
 
 @pytest.mark.parametrize("rounded", [*range(2, 60), 80, 120, 200, 399, 1000, 100_000])
@@ -40,7 +40,7 @@ def test_at_whole_ratios_it_is_what_is_proven_of_alternate(rho: float) -> None:
     assert worst == pytest.approx(alternate_constant(rho), rel=1e-4)
 
 
-def test_more_variety_would_break_the_bound() -> None:
+def test_with_more_variety_this_proof_would_not_do() -> None:
     assert max(varied_ratio(30, q, e=3) for q in SHARES) > 3
     assert max(varied_ratio(200, q, e=6) for q in SHARES) > 3
 
@@ -57,11 +57,11 @@ def two_levels(q: float, p: float, *, tied_below: bool, seed: int) -> World:
     return labelled(int(40 / (p * q)), label)
 
 
-def mean_cost(policy: Alternate | Varied, costs: Costs, worlds: list[World]) -> tuple[float, float]:
+def mean_cost(costs: Costs, worlds: list[World]) -> tuple[float, float]:
     """The mean and its standard error."""
     bills = []
     for world in worlds:
-        search = run(policy, costs, world, width=1)
+        search = run(Varied(), costs, world, width=1)
         assert search.outcome is not None
         bills.append(search.outcome.bill.total)
     return statistics.mean(bills), statistics.stdev(bills) / math.sqrt(len(bills))
@@ -76,7 +76,7 @@ def test_at_one_score_that_passes_now_and_then_it_stays_within_three(
     rho = 10
     worlds = [two_levels(q, p, tied_below=tied_below, seed=i) for i in range(150)]
 
-    mean, error = mean_cost(Varied(), Costs(1, rho), worlds)
+    mean, error = mean_cost(Costs(1, rho), worlds)
 
     assert mean - 3 * error <= 3 * (1 + rho * q) / (p * q)
 
@@ -103,6 +103,6 @@ def test_whatever_score_passes_it_is_within_three_of_verifying_everything(
         sum(v.name == "PASSED" for v in world.verdicts) / len(world) for world in worlds
     )
 
-    mean, error = mean_cost(Varied(), Costs(1, rho), worlds)
+    mean, error = mean_cost(Costs(1, rho), worlds)
 
     assert mean - 3 * error <= 3 * (1 + rho) / rate

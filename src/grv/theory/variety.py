@@ -5,8 +5,7 @@ misleads. In between it has room: of its best slots one in `period` may go to an
 
 The letters, as in `slots.py`: rho is c_ver / c_rew, n the draws of a round, d those of the first,
 q the share of scores at or above a threshold, p the chance that such a candidate passes, J_1 =
-(1 + rho q) / q what a threshold rule costs if p = 1. A *block* is `e` rounds, of which one gives
-its best slot away.
+(1 + rho q) / q what a threshold rule costs if p = 1.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def varied_ratio(rho: float, q: float, e: int | None = None) -> float:
     """A bound on what Varied costs, over J_t, for a threshold with share q; the worst p.
 
     Up to the first verification above the threshold the search is Alternate's, at most `before`. If
-    that one fails, blocks follow. A block of cost `e c` passes with a chance of at least
-    `p ((1 - p) apart + p together)`: `apart` is the sum of what its slots add, `together` counts
-    once where two of a round would pass.
+    that one fails, blocks follow: `e - 1` rounds, and one more where the last of them gives its
+    slot away. A block passes with a chance of at least `p ((1 - p) apart + p together)`: `apart` is
+    the sum of what its slots add, `together` counts once where two of a round would pass.
     """
     first, n = alternate_draws(rho)
     e = period(n) if e is None else e
@@ -43,9 +42,10 @@ def varied_ratio(rho: float, q: float, e: int | None = None) -> float:
         return -math.expm1(k * math.log1p(-q)) if q < 1 else 1.0
 
     before = 1 + first + 2 * rho + (1 - hit(1 + first)) * c / hit(1 + n)
-    apart = e * q + e * hit(n) - hit(n) ** 2
-    together = (e - 2) * hit(1 + n) + hit(2 + 2 * n) - q * q * hit(2 * n)
-    return _worst_mix(e * c, apart, together, before) / ((1 + rho * q) / q)
+    block = (e - 1 + hit(n)) * c
+    apart = (e - 1) * (q + hit(n)) + q * hit(n)
+    together = (e - 1) * hit(1 + n) - q * q * hit(n)
+    return _worst_mix(block, apart, together, before) / ((1 + rho * q) / q)
 
 
 def _worst_mix(block: float, apart: float, together: float, before: float) -> float:
