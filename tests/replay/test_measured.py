@@ -17,7 +17,7 @@ from grv.core.errors import LogError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Bill, Costs, Generate, Measured, Step, Verify
-from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, VerifyAll
+from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Varied, VerifyAll
 from grv.replay.compare import compare
 from grv.replay.engine import replay, replayed
 from grv.replay.kernels import hindsight_trials, least_checks_of, trials
@@ -112,7 +112,7 @@ def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None
     assert drawn[1] in dear
 
 
-@pytest.mark.parametrize("policy", [Alternate(), Balanced(), Hedged()])
+@pytest.mark.parametrize("policy", [Alternate(), Balanced(), Hedged(), Varied()])
 def test_a_path_goes_on_at_the_costs_as_they_turn_out_to_be(policy: Policy) -> None:
     problem = priced(World.of("1- " * 600).logged(), [1.0] * 600, [100.0] * 600)
 

@@ -33,9 +33,8 @@ class Varied:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, and what comes after the last one."""
-        first, later = alternate_draws(exact_ratio(costs))
+        draws, later = alternate_draws(exact_ratio(costs))
         variety, run = Variety(pool), _Run(period(later) - 1)
-        draws = first
         while not pool.exhausted:
             seen = len(pool)
             yield Generate(1, "one to verify unseen")
@@ -48,7 +47,7 @@ class Varied:
                 yield Generate(draws, f"{draws} more to choose from")
                 variety.take_in()
                 yield from self._best(pool, variety, run)
-                draws = later
+                _, draws = alternate_draws(exact_ratio(pool.costs))
         yield from self._finish(pool, variety)
 
     def _best(self, pool: Pool, variety: Variety, run: _Run) -> Iterator[Step]:

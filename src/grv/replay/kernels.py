@@ -337,7 +337,7 @@ def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials
 
 
 def _slot_stages(policy: Path, costs: Costs, candidates: int) -> Iterator[Stage]:
-    """The slots until there is no more to generate; then there is nothing to do but verify the rest."""
+    """The slots until there is no more to generate; after that, the rest is verified."""
     drawn = 0
     for slot in policy.slots(costs):  # pragma: no branch (there is always another)
         yield Stage(slot.draws, 1, slot.blind)
