@@ -19,9 +19,8 @@ from grv.core.values import Costs, Event, Generate, Generated, Stop, Verdict, Ve
 from grv.policies import DEFAULT, Adaptive, Alternate, Balanced, Hedged, VerifyAll
 from grv.policies.spec import spec
 
-POLICIES: list[Policy] = [
-    *dict.fromkeys((DEFAULT, Balanced(), Alternate(), Hedged(), Adaptive(), VerifyAll()))
-]
+POLICIES: list[Policy] = [Alternate(), Balanced(), Hedged(), Adaptive(), VerifyAll()]
+POLICIES += [DEFAULT] if DEFAULT not in POLICIES else []
 COSTS = Costs(generate=1, verify=10)
 TIMED = 2000  # decisions
 
