@@ -19,8 +19,8 @@ from grv.core.values import Costs, Event, Generate, Generated, Stop, Verdict, Ve
 from grv.policies import DEFAULT, Adaptive, Alternate, Balanced, Hedged, VerifyAll
 from grv.policies.spec import spec
 
-OTHERS: list[Policy] = [Balanced(), Alternate(), Hedged(), Adaptive(), VerifyAll()]
-POLICIES: list[Policy] = [DEFAULT, *(policy for policy in OTHERS if policy != DEFAULT)]
+POLICIES: list[Policy] = [Alternate(), Balanced(), Hedged(), Adaptive(), VerifyAll()]
+POLICIES += [DEFAULT] if DEFAULT not in POLICIES else []
 COSTS = Costs(generate=1, verify=10)
 TIMED = 2000  # decisions
 

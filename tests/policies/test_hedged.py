@@ -63,11 +63,17 @@ def test_alpha_is_positive(wrong: float) -> None:
         Hedged(alpha=wrong)
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5, "2"])
+@pytest.mark.parametrize("wrong", [-1, 1.5, "2", 1_000_001])
 def test_the_numbers_of_rounds_are_whole(wrong: int) -> None:
-    with pytest.raises(UsageError, match=f"hedged: every must be .* from 1 on, not {wrong!r}"):
+    with pytest.raises(
+        UsageError, match=f"hedged: every must be .* from 1 to 1000000, not {wrong!r}"
+    ):
         Hedged(every=wrong)
-    with pytest.raises(UsageError, match=f"hedged: first must be .* from 0 on, not {wrong!r}"):
+    with pytest.raises(
+        UsageError, match=f"hedged: first must be .* from 0 to 1000000, not {wrong!r}"
+    ):
         Hedged(first=wrong)
-    with pytest.raises(UsageError, match="hedged: every must be a whole number from 1 on, not 0"):
+    with pytest.raises(
+        UsageError, match="hedged: every must be a whole number from 1 to 1000000, not 0"
+    ):
         Hedged(every=0)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import BLIND, Slot, alternate_draws
+from ..theory.slots import BLIND, Schedule, Slot, alternate_draws
 from .following import follow
 
 
@@ -24,14 +24,10 @@ class Alternate:
 
     rank_only: ClassVar[bool] = True
 
-    def slots(self, costs: Costs) -> Iterator[Slot]:
+    def slots(self, costs: Costs) -> Schedule:
         """The path: a blind slot before each of the others."""
         first, later = alternate_draws(exact_ratio(costs))
-        yield BLIND
-        yield Slot(first)
-        while True:
-            yield BLIND
-            yield Slot(later)
+        return Schedule((BLIND, Slot(first)), (BLIND, Slot(later)))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""

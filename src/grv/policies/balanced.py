@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import Slot, balanced_draws
+from ..theory.slots import Schedule, Slot, balanced_draws
 from .following import follow
 
 
@@ -24,12 +24,10 @@ class Balanced:
 
     rank_only: ClassVar[bool] = True
 
-    def slots(self, costs: Costs) -> Iterator[Slot]:
+    def slots(self, costs: Costs) -> Schedule:
         """The path: a small round, then equal ones."""
         first, later = balanced_draws(exact_ratio(costs))
-        yield Slot(first)
-        while True:
-            yield Slot(later)
+        return Schedule((Slot(first),), (Slot(later),))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +10,7 @@ from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import BLIND, Slot, hedged_draws
+from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
 from .following import follow
 
 
@@ -38,18 +37,19 @@ class Hedged:
         if not 0 < self.alpha < 1e9:
             raise UsageError(f"hedged: alpha must be positive and below 1e9, not {self.alpha}")
         for name, value, least in (("every", self.every, 1), ("first", self.first, 0)):
-            if not isinstance(value, int) or value < least:
+            if not isinstance(value, int) or not least <= value <= 1_000_000:
                 raise UsageError(
-                    f"hedged: {name} must be a whole number from {least} on, not {value!r}"
+                    f"hedged: {name} must be a whole number from {least} to 1000000, not {value!r}"
                 )
 
-    def slots(self, costs: Costs) -> Iterator[Slot]:
+    def slots(self, costs: Costs) -> Schedule:
         """The path: rounds, every so many of them with a blind slot behind."""
-        draws = hedged_draws(exact_ratio(costs), self.alpha)
-        for number in itertools.count(1):  # pragma: no branch (there is always another)
-            yield Slot(1 if number <= self.first else draws)
-            if number % self.every == 0:
-                yield BLIND
+        later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
+        first: list[Slot] = []
+        for number in range(self.first + -self.first % self.every):  # up to a blind slot
+            first.append(Slot(1) if number < self.first else later)
+            first += [BLIND] if (number + 1) % self.every == 0 else []
+        return Schedule(tuple(first), (later,) * self.every + (BLIND,))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the path."""

@@ -1,7 +1,8 @@
-"""Made-up problems: random, adversarial, tied, exhausted, all wrong; and fitted populations.
+"""Made-up problems: random, adversarial, tied, exhausted, all wrong; and populations of them.
 
 A *world* is plain data: what a generator would give and what a verifier would say, in order of
-arrival. `drivers.py` runs policies in it.
+arrival. `drivers.py` runs policies in it. A *population* is a law of problems, each of which has a
+known law of candidates; `populations.py` has them.
 """
 
 from __future__ import annotations
@@ -25,9 +26,28 @@ from ..core.values import (
     Verified,
     Verify,
 )
+from .populations import FITTED as POPULATIONS
+from .populations import Binormals as Population
+from .populations import population
 
 if TYPE_CHECKING:
-    from ..replay.log import Log, LoggedProblem
+    from ..replay.log import LoggedProblem
+
+__all__ = [
+    "POPULATIONS",
+    "SIGNS",
+    "Population",
+    "World",
+    "all_wrong",
+    "empty",
+    "flat",
+    "inverted",
+    "labelled",
+    "needle",
+    "population",
+    "star",
+    "tied",
+]
 
 _MARKS = {"+": Verdict.PASSED, "-": Verdict.FAILED, "?": Verdict.BROKEN}
 SIGNS = {verdict: mark for mark, verdict in _MARKS.items()}
@@ -227,67 +247,3 @@ def star(candidates: int, *, levels: int, hidden: int, seed: int = 0) -> World:
         return level, level == hidden
 
     return labelled(candidates, label)
-
-
-@dataclass(frozen=True)
-class Population:
-    """A law of problems: how pass rates and the quality of scores vary from problem to problem.
-
-    A problem has `b ~ Beta(alpha, beta)`, the pass rate `10^(low + (high - low) b)`, and the
-    separation `d = mean + spread (r z + sqrt(1 - r^2) N(0, 1))`, where r is the correlation and z
-    is b standardised. A failure scores N(0, 1), a pass `d + width N(0, 1)`; of the failures a
-    share, `deceptive`, scores like a pass of separation |d|.
-    """
-
-    low: float
-    high: float
-    alpha: float
-    beta: float
-    mean: float
-    spread: float
-    correlation: float
-    width: float
-    deceptive: float
-
-    def problem(self, id: str, candidates: int, seed: tuple[int, int]) -> LoggedProblem:
-        """One problem with at least one pass; those without are drawn again."""
-        import numpy as np
-
-        from ..replay.log import LoggedProblem
-
-        chance = np.random.default_rng(seed)
-        centre = self.alpha / (self.alpha + self.beta)
-        scale = math.sqrt(centre * (1 - centre) / (self.alpha + self.beta + 1))
-        while True:
-            b = chance.beta(self.alpha, self.beta)
-            common = self.correlation * (b - centre) / scale
-            own = math.sqrt(1 - self.correlation**2) * chance.standard_normal()
-            d = self.mean + self.spread * (common + own)
-            passed = chance.random(candidates) < 10 ** (self.low + (self.high - self.low) * b)
-            deceives = ~passed & (chance.random(candidates) < self.deceptive)
-            noise = chance.standard_normal(candidates)
-            if passed.any():
-                scores = np.where(passed, d + self.width * noise, noise)
-                scores = np.where(deceives, abs(d) + self.width * noise, scores)
-                return LoggedProblem(id, scores, passed)
-
-
-# Fitted to the paper's Table 1 and to its AUC figures, at a verification cost of 10.
-POPULATIONS = {
-    "coding": Population(-3.648, -0.153, 1.272, 1.562, 1.625, 0.787, 0.208, 1.070, 0.0),
-    "math": Population(-2.824, -0.398, 1.333, 2.374, 0.322, 0.526, 0.308, 0.900, 0.034),
-}
-
-
-def population(name: str, *, problems: int = 83, candidates: int = 512, seed: int = 0) -> Log:
-    """A log drawn from a fitted population, `coding` or `math`, all its problems solvable.
-
-    Problem i depends on the seed and on i alone, so more problems do not change the first ones.
-    """
-    from ..replay.log import Log
-
-    if name not in POPULATIONS:
-        raise UsageError(f"unknown population {name!r} (there are: {', '.join(POPULATIONS)})")
-    law = POPULATIONS[name]
-    drawn = tuple(law.problem(f"{name}-{i:04}", candidates, (seed, i)) for i in range(problems))
-    return Log(drawn, path=f"{name} population, seed {seed}")

@@ -11,8 +11,9 @@ price list of decimals on the right side of an edge.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
@@ -37,12 +38,35 @@ class Slot:
 BLIND = Slot(1, blind=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A path that repeats itself from some slot on.
+
+    Attributes:
+        first: the slots before that.
+        cycle: what is repeated without end.
+    """
+
+    first: tuple[Slot, ...]
+    cycle: tuple[Slot, ...]
+
+    def __iter__(self) -> Iterator[Slot]:
+        return itertools.chain(self.first, itertools.cycle(self.cycle))
+
+
 class Path(Protocol):
     """A policy that is a path."""
 
-    def slots(self, costs: Costs) -> Iterator[Slot]:
+    def slots(self, costs: Costs) -> Iterable[Slot]:
         """The slots, in order, without end."""
         ...
+
+
+def one_by_one(steps: Iterable[tuple[int, int]]) -> Iterator[Slot]:
+    """Steps that generate m and verify the best k, one at a time up to the first pass, as slots."""
+    for draws, checks in steps:
+        yield Slot(draws)
+        yield from itertools.repeat(Slot(0), checks - 1)
 
 
 class Draws(NamedTuple):
