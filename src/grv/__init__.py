@@ -33,7 +33,7 @@ from .core.values import (
     Verified,
     Verify,
 )
-from .policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
+from .policies import Adaptive, CenteredStar, Fixed, KnownLaw, Threshold, VerifyAll
 
 if TYPE_CHECKING:
     from .backends.protocols import Draft, Finding, Problem, Score
@@ -71,6 +71,7 @@ __all__ = [
     "BackendError",
     "Bill",
     "CandidateId",
+    "CenteredStar",
     "Comparison",
     "Costs",
     "Draft",

@@ -46,7 +46,7 @@ def shells(costs: Costs) -> Iterator[Shell]:
 
     The first is that of the smallest pair, (0, 0), and none after it is empty (Lemma C.4).
     """
-    generate, verify = _whole(costs)
+    generate, verify = whole_costs(costs)
     unit = min(costs.candidate, costs.verify)
     for s in itertools.count(shell_number(0, 0, costs)):
         b, j = _largest(s, generate, verify)
@@ -55,7 +55,7 @@ def shells(costs: Costs) -> Iterator[Shell]:
 
 def shell_number(b: int, j: int, costs: Costs) -> int:
     """The one s whose shell holds the pair (b - j, b)."""
-    generate, verify = _whole(costs)
+    generate, verify = whole_costs(costs)
     return (((generate << b) + (verify << j)) // min(generate, verify)).bit_length() - 1
 
 
@@ -73,7 +73,7 @@ def _times_power(unit: float, s: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _whole(costs: Costs) -> tuple[int, int]:
+def whole_costs(costs: Costs) -> tuple[int, int]:
     """Whole numbers in the same proportion as c_rew and c_ver."""
     generate, score, verify = (
         Fraction(repr(float(cost))) for cost in (costs.generate, costs.score, costs.verify)
