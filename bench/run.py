@@ -42,12 +42,30 @@ def say_live(live: Any) -> None:
     )
 
 
+def say_star(star: Any) -> None:
+    print(f"Star numbers, at most {star['limit']:g} s each:")
+    for row in (*star["families"], *star["random"]):
+        low, high = row["at_the_end"]
+        number = str(low) if low == high else f"{low} to {high}"
+        centre = "" if row["centre"] == "zero" else ", any centre"
+        print(
+            f"  {row['class']}{centre} ({row['concepts']} x {row['points']}): {number},"
+            f" {row['seconds']} s"
+        )
+    beside = star["beside_highs"]
+    print(
+        f"  {beside['class']}: {beside['grv_seconds']} s, an integer programme by HiGHS"
+        f" {beside['highs_seconds']} s"
+    )
+
+
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py")
     replay = bench("replay.py", *flags)
     sandbox = bench("sandbox.py", *flags)
     live = bench("live.py", *flags)
+    star = bench("star.py", *flags)
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -80,10 +98,11 @@ def main() -> None:
         f" {memory['after']['zygote_mb']} MB"
     )
     say_live(live)
+    say_star(star)
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
-        record["live"] = live
+        record |= {"live": live, "star": star}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
