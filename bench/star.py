@@ -124,7 +124,7 @@ def by_programme(concepts: np.ndarray) -> int:
         integrality=np.concatenate([np.ones(points), np.zeros(len(at))]),
         bounds=Bounds(0, 1),
     )
-    return round(-solved.fun)
+    return round(-float(solved.fun))
 
 
 def _family(text: str) -> ConceptClass:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 COMMANDS = (
     *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle", "shells"),
-    *("star", "theory lower-bound", "theory separation"),
+    *("star", "theory", "theory lower-bound", "theory separation"),
     *("convert", "verify", "doctor"),
 )
 

@@ -112,7 +112,17 @@ def _policies(specs: list[str] | None, instance: StarInstance) -> dict[str, Poli
 
 
 def _table(rows: list[tuple[str, Measured]]) -> str:
-    head = ("class", "policy", "star", "c_ver/c_rew", "bound", "tighter", "measured", "+-", "solved")
+    head = (
+        "class",
+        "policy",
+        "star",
+        "c_ver/c_rew",
+        "bound",
+        "tighter",
+        "measured",
+        "+-",
+        "solved",
+    )
     cells = [
         (
             text,

@@ -1,4 +1,4 @@
-"""Smallest hitting sets: what has to be verified to know that a whole batch fails (Lemma D.6).
+"""Smallest hitting sets: what has to be verified to know that a whole batch fails (Lemma D.8).
 
 Of a batch of candidates each concept has a *trace*, the candidates that it lets pass. If one
 candidate of every nonempty trace has failed, no concept of the class is left under which any of the

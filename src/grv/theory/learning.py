@@ -123,7 +123,7 @@ def taught(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) 
 
 
 def found_by_learning(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Found:
-    """Theorem D.5: any learner as a searcher. The first point whose label comes back positive.
+    """Theorem D.6: any learner as a searcher. The first point whose label comes back positive.
 
     If the class has the all-zero concept, the learner (epsilon, delta)-learns it, and the target
     is positive with probability above 2 epsilon, the point found is positive with probability at

@@ -1,4 +1,4 @@
-"""Where searching takes one label and learning a number proportional to d (Remark D.6).
+"""Where searching takes one label and learning a number proportional to d (Remark D.7).
 
 The points are c, number 0, which half of all candidates are at, and e_1 ... e_d, numbers 1 to d,
 equally likely. The concepts are h_w(z) = 1 if w.z >= 3/2, for w in {0, 1, 2}^d. From d = 2 on these

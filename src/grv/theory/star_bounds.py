@@ -16,7 +16,7 @@ from .stars import Star, is_star
 
 
 def binary_optimum(p: float, costs: Costs) -> float:
-    """J* = c_rew / p + c_ver, for a binary concept that lets p of the candidates pass (Lemma D.7).
+    """J* = c_rew / p + c_ver, for a binary concept that lets p of the candidates pass (Lemma D.9).
 
     One waits for the first candidate that passes, and verifies that one.
     """
@@ -26,7 +26,10 @@ def binary_optimum(p: float, costs: Costs) -> float:
 
 
 def lower_bound(star: float, costs: Costs, eta: float = 1.0) -> float:
-    """Theorem 6.2: eta / 4 min(s_0, rho). Some law makes any sound policy cost that many J*."""
+    """Theorem 6.2 and Corollary D.2: some law makes any sound policy cost that many J*.
+
+    That is eta / 4 min(s_0, rho), with eta = 1 in a binary class.
+    """
     return eta / 4 * min(star, costs.ratio)
 
 

@@ -1,4 +1,4 @@
-"""Star numbers, exact, with witnesses (Definition 6.1, section D.1).
+"""Star numbers, exact, with witnesses (Definitions 6.1 and D.1).
 
 The *centered star number* s_0 of a binary class is the largest m for which there are points
 x_1 ... x_m and concepts h_1 ... h_m with h_i(x_j) = 1 exactly if i = j. For a probabilistic class
