@@ -30,6 +30,7 @@ _Ones = NDArray[np.float32]  # zeros and ones
 
 _MOST_AT_ONCE = 256  # nodes
 _ENTRIES_AT_ONCE = 2**19  # nodes times rows
+_WITHOUT_THREADS = 2**18  # multiplications in one product
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class Tree:
                 return
             again, branch = view.alive & ~settled, view.alive & settled
             taken, open_ = nodes.taken[branch], nodes.open[branch]
-            counts = view.useful[branch].astype(np.float32) @ self._support
+            counts = _product(view.useful[branch], self._support)
             at = np.where(open_, counts, -1).argmax(axis=1)
             which = np.arange(len(at))
             fewer, more = open_.copy(), taken.copy()
@@ -122,17 +123,32 @@ class Tree:
 
     def _look(self, nodes: _Nodes, u: NDArray[np.int64]) -> _View:
         """What can be said of the nodes when stars of u points are wanted, one u a node."""
-        taken, both = nodes.taken.astype(np.float32), (nodes.taken | nodes.open).astype(np.float32)
+        both = nodes.taken | nodes.open
         slack = both.sum(axis=1) - u
-        in_taken, in_both = taken @ self._columns, both @ self._columns
+        in_taken, in_both = _product(nodes.taken, self._columns), _product(both, self._columns)
         useful = (in_taken <= 1) & (in_both <= slack[:, None] + 1)
-        owned = (useful & (in_taken == 1)).astype(np.float32) @ self._hits > 0
-        free = (useful & (in_taken == 0)).astype(np.float32) @ self._hits > 0
+        owned = _product(useful & (in_taken == 1), self._hits) > 0
+        free = _product(useful & (in_taken == 0), self._hits) > 0
         supported = (owned | ~nodes.taken).all(axis=1) & (slack >= 0)
         left = nodes.open & free
         alive = supported & (nodes.taken.sum(axis=1) + left.sum(axis=1) >= u)
         whole = alive & ~((in_both > 1) & useful).any(axis=1)
         return _View(supported, alive, whole, left, useful)
+
+
+def _product(sets: Bits, matrix: _Ones) -> _Ones:
+    """`sets @ matrix`, in pieces so small that the library starts no threads for them.
+
+    On a busy machine its threads wait for one another, which takes ten times as long.
+    """
+    left = sets.astype(np.float32)
+    size = _WITHOUT_THREADS // max(1, matrix.size)
+    if size < 1 or len(left) <= size:
+        return left @ matrix
+    padding = np.zeros((-len(left) % size, left.shape[1]), dtype=np.float32)
+    pieces = np.concatenate([left, padding]).reshape(-1, size, left.shape[1])
+    found: _Ones = (pieces @ matrix).reshape(-1, matrix.shape[1])[: len(left)]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
