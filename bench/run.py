@@ -56,6 +56,23 @@ def say_decisions(decisions: Any) -> None:
         print(f"  {policy}: {', '.join(figures)}")
 
 
+def say_star(star: Any) -> None:
+    print(f"Star numbers, at most {star['limit']:g} s each:")
+    for row in (*star["families"], *star["random"]):
+        low, high = row["at_the_end"]
+        number = str(low) if low == high else f"{low} to {high}"
+        centre = "" if row["centre"] == "zero" else ", any centre"
+        print(
+            f"  {row['class']}{centre} ({row['concepts']} x {row['points']}): {number},"
+            f" {row['seconds']} s"
+        )
+    beside = star["beside_highs"]
+    print(
+        f"  {beside['class']}: {beside['grv_seconds']} s, an integer programme by HiGHS"
+        f" {beside['highs_seconds']} s"
+    )
+
+
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py")
@@ -65,6 +82,7 @@ def main() -> None:
     live = bench("live.py", *flags)
     data = [word for word in sys.argv[1:] if word.startswith("--data=")]
     policies = bench("policies.py", "--json", *flags, *data)
+    star = bench("star.py", *flags)
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -99,10 +117,11 @@ def main() -> None:
     )
     say_live(live)
     print(table(policies))
+    say_star(star)
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
-        record |= {"live": live, "decisions": decisions, "policies": policies}
+        record |= {"live": live, "decisions": decisions, "policies": policies, "star": star}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

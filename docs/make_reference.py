@@ -9,6 +9,7 @@ from pathlib import Path
 
 COMMANDS = (
     *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle", "shells"),
+    *("star", "theory", "theory lower-bound", "theory separation"),
     *("convert", "verify", "doctor"),
 )
 
@@ -19,7 +20,7 @@ def reference() -> str:
         "# Commands\n\nWritten by `docs/make_reference.py`; a test checks that it is current.\n"
     ]
     for command in COMMANDS:
-        words = ["grv", command, "--help"] if command else ["grv", "--help"]
+        words = ["grv", *command.split(), "--help"]
         grv = Path(sys.executable).with_name("grv")
         environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb"}
         call = [str(grv), *words[1:]]

@@ -30,6 +30,7 @@ OPTIONS = {
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
     ],
     "shells": ["--costs", "--shells", "--json"],
+    "star": ["--eta", "--centre", "--bins", "--score", "--time-limit", "--json"],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
     ],

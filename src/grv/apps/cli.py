@@ -11,7 +11,21 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import collect, compare, convert, demo, doctor, oracle, problems, runs, shells, solve, verify
+from . import (
+    collect,
+    compare,
+    convert,
+    demo,
+    doctor,
+    oracle,
+    problems,
+    runs,
+    shells,
+    solve,
+    star,
+    theory,
+    verify,
+)
 
 app = typer.Typer(
     name="grv",
@@ -36,6 +50,8 @@ app.command("problems", short_help="Make a file of problems out of a published d
 app.command("compare")(compare.compare)
 app.command("oracle")(oracle.oracle)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
+app.command("star", short_help="Compute the star number of a class of concepts.")(star.star)
+app.add_typer(theory.theory, name="theory")
 app.command("convert", short_help="Join labels and scores from files into one log.")(
     convert.convert
 )

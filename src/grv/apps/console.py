@@ -167,6 +167,30 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def status(what: str) -> Iterator[Callable[[str], None]]:
+    """A line on the terminal's error stream that says how far it is; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as line:
+        yield lambda text: line.update(f"{what}: {text}")
+
+
+def parse_number(option: str, text: str, *, least: float, most: float = math.inf) -> float:
+    """The number that an option was given."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        limit = "on" if most == math.inf else f"to {most:g}"
+        raise UsageError(f"{option} {text}: give a number from {least:g} {limit}")
+    return number
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Names apart by commas, the rest counted."""
     shown = ", ".join(names[:most])

@@ -8,6 +8,7 @@ from ..core.search import Policy
 from .adaptive import Adaptive
 from .alternate import Alternate
 from .balanced import Balanced
+from .centered_star import CenteredStar
 from .fixed import Fixed
 from .hedged import Hedged
 from .known_law import KnownLaw
@@ -20,6 +21,7 @@ POLICIES: dict[str, type[Any]] = {
     "adaptive": Adaptive,
     "alternate": Alternate,
     "balanced": Balanced,
+    "centered-star": CenteredStar,
     "fixed": Fixed,
     "hedged": Hedged,
     "known-law": KnownLaw,
@@ -37,6 +39,7 @@ __all__ = [
     "Adaptive",
     "Alternate",
     "Balanced",
+    "CenteredStar",
     "Fixed",
     "Hedged",
     "KnownLaw",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 
 from ..core.pool import Pool
@@ -10,7 +10,7 @@ from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.slots import Slot
 
 
-def follow(slots: Callable[[Costs], Iterator[Slot]], pool: Pool) -> Iterator[Step]:
+def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
     """Yield the steps of each slot. What a slot cannot do is left out, and nothing put for it.
 
     Where costs turn out to be others, the next slot is the one of that number at those costs.
@@ -29,9 +29,9 @@ def follow(slots: Callable[[Costs], Iterator[Slot]], pool: Pool) -> Iterator[Ste
             yield Verify(pool.best(1), f"the best of {pool.waiting} that wait")
 
 
-def _at_current_costs(slots: Callable[[Costs], Iterator[Slot]], pool: Pool) -> Iterator[Slot]:
+def _at_current_costs(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Slot]:
     costs = pool.costs
-    path = slots(costs)
+    path = iter(slots(costs))
     for number in count():
         if pool.costs != costs:
             costs = pool.costs
