@@ -103,8 +103,8 @@ def _by_problem(
     sheets.note(
         "monotonicity_problems",
         "Candidates are taken as independent. Where many share one answer, and so one score and one"
-        " verdict, chance makes larger falls than stated. The intervals lean upwards, as the largest"
-        " of several falls always does.",
+        " verdict, chance makes larger falls than stated. The intervals lean upwards, as the"
+        " largest of several falls always does.",
     )
     return chances
 
