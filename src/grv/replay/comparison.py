@@ -255,3 +255,7 @@ class Resampled:
         ratios = (self._weights @ above) / (self._weights @ below)
         low, high = np.quantile(ratios, [0.025, 0.975])
         return float(low), float(high)
+
+    def totals(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`[resamples]`: the sum of the problems' values in each resample."""
+        return self._weights @ values

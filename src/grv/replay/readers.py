@@ -53,8 +53,19 @@ def read_log(
         table = read_published(path, rewards)
     else:
         table = read_table(path)
-    log = _Columns(table, score, unlabelled, second).log()
+    log = log_of(table, score=score, unlabelled=unlabelled, second=second)
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+
+
+def log_of(
+    table: Table,
+    *,
+    score: str | None = None,
+    unlabelled: Unlabelled = "error",
+    second: str | None = None,
+) -> Log:
+    """The log in a table, wherever that was read from; see `read_log`."""
+    return _Columns(table, score, unlabelled, second).log()
 
 
 @dataclass(frozen=True)

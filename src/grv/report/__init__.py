@@ -1,0 +1,1 @@
+"""From results to pages. Numbers first: every figure is drawn from a `Table`."""

@@ -1,0 +1,114 @@
+"""What a report is made on: a log with its candidates, or the numbers of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from ..core import values as core_values
+from ..core.errors import LogError, UsageError
+from ..core.values import Costs
+from ..replay.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
+from ..replay.log import Log
+from .report import LogFacts
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A log, or a comparison made of one; exactly one of them.
+
+    Attributes:
+        name: what tables call it.
+        kind: where the candidates come from.
+        log: with candidates.
+        comparison: without.
+        warnings: what to be careful about, in sentences.
+    """
+
+    name: str
+    kind: Literal["log", "ledger", "comparison"] = "log"
+    log: Log | None = None
+    comparison: Comparison | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.log is None) == (self.comparison is None):
+            raise UsageError(f"{self.name}: give a log or a comparison")
+
+    def facts(self) -> LogFacts:
+        """What there is, in numbers."""
+        if self.log is not None:
+            log = self.log
+            return LogFacts(
+                self.name,
+                log.path,
+                self.kind,
+                log.score,
+                len(log.problems) + len(log.bare),
+                len(log.solvable),
+                log.candidates,
+                log.unlabelled,
+                sum(problem.unscored for problem in log.problems),
+                (*(problem.id for problem in log.unsolvable), *log.bare),
+            )
+        assert self.comparison is not None
+        said, settings = self.comparison.log, self.comparison.settings
+        return LogFacts(
+            self.name,
+            str(settings.get("log", "")),
+            self.kind,
+            str(settings.get("score", "")),
+            *(said.problems, said.solvable, said.candidates, said.unlabelled, said.unscored),
+            tuple(said.excluded),
+        )
+
+
+def is_comparison(path: str) -> bool:
+    """Whether the file is what `grv compare --json` writes, and not a log in JSON lines."""
+    if not path.lower().endswith(".json"):
+        return False
+    try:
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and {"format", "settings", "rows", "log"} <= record.keys()
+
+
+def read_comparison(path: str) -> Comparison:
+    """The comparison that `grv compare --json` saved, without its trials."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise LogError(f"cannot be read as a comparison: {error}", path=path) from error
+    return parse_comparison(record, path)
+
+
+def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
+    """The comparison in a record as `Comparison.to_json` gives it."""
+    if not isinstance(record, Mapping) or record.get("format") != FORMAT:
+        said = record.get("format") if isinstance(record, Mapping) else None
+        raise LogError(f"no comparison of format {FORMAT}, but {said!r}", path=path)
+    try:
+        log = LogSummary(**{**record["log"], "excluded": tuple(record["log"]["excluded"])})
+        rows = tuple(_row(row) for row in record["rows"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise LogError(f"not what grv compare --json writes: {error}", path=path) from error
+    return Comparison(log, record["settings"], rows)
+
+
+def _row(record: Mapping[str, Any]) -> Row:
+    known = {field.name for field in fields(Row)}
+    values = {name: value for name, value in record.items() if name in known}
+    prices = record["costs"]
+    kind = getattr(core_values, "Measured", Costs) if prices.get("measured") else Costs
+    values["costs"] = kind(prices["generate"], prices["verify"])
+    if values.get("groups") is not None:
+        values["groups"] = tuple(
+            GroupSummary(g["problems"], tuple(g["pass_rate"]), g["m"], g["k"])
+            for g in values["groups"]
+        )
+    return Row(**values)

@@ -1,0 +1,265 @@
+"""One log under study: what it is asked, and the comparisons that answer.
+
+Costs come from `replay.compare` and from nowhere else, so that a report and `grv compare` agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ..core.values import Costs
+from ..policies import POLICIES
+from ..replay.compare import Unsolvable, compare
+from ..replay.comparison import Comparison, Resampled, Row
+from ..replay.kernels import Trials
+from ..replay.log import Log, LoggedProblem
+from ..replay.orders import Batch, Scheme, batches
+from ..replay.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
+
+Progress = Callable[[int, int], None]
+
+IN_ORDER = "verify-all"  # verifying in order of arrival, which needs no score
+HINDSIGHT = "hindsight"
+MATCHED = "uniform-matched"
+
+RATIOS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # c_ver / c_gen, for curves
+_CURVE = tuple(Costs(1.0, rho) for rho in RATIOS)
+CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
+
+
+def default_rows() -> tuple[str, ...]:
+    """What a report compares where nobody says: the paper's rows, and every policy of ours."""
+    return (
+        *DEFAULT_ROWS,
+        *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
+    )
+
+
+def _ready(name: str) -> bool:
+    """Whether the policy needs no parameters."""
+    try:
+        parse_row(name)
+    except UsageError:
+        return False
+    return True
+
+
+def runs_live(name: str) -> bool:
+    """Whether the row is a policy that could be run live, in the accounting asked for."""
+    try:
+        kind = parse_row(name)
+    except UsageError:
+        return False
+    return isinstance(kind, PolicyRow) and not kind.whole_steps
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a report is asked for: the options of `grv compare`, and a few more.
+
+    Attributes:
+        costs: the price lists.
+        policies: the rows.
+        orders: in how many orders each problem is tried.
+        seed: what the orders are drawn from.
+        order_scheme: how they are drawn.
+        width: verifications in flight at once; None pays for whole steps.
+        keys: whether candidates of one equivalence class are verified once.
+        unsolvable: whether problems without any pass are part of the comparison.
+        latency: how long rounds take, as `compare` takes it; None where unknown.
+        many_orders: in how many orders each problem's optimal pair is found.
+    """
+
+    costs: tuple[Costs, ...] = (Costs(),)
+    policies: tuple[str, ...] = ()
+    orders: int = 10
+    seed: int = 0
+    order_scheme: Scheme = "stable"
+    width: int | None = 1
+    keys: bool = False
+    unsolvable: Unsolvable = "exclude"
+    latency: Any = None
+    many_orders: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.costs:
+            raise UsageError("a report needs at least one price list")
+        if self.many_orders < 1:
+            raise UsageError(f"there must be at least 1 order, not {self.many_orders}")
+        for text in self.policies:
+            parse_row(text)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows asked for, or those of every report."""
+        return self.policies or default_rows()
+
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The rows that could be run live."""
+        return tuple(name for name in dict.fromkeys(self.rows) if runs_live(name))
+
+    def compare(
+        self,
+        rows: Sequence[str],
+        log: Log,
+        costs: Sequence[Costs],
+        progress: Progress | None = None,
+        *,
+        keys: bool | None = None,
+    ) -> Comparison:
+        """These rows at these prices, in the manner asked for."""
+        others = {} if self.latency is None else {"latency": self.latency}
+        return compare(
+            rows,
+            log,
+            costs,
+            orders=self.orders,
+            seed=self.seed,
+            order_scheme=self.order_scheme,
+            width=self.width,
+            keys=self.keys if keys is None else keys,
+            unsolvable=self.unsolvable,
+            progress=progress,
+            **others,
+        )
+
+
+def price_name(costs: Costs) -> str:
+    """A price list as it is asked for; other kinds than the plain one have their name before it."""
+    if type(costs) is Costs:
+        return f"{costs.candidate:g},{costs.verify:g}"
+    return f"{type(costs).__name__.lower()}:{costs.candidate:.3g},{costs.verify:.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A row of a comparison, with its trials."""
+
+    row: Row
+    trials: Trials
+
+    @cached_property
+    def spent(self) -> NDArray[np.float64]:
+        """`[problems, orders]`: what each trial cost."""
+        return self.trials.costs(self.row.costs)
+
+    @cached_property
+    def by_problem(self) -> NDArray[np.float64]:
+        """`[problems]`: the mean cost."""
+        return np.asarray(self.spent.mean(axis=1))
+
+
+class Study:
+    """One log, and the comparisons made on it."""
+
+    def __init__(self, name: str, log: Log, request: Request, progress: Stages) -> None:
+        self.name, self.log, self.request, self.progress = name, log, request, progress
+
+    @property
+    def problems(self) -> tuple[LoggedProblem, ...]:
+        """The problems compared."""
+        everyone = self.request.unsolvable == "include"
+        return self.log.problems if everyone else self.log.solvable
+
+    @cached_property
+    def main(self) -> Comparison:
+        """What was asked: equal to what `grv compare` gives with the same options."""
+        with self.progress.stage() as tell:
+            return self.request.compare(self.request.rows, self.log, self.request.costs, tell)
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The rows of the tables over many prices: policies, the reference, and hindsight."""
+        return tuple(dict.fromkeys([HINDSIGHT, REFERENCE, IN_ORDER, *self.request.live]))
+
+    @property
+    def plain_costs(self) -> tuple[Costs, ...]:
+        """The price lists that can be scaled: those that are not measured."""
+        return tuple(costs for costs in self.request.costs if type(costs) is Costs)
+
+    @property
+    def range_of_costs(self) -> list[Costs]:
+        """One price list for each cost ratio tried on purpose, cheap verifiers first."""
+        found = {costs.ratio: costs for costs in (*_CURVE, *self.plain_costs)}
+        return [found[ratio] for ratio in sorted(found)]
+
+    @cached_property
+    def wide(self) -> Comparison:
+        """The rows of curves at the prices that `main` has not."""
+        cheaper = [
+            Costs(costs.candidate, costs.verify * price)
+            for costs in self.plain_costs
+            for price in CHEAPER
+        ]
+        prices = dict.fromkeys([*_CURVE, *cheaper, *self.request.costs])
+        if set(self.curves) <= set(self.request.rows):  # then `main` has those asked for
+            prices = dict.fromkeys(c for c in prices if c not in self.request.costs)
+        if not prices:
+            return self.main
+        with self.progress.stage() as tell:
+            return self.request.compare(self.curves, self.log, list(prices), tell)
+
+    @cached_property
+    def tried(self) -> dict[tuple[Costs, str], Tried]:
+        """Whatever was tried, by price list and row."""
+        found: dict[tuple[Costs, str], Tried] = {}
+        for comparison in (self.wide, self.main):
+            for row, trials in zip(comparison.rows, comparison.trials, strict=True):
+                found[row.costs, row.policy] = Tried(row, trials)
+        return found
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The resamples of the problems compared: those that `compare` uses."""
+        return Resampled(len(self.problems), self.request.seed)
+
+    def batches(self, orders: int | None = None) -> Iterator[Batch]:
+        """The problems compared, in the orders of the comparison, or in so many."""
+        asked = self.request
+        return batches(
+            self.problems,
+            orders or asked.orders,
+            seed=asked.seed,
+            scheme=asked.order_scheme,
+            keyed=asked.keys,
+        )
+
+
+class Stages:
+    """Progress over several stages of about equal length."""
+
+    def __init__(self, stages: int, progress: Progress | None) -> None:
+        self._stages, self._done, self._progress = max(stages, 1), 0, progress
+
+    def stage(self) -> _Stage:
+        """The next stage; its context gives what to tell progress to."""
+        return _Stage(self)
+
+    def tell(self, share: float) -> None:
+        """How much of the present stage is done."""
+        if self._progress is not None:
+            self._progress(round(1000 * (self._done + share)), 1000 * self._stages)
+
+    def end(self) -> None:
+        """The present stage is over."""
+        self._done = min(self._done + 1, self._stages)
+        self.tell(0.0)
+
+
+class _Stage:
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    def __enter__(self) -> Progress:
+        return lambda done, total: self._stages.tell(done / max(total, 1))
+
+    def __exit__(self, *_: object) -> None:
+        self._stages.end()

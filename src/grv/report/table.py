@@ -1,0 +1,217 @@
+"""A small typed table: what a figure is drawn from, and what is saved and tested instead of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+from ..core.errors import UsageError
+from .formats import aligned_text, booktabs, comma_separated, markdown
+
+Kind = Literal["text", "number", "percent", "cost"]
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, how people call it, and what its values are.
+
+    Attributes:
+        name: for programs.
+        label: for people.
+        kind: text; number; percent, a share from 0 to 1 that people read in %; cost.
+        meaning: in a sentence.
+        unit: of a number, where it has one.
+        digits: after the point, for people.
+        group: what neighbouring columns have in common, as a second heading above theirs.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+    digits: int = 0
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise UsageError(f"a column is {', '.join(get_args(Kind))}, not {self.kind!r}")
+
+    def shown(self, value: Cell) -> str:
+        """A value as people read it; nothing where there is none."""
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return value
+        if self.kind == "percent":
+            return f"{100 * value:.{self.digits}f} %"
+        return f"{value:.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under typed columns, with what people need to understand them.
+
+    Attributes:
+        name: for programs.
+        title: for people.
+        caption: how to read it, in a sentence or two.
+        alt: what is to be seen, for those who do not see the figure.
+        columns: at least one.
+        rows: a value a column; None where there is none.
+        notes: in words: what was left out and why, what the numbers rest on, why it is empty.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if len(set(names)) < len(names) or not names:
+            raise UsageError(f"table {self.name}: columns need names of their own: {names}")
+        for row in self.rows:
+            if len(row) != len(names):
+                raise UsageError(f"table {self.name}: {len(row)} values for {len(names)} columns")
+            for column, value in zip(self.columns, row, strict=True):
+                _check(self.name, column, value)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> list[Cell]:
+        """The values of one column."""
+        at = self._at(name)
+        return [row[at] for row in self.rows]
+
+    def records(self) -> list[dict[str, Cell]]:
+        """The rows, by the names of the columns."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def only(self, **values: Cell) -> Table:
+        """The rows in which these columns have these values."""
+        places = [(self._at(name), value) for name, value in values.items()]
+        kept = tuple(row for row in self.rows if all(row[at] == value for at, value in places))
+        return replace(self, rows=kept)
+
+    def without(self, *names: str) -> Table:
+        """The table without these columns."""
+        kept = [at for at, column in enumerate(self.columns) if column.name not in names]
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in kept),
+            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
+        )
+
+    def across(self, name: str, values: Sequence[str], heading: str = "{}") -> Table:
+        """One group of columns for each value of the column `name`, which is one of text.
+
+        The columns not named stay, and rows that agree in them become one.
+
+        Args:
+            name: what the groups are for.
+            values: the columns that each group has.
+            heading: of a group, with its value in place of the braces.
+        """
+        groups = list(dict.fromkeys(str(value) for value in self.column(name)))
+        stays = [c for c in self.columns if c.name != name and c.name not in values]
+        spread = [
+            replace(self.columns[self._at(v)], name=f"{v} {group}", group=heading.format(group))
+            for group in groups
+            for v in values
+        ]
+        found: dict[tuple[Cell, ...], dict[str, Cell]] = {}
+        for record in self.records():
+            key = tuple(record[column.name] for column in stays)
+            cells = found.setdefault(key, {})
+            cells |= {f"{v} {record[name]}": record[v] for v in values}
+        rows = tuple((*key, *(cells.get(c.name) for c in spread)) for key, cells in found.items())
+        return replace(self, columns=(*stays, *spread), rows=rows)
+
+    def _at(self, name: str) -> int:
+        for at, column in enumerate(self.columns):
+            if column.name == name:
+                return at
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "caption": self.caption,
+            "alt": self.alt,
+            "columns": [asdict(column) for column in self.columns],
+            "rows": [list(row) for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Table:
+        """From what `to_json` gives."""
+        return cls(
+            record["name"],
+            record["title"],
+            record["caption"],
+            record["alt"],
+            tuple(Column(**column) for column in record["columns"]),
+            tuple(tuple(row) for row in record["rows"]),
+            tuple(record["notes"]),
+        )
+
+    def to_csv(self) -> str:
+        """Under the columns' names, in full precision."""
+        return comma_separated([column.name for column in self.columns], self.rows)
+
+    def to_text(self) -> str:
+        """Side by side, as a terminal shows it, with the notes under it."""
+        return "\n".join([aligned_text(*self._shown()), *self.notes])
+
+    def to_markdown(self) -> str:
+        """As GitHub and others render it, with the notes under it."""
+        return markdown(*self._shown(), self.notes)
+
+    def to_latex(self) -> str:
+        """A `table` in the manner of booktabs, the caption above, the notes as comments."""
+        return booktabs(*self._shown(), self.name, self.caption, self.notes)
+
+    def _shown(self) -> tuple[list[tuple[str, str, bool]], list[list[str]]]:
+        """For each column its group, its label and whether it is text; then the cells."""
+        head = [
+            (column.group, f"{column.label} ({column.unit})" if column.unit else column.label)
+            for column in self.columns
+        ]
+        texts = [column.kind == "text" for column in self.columns]
+        cells = [
+            [column.shown(value) for column, value in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+        return [(*h, text) for h, text in zip(head, texts, strict=True)], cells
+
+
+def _check(table: str, column: Column, value: Cell) -> None:
+    if value is None:
+        return
+    is_text = isinstance(value, str)
+    if is_text != (column.kind == "text"):
+        raise UsageError(f"table {table}: column {column.name} is {column.kind}, not {value!r}")
+    if not isinstance(value, str) and not math.isfinite(value):
+        raise UsageError(f"table {table}: column {column.name} has {value}")
+
+
+def significant(value: float, digits: int = 5) -> float:
+    """The value with so many digits: for points of a drawing, of which there are many."""
+    return float(f"{value:.{digits}g}")
+
+
+def points(values: Iterable[float]) -> list[float]:
+    """Values as a drawing needs them."""
+    return [significant(float(value)) for value in values]

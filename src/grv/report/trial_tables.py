@@ -1,0 +1,183 @@
+"""What policies cost, trial by trial: the tables that look into a comparison, or replay orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.values import Costs
+from ..replay.compare import LARGEST_TABLE
+from ..replay.kernels import hindsight_trials, least_checks_of, paid_checks_of
+from ..replay.rows import REFERENCE
+from ..theory.uniform import PairTable
+from .sheets import Sheets
+from .study import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name
+from .table import Cell, points, significant
+
+_MOST_TRIALS = 1000  # points of a curve over trials
+_MOST_STEPS = 150  # steps of a curve over budgets
+UNIFORM = "best uniform pair"
+
+
+def trial_tables(sheets: Sheets, study: Study) -> None:
+    """The tables of one log."""
+    _trials(sheets, study)
+    _budget_curve(sheets, study)
+    _optimal_pairs(sheets, study)
+    _sensitivity(sheets, study)
+
+
+def _trials(sheets: Sheets, study: Study) -> None:
+    main = {
+        (row.costs, row.policy): Tried(row, trials)
+        for row, trials in zip(study.main.rows, study.main.trials, strict=True)
+    }
+    for costs in study.request.costs:
+        found = [main.get((costs, policy)) for policy in (HINDSIGHT, REFERENCE, MATCHED)]
+        missing = [
+            policy
+            for policy, tried in zip((HINDSIGHT, REFERENCE, MATCHED), found, strict=True)
+            if tried is None
+        ]
+        if missing:
+            text = (
+                f"{study.name}: this needs the rows {', '.join(missing)}, which nobody asked for."
+            )
+            sheets.note("trials", text)
+            return
+        hindsight, adaptive, matched = (tried for tried in found if tried is not None)
+        prices = price_name(hindsight.row.costs)
+        rows = _sorted_trials(study, hindsight, adaptive, matched)
+        sheets.add("trials", [(study.name, prices, *row) for row in rows])
+        _say_of_pair(sheets, study, prices, matched, rows)
+
+
+def _sorted_trials(
+    study: Study, hindsight: Tried, adaptive: Tried, matched: Tried
+) -> list[tuple[Cell, ...]]:
+    """By hindsight, then by adaptive; neighbours averaged where there are many."""
+    least, spent = hindsight.spent.ravel(), adaptive.spent.ravel()
+    failed = ~matched.trials.solved.ravel()
+    order = np.lexsort((spent, least))
+    orders = hindsight.spent.shape[1]
+    rows: list[tuple[Cell, ...]] = []
+    for part in np.array_split(order, min(len(order), _MOST_TRIALS)):
+        names = {study.main.problems[at // orders] for at in part.tolist()}
+        problem = names.pop() if len(names) == 1 else ""
+        place = (rows[-1][0] if rows else 0) or 0
+        assert isinstance(place, int)
+        means = points([least[part].mean(), spent[part].mean(), failed[part].mean()])
+        rows.append((place + len(part), len(part), problem, *means))
+    return rows
+
+
+def _say_of_pair(
+    sheets: Sheets, study: Study, prices: str, matched: Tried, rows: Sequence[tuple[Cell, ...]]
+) -> None:
+    row = matched.row
+    sheets.note(
+        "trials",
+        f"{study.name}, {prices}: the matched pair generates {row.m} and verifies the best {row.k};"
+        f" it solves {row.solved:.1%} of {row.trials} trials.",
+    )
+    if len(rows) < row.trials:
+        sheets.note("trials", f"{study.name}: each point is about {row.trials / len(rows):.1f}.")
+
+
+def _budget_curve(sheets: Sheets, study: Study) -> None:
+    for row in study.main.rows:
+        pair = (row.m, row.k)
+        mark = (study.name, price_name(row.costs), row.policy, "mark", row.cost, row.solved, *pair)
+        sheets.add("budget_curve", [mark])
+    size = max(len(problem) for problem in study.problems)
+    if size > LARGEST_TABLE:
+        sheets.note(
+            "budget_curve",
+            f"{study.name}: no curve of all pairs, as a problem has {size} candidates and all pairs"
+            f" of more than {LARGEST_TABLE} do not fit into memory.",
+        )
+        return
+    table = PairTable(size)
+    with study.progress.stage() as tell:
+        for done, batch in enumerate(study.batches(), 1):
+            least = least_checks_of(batch)
+            table.add(least, paid_checks_of(batch, least, width=study.request.width))
+            tell(done, len(study.problems))
+    solved = table.solved()
+    for costs in study.request.costs:
+        if type(costs) is not Costs:
+            text = f"{study.name}: no curve where costs are measured, as pairs have no one price."
+            sheets.note("budget_curve", text)
+            continue
+        steps = best_within_each(table.prices(costs), solved)
+        head = (study.name, price_name(costs), UNIFORM, "curve")
+        sheets.add("budget_curve", [(*head, *step) for step in steps])
+
+
+def best_within_each(
+    prices: NDArray[np.float64], solved: NDArray[np.float64]
+) -> list[tuple[float, float, int, int]]:
+    """The steps of the best share solved within a budget: cost, share, m, k.
+
+    Both arrays are `[m - 1, k - 1]`. Steps that raise the share least are left out where there are
+    more than a drawing shows; the first and the last are always there.
+    """
+    m, k = np.tril_indices(len(prices))
+    cost, share = prices[m, k], solved[m, k]
+    order = np.lexsort((k, m, -share, cost))
+    best = np.maximum.accumulate(share[order])
+    rises = np.flatnonzero(np.diff(best, prepend=-1.0) > 1e-12)
+    if len(rises) > _MOST_STEPS:
+        # Evenly in the share solved: where the curve is steep there are many steps.
+        wanted = np.linspace(best[rises[0]], best[rises[-1]], _MOST_STEPS)
+        rises = rises[np.unique(np.searchsorted(best[rises], wanted - 1e-12))]
+    return [
+        (significant(cost[at]), significant(share[at]), int(m[at]) + 1, int(k[at]) + 1)
+        for at in order[rises].tolist()
+    ]
+
+
+def _optimal_pairs(sheets: Sheets, study: Study) -> None:
+    rows: dict[str, dict[str, tuple[Cell, ...]]] = {price_name(c): {} for c in study.request.costs}
+    orders = study.request.many_orders
+    with study.progress.stage() as tell:
+        for done, batch in enumerate(study.batches(orders), 1):
+            problem = batch.problem
+            if not problem.solvable:
+                continue
+            least = least_checks_of(batch)
+            for costs in study.request.costs:
+                found = hindsight_trials(batch, least, costs)
+                means = found.generated.mean(), found.verified.mean(), found.costs(costs).mean()
+                rate = significant(problem.pass_rate)
+                rows[price_name(costs)][problem.id] = (rate, *points(means), orders)
+            tell(done, len(study.problems))
+    for prices, found_rows in rows.items():
+        for problem in study.problems:
+            if problem.id in found_rows:
+                row = (study.name, prices, problem.id, *found_rows[problem.id])
+                sheets.add("optimal_pairs", [row])
+
+
+def _sensitivity(sheets: Sheets, study: Study) -> None:
+    for policy in study.curves:
+        for costs in study.range_of_costs:
+            tried, in_order = study.tried[costs, policy], study.tried[costs, IN_ORDER]
+            row = tried.row
+            against = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+            adaptive = study.tried[costs, REFERENCE]
+            relation = study.resampled.ratio(tried.by_problem, adaptive.by_problem)
+            sheets.add(
+                "sensitivity",
+                [
+                    (
+                        *(study.name, policy, costs.ratio, row.cost / costs.candidate),
+                        *(row.cost / adaptive.row.cost, *(relation or (None, None))),
+                        *(row.cost / in_order.row.cost, *(against or (None, None)), row.solved),
+                    )
+                ],
+            )
+    if len(study.problems) < 2:
+        sheets.note("sensitivity", f"{study.name}: one problem alone has no interval.")
