@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 
+import grv
 from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.policies import Adaptive, CenteredStar, VerifyAll
+from grv.policies.spec import spec
 from grv.testing import World, all_wrong, dialogue, empty, labelled, run, verified
 from grv.testing.contracts import PolicyContract
 
@@ -156,3 +159,32 @@ def test_what_is_not_a_class_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         CenteredStar(concepts, points)
+
+
+def test_it_runs_live_as_in_replay_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Answers are even or odd, large or small; the score is the kind, and the class knows them."""
+    answers = ["12", "7", "90", "3", "8", "4", "61", "5", "6", "2", "33", "88"] * 3
+    world = World.of(" ".join(f"{kind(text)}{'+' if kind(text) == 3 else '-'}" for text in answers))
+    policy, costs = CenteredStar("0001 0010 1100"), Costs(generate=1, verify=4)
+    offline = run(policy, costs, world, width=1)
+    assert offline.outcome is not None
+    assert offline.outcome.solved
+    for budget in (14.0, 1000.0):
+        left = iter(answers)
+        solution = grv.solve_now(
+            "find",
+            generator=lambda problem, left=left: next(left),
+            scorer=lambda problem, text: kind(text),
+            verifier=lambda problem, text: kind(text) == 3,
+            policy=spec(policy),
+            costs=costs,
+            budget=budget,
+            width=1,
+            ledger=tmp_path / "ledger.db",
+        )
+    assert solution.bill == offline.outcome.bill
+
+
+def kind(text: str) -> float:
+    """0 and 1 are even, small and large; 2 and 3 odd."""
+    return 2.0 * (int(text) % 2) + (int(text) > 50)

@@ -256,7 +256,7 @@ def _from_any_centre(concepts: Bits) -> Iterator[Star]:
             best = improved(problem)
             yield best
         best = improved(problem)
-        uppers[centre] = problem.upper if problem.size < problem.upper else problem.size
+        uppers[centre] = problem.upper
         best = replace(best, upper=max(best.lower, *uppers.values()))
     yield best
 
