@@ -51,8 +51,13 @@ def read_log(
         table = read_published(path, rewards)
     else:
         table = read_table(path)
-    log = _Columns(table, score, unlabelled).log()
+    log = log_of(table, score=score, unlabelled=unlabelled)
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+
+
+def log_of(table: Table, *, score: str | None = None, unlabelled: Unlabelled = "error") -> Log:
+    """The log in a table, wherever that was read from; see `read_log`."""
+    return _Columns(table, score, unlabelled).log()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ..core.values import Costs
 from ..replay.log import Log, LoggedProblem
 from .score_tables import aucs_of
 from .sheets import Sheets
-from .study import CHEAPER, HINDSIGHT, IN_ORDER, RATIOS, Study, Tried, price_name, row_prices
+from .study import CHEAPER, HINDSIGHT, IN_ORDER, Study, Tried, price_name, row_prices
 from .table import significant
 
 Array = NDArray[np.float64]
@@ -49,7 +49,6 @@ def _which_policy(sheets: Sheets, study: Study, costs: Costs) -> None:
         words = _words(name == able[0], share) if name in able else "solves fewer"
         head = (study.name, row_prices(row), name, row.cost, row.solved)
         sheets.add("which_policy", [(*head, share, row.cost / best.row.cost, *ends, words)])
-    _say_which(sheets, study, costs, able[0], shares.get(0))
 
 
 def _cheapest(study: Study, tried: list[Tried]) -> dict[int, float]:
@@ -71,28 +70,16 @@ def _words(first: bool, share: float | None) -> str:
     return f"{sure} the cheapest"
 
 
-def _say_which(sheets: Sheets, study: Study, costs: Costs, name: str, share: float | None) -> None:
-    row = study.tried[costs, name].row
-    in_order = study.tried[costs, IN_ORDER].row
-    text = f"{study.name}, {row_prices(row)}: {name} is the cheapest policy at {row.cost:.1f} a"
-    text += f" trial with {row.solved:.1%} solved"
-    if name != IN_ORDER:
-        text += f", against {in_order.cost:.1f} for verifying in order of arrival"
-    if share is not None:
-        text += f"; so it is in {share:.0%} of the resamples of the problems"
-    sheets.findings.append(text + ".")
-
-
 def _pays_for_itself(sheets: Sheets, study: Study) -> None:
     names = [name for name in study.request.live if name != IN_ORDER]
     sheets.note(
         "pays_for_itself",
         "What a score is worth comes on top of the price list: the cost to generate is taken to be"
-        f" the same with and without scores. Ratios from {RATIOS[0]:g} to {RATIOS[-1]:g} were"
-        " tried; between them the break-even is interpolated.",
+        " the same with and without scores. The break-even is interpolated between the ratios"
+        " tried.",
     )
     for name in names:
-        even = _break_even(study, name)
+        even, words = _break_even(study, name), _even_words(study, name)
         for costs in study.request.costs:
             tried, in_order = study.tried[costs, name], study.tried[costs, IN_ORDER]
             saving = 1 - tried.row.cost / in_order.row.cost
@@ -100,7 +87,7 @@ def _pays_for_itself(sheets: Sheets, study: Study) -> None:
             worth = (in_order.row.cost - tried.row.cost) / tried.row.generated
             head = (study.name, row_prices(tried.row), name, tried.row.cost, in_order.row.cost)
             spread = (1 - ends[1], 1 - ends[0]) if ends else (None, None)
-            row = (*head, saving, *spread, worth, *even, _even_words(even[0]))
+            row = (*head, saving, *spread, worth, *even, words)
             sheets.add("pays_for_itself", [row])
     if not names:
         text = f"{study.name}: no policy was asked for that uses the score and could run live."
@@ -109,17 +96,19 @@ def _pays_for_itself(sheets: Sheets, study: Study) -> None:
 
 def _break_even(study: Study, name: str) -> tuple[float | None, float | None, float | None]:
     """The cost ratio from which on the policy is cheaper than in order, and its interval."""
+    rhos = np.array([costs.ratio for costs in study.range_of_costs])
     pairs = [
         (study.tried[costs, name].by_problem, study.tried[costs, IN_ORDER].by_problem)
-        for costs in (Costs(1.0, rho) for rho in RATIOS)
+        for costs in study.range_of_costs
     ]
-    here = float(break_even(np.array([[above.sum() / below.sum() for above, below in pairs]]))[0])
+    now = np.array([[above.sum() / below.sum() for above, below in pairs]])
+    here = float(break_even(rhos, now)[0])
     found = here if np.isfinite(here) else None
     if len(study.problems) < 2:
         return found, None, None
     totals = study.resampled.totals
     ratios = np.array([totals(above) / totals(below) for above, below in pairs]).T
-    low, high = np.quantile(break_even(ratios), [0.025, 0.975], method="nearest")
+    low, high = np.quantile(break_even(rhos, ratios), [0.025, 0.975], method="nearest")
     return (
         found,
         float(low) if np.isfinite(low) else None,
@@ -127,13 +116,13 @@ def _break_even(study: Study, name: str) -> tuple[float | None, float | None, fl
     )
 
 
-def break_even(ratios: Array) -> Array:
-    """From which ratio of `RATIOS` on, `[n]`, relative costs `[n, ratios]` stay at 1 or below.
+def break_even(rhos: Array, ratios: Array) -> Array:
+    """From which of the `rhos` on, `[n]`, relative costs `[n, rhos]` stay at 1 or below.
 
     Between the last one above and the next, by the logarithm; the first where none is above, and
     infinite where the last is.
     """
-    rhos = np.log(RATIOS)
+    places = np.log(rhos)
     above = ratios > 1
     last = ratios.shape[1] - 1 - above[:, ::-1].argmax(axis=1)  # of those above
     rows = np.arange(len(ratios))
@@ -141,18 +130,32 @@ def break_even(ratios: Array) -> Array:
     start, end = ratios[rows, last], ratios[rows, following]
     gap = np.where(start > end, start - end, 1.0)
     share = np.clip((start - 1) / gap, 0.0, 1.0)
-    crossing = np.exp(rhos[last] + share * (rhos[following] - rhos[last]))
-    crossing[~above.any(axis=1)] = RATIOS[0]
+    crossing = np.exp(places[last] + share * (places[following] - places[last]))
+    crossing[~above.any(axis=1)] = rhos[0]
     crossing[above[:, -1]] = np.inf
     return np.asarray(crossing)
 
 
-def _even_words(even: float | None) -> str:
-    if even is None:
-        return f"not cheaper at a ratio of {RATIOS[-1]:g}"
-    if even <= RATIOS[0]:
-        return f"cheaper at every ratio from {RATIOS[0]:g} to {RATIOS[-1]:g}"
-    return f"cheaper from a ratio of about {even:.3g} on"
+def _even_words(study: Study, name: str) -> str:
+    """At which of the ratios tried the policy is cheaper than in order, and at which surely."""
+    cheaper, surely = [], []
+    for costs in study.range_of_costs:
+        tried, in_order = study.tried[costs, name], study.tried[costs, IN_ORDER]
+        if tried.row.cost >= in_order.row.cost:
+            continue
+        cheaper.append(costs.ratio)
+        ends = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+        if ends is not None and ends[1] < 1:
+            surely.append(costs.ratio)
+    if not cheaper:
+        first, last = study.range_of_costs[0].ratio, study.range_of_costs[-1].ratio
+        return f"dearer at every ratio tried from {first:g} to {last:g}"
+    text = f"cheaper at {_listed(cheaper)}"
+    return f"{text}, {'surely at ' + _listed(surely) if surely else 'nowhere surely'}"
+
+
+def _listed(ratios: list[float]) -> str:
+    return ", ".join(f"{ratio:g}" for ratio in ratios)
 
 
 # What is done to the score: how much of it is replaced by noise, then how much higher passes are

@@ -449,7 +449,7 @@ ADVICE_FIGURES = (
             _number("break_even", "break-even", "cost ratio from which on it is cheaper", 2),
             _number("break_even_low", "from", "lower end of the 95 % interval", 2),
             _number("break_even_high", "to", "upper end of the 95 % interval", 2),
-            _text("words", "in words", "what that means"),
+            _text("words", "of the ratios tried", "at which it is cheaper, and at which surely"),
         ),
         "advice",
     ),

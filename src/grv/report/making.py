@@ -15,6 +15,7 @@ from ..replay.rows import PolicyRow, parse_row
 from .advice_tables import CHANGES, advice_tables
 from .contents import FIGURES
 from .cost_tables import cost_tables, side_by_side
+from .findings import findings
 from .monotone_tables import MONOTONE_TABLES, distrust_table, monotone_tables
 from .report import Report
 from .score_tables import SCORE_TABLES, score_tables
@@ -55,12 +56,13 @@ def make_report(
     prices = max(len(asked.costs), *(_prices(source) for source in sources))
     side_by_side(sheets, len(sources), prices)
     _paired(sheets, studies)
+    tables = sheets.tables()
     return Report(
         _settings(asked, names),
         tuple(source.facts() for source in sources),
-        tuple(sheets.findings),
+        findings({table.name: table for table in tables}, names),
         tuple(dict.fromkeys(sheets.warnings)),
-        sheets.tables(),
+        tables,
     )
 
 

@@ -103,8 +103,8 @@ def _by_problem(
     sheets.note(
         "monotonicity_problems",
         "Candidates are taken as independent. Where many share one answer, and so one score and one"
-        " verdict, chance makes larger falls than stated. The intervals lean upwards, as the largest"
-        " of several falls always does.",
+        " verdict, chance makes larger falls than stated. The intervals lean upwards, as the"
+        " largest of several falls always does.",
     )
     return chances
 
@@ -154,15 +154,16 @@ def _whole_log(
 
 
 _RISING = "higher scores not being worse"
+_BLIND = "no score: it verifies some candidates blindly"
 _RESTS_ON = {
     "adaptive": _RISING,
     "balanced": _RISING,
     "fixed": _RISING,
     "threshold": "scores above the threshold being better",
     "known-law": "the law it was given",
-    "alternate": "nothing: half of it verifies blindly",
-    "hedged": "little: some of it verifies blindly",
-    "verify-all": "nothing: it does not look at the score",
+    "alternate": _BLIND,
+    "hedged": _BLIND,
+    "verify-all": "no score: it does not look at it",
     "learned": "the past being like the present",
 }
 
@@ -199,8 +200,9 @@ def distrust_table(sheets: Sheets, study: Study, falls: Falls | None) -> None:
             spent = study.tried[costs, policy].by_problem
             where = _ratio(study, spent, in_order, chosen)
             others = _ratio(study, spent, in_order, solvable & ~chosen)[0]
-            verdict = "" if policy == IN_ORDER else _verdict(*where)
-            head = (study.name, price_name(costs), policy, rests_on(policy))
+            needs = rests_on(policy)
+            verdict = "" if policy == IN_ORDER else _verdict(*where, blind=needs == _BLIND)
+            head = (study.name, price_name(costs), policy, needs)
             sheets.add("distrust", [(*head, *where, others, verdict)])
 
 
@@ -219,11 +221,13 @@ def _ratio(
     return ratio, *interval(study.resampled.totals(upper)[there] / down[there])
 
 
-def _verdict(ratio: float | None, low: float | None, high: float | None) -> str:
+def _verdict(ratio: float | None, low: float | None, high: float | None, *, blind: bool) -> str:
     if ratio is None:
         return "the score misleads nowhere"
     if low is None or high is None:
         return "one problem says little"
+    if low > 1 and blind:
+        return "dearer than in order there; what it promises needs no score"
     if low > 1:
         return "distrust: dearer than in order where the score misleads"
     if high < 1:

@@ -14,7 +14,6 @@ class Sheets:
     def __init__(self) -> None:
         self._rows: dict[str, list[tuple[Cell, ...]]] = {f.name: [] for f in FIGURES}
         self._notes: dict[str, list[str]] = {f.name: [] for f in FIGURES}
-        self.findings: list[str] = []
         self.warnings: list[str] = []
 
     def add(self, name: str, rows: Iterable[Sequence[Cell]]) -> None:

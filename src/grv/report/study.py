@@ -30,6 +30,7 @@ HINDSIGHT = "hindsight"
 MATCHED = "uniform-matched"
 
 RATIOS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # c_ver / c_gen, for curves
+_CURVE = tuple(Costs(1.0, rho) for rho in RATIOS)
 CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
 
 
@@ -187,6 +188,12 @@ class Study:
         """The price lists that can be scaled: those that are not measured."""
         return tuple(costs for costs in self.request.costs if type(costs) is Costs)
 
+    @property
+    def range_of_costs(self) -> list[Costs]:
+        """One price list for each cost ratio tried on purpose, cheap verifiers first."""
+        found = {costs.ratio: costs for costs in (*_CURVE, *self.plain_costs)}
+        return [found[ratio] for ratio in sorted(found)]
+
     @cached_property
     def wide(self) -> Comparison:
         """The rows of curves over a range of prices, and at those asked for."""
@@ -195,7 +202,7 @@ class Study:
             for costs in self.plain_costs
             for price in CHEAPER
         ]
-        prices = dict.fromkeys([*(Costs(1.0, rho) for rho in RATIOS), *cheaper])
+        prices = dict.fromkeys([*_CURVE, *cheaper])
         if set(self.curves) - set(self.request.rows):
             prices |= dict.fromkeys(self.request.costs)
         with self.progress.stage() as tell:

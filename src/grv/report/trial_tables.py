@@ -13,7 +13,7 @@ from ..replay.kernels import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.rows import REFERENCE
 from ..theory.uniform import PairTable
 from .sheets import Sheets
-from .study import HINDSIGHT, IN_ORDER, MATCHED, RATIOS, Study, Tried, price_name, row_prices
+from .study import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name, row_prices
 from .table import Cell, points, significant
 
 _MOST_TRIALS = 1000  # points of a curve over trials
@@ -162,10 +162,8 @@ def _optimal_pairs(sheets: Sheets, study: Study) -> None:
 
 
 def _sensitivity(sheets: Sheets, study: Study) -> None:
-    prices = [Costs(1.0, rho) for rho in RATIOS]
-    prices += [costs for costs in study.plain_costs if costs.candidate == 1]
     for policy in study.curves:
-        for costs in sorted(set(prices), key=lambda each: each.ratio):
+        for costs in study.range_of_costs:
             tried, in_order = study.tried[costs, policy], study.tried[costs, IN_ORDER]
             row = tried.row
             against = study.resampled.ratio(tried.by_problem, in_order.by_problem)
@@ -175,7 +173,7 @@ def _sensitivity(sheets: Sheets, study: Study) -> None:
                 "sensitivity",
                 [
                     (
-                        *(study.name, policy, costs.ratio, row.cost),
+                        *(study.name, policy, costs.ratio, row.cost / costs.candidate),
                         *(row.cost / adaptive.row.cost, *(relation or (None, None))),
                         *(row.cost / in_order.row.cost, *(against or (None, None)), row.solved),
                     )
