@@ -11,7 +11,20 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import collect, compare, convert, demo, doctor, oracle, problems, runs, shells, solve, verify
+from . import (
+    collect,
+    compare,
+    convert,
+    demo,
+    doctor,
+    oracle,
+    problems,
+    report,
+    runs,
+    shells,
+    solve,
+    verify,
+)
 
 app = typer.Typer(
     name="grv",
@@ -34,6 +47,9 @@ app.command("problems", short_help="Make a file of problems out of a published d
     problems.problems
 )
 app.command("compare")(compare.compare)
+app.command("report", short_help="A page that says what policies cost and what to do.")(
+    report.report
+)
 app.command("oracle")(oracle.oracle)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
 app.command("convert", short_help="Join labels and scores from files into one log.")(

@@ -14,6 +14,9 @@ _NAMES = {
 }
 
 
+_SURE = 0.8  # of resamples; below, nobody is told that one policy is the cheapest
+
+
 @dataclass(frozen=True)
 class Answer:
     """A question and what the log says to it."""
@@ -24,11 +27,10 @@ class Answer:
 
 def answers(report: Report) -> tuple[Answer, ...]:
     """The first screen, in order."""
-    advice = report.findings or ("This log does not say: there is nothing to compare in it.",)
     return (
         Answer("What does it cost?", _costs(report)),
         Answer("Is the score any good?", _score(report)),
-        Answer("What should I do?", advice),
+        Answer("What should I do?", _advice(report)),
     )
 
 
@@ -57,7 +59,9 @@ def _costs(report: Report) -> tuple[str, ...]:
     for log, rows in found.items():
         named = {_NAMES[name]: rows[name] for name in _NAMES if name in rows}
         said = named or {str(name): row for name, row in list(rows.items())[:4]}
-        parts = [f"{words} {_number(row['cost']):.0f}{_unsolved(row)}" for words, row in said.items()]
+        parts = [
+            f"{words} {_number(row['cost']):.0f}{_unsolved(row)}" for words, row in said.items()
+        ]
         text = f"{_where(report, log)}At costs {prices} a problem takes {', '.join(parts)}."
         if "hindsight" in rows:
             text += f" Knowing all verdicts: {_number(rows['hindsight']['cost']):.0f}."
@@ -71,7 +75,7 @@ def _unsolved(row: dict[str, Cell]) -> str:
 
 
 def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
 
 
 def _interval(row: dict[str, Cell], what: str = "") -> str:
@@ -108,6 +112,42 @@ def _savings(report: Report) -> list[str]:
         text = f"At {prices} ranking by it ({best['policy']}) {what} against verifying in order of"
         sentences.append(f"{_where(report, log)}{text} arrival{_interval(best, 'saving ')}.")
     return sentences
+
+
+def _advice(report: Report) -> tuple[str, ...]:
+    """Which policy at which prices, then what would be worth buying."""
+    sentences, seen = [], set()
+    for row in report["which_policy"].records():
+        place = row["log"], row["costs"]
+        if place in seen:
+            continue  # the cheapest comes first
+        seen.add(place)
+        text = f"At {row['costs']} use {row['policy']}: {_number(row['cost']):.0f} a problem"
+        if row["cheapest"] is not None:
+            share = _number(row["cheapest"])
+            text += f", the cheapest in {_percent(share)} of resamples of the problems"
+            text += "" if share >= _SURE else ": too close to be sure"
+        sentences.append(f"{_where(report, row['log'])}{text}{_unsolved(row)}.")
+    unknown = "This log does not say: there is nothing to compare in it."
+    return (*(sentences or [unknown]), *_purchases(report))
+
+
+def _purchases(report: Report) -> list[str]:
+    """What a perfect score and a cheaper verifier would save, with the policies that rank."""
+    prices = _first_prices(report)
+    halves = {
+        (row["log"], row["policy"]): row["saving"]
+        for row in report["cheaper_verifier"].only(costs=prices, price=0.5).records()
+    }
+    sentences: dict[Cell, str] = {}
+    for row in report["better_score"].only(costs=prices, change="perfect").records():
+        half = halves.get((row["log"], row["policy"]))
+        if half is None or row["saving"] is None or row["log"] in sentences:
+            continue
+        text = f"{_where(report, row['log'])}With {row['policy']} a perfect score would save"
+        text += f" {_percent(_number(row['saving']))}, a verifier at half the price"
+        sentences[row["log"]] = f"{text} {_percent(_number(half))}."
+    return list(sentences.values())
 
 
 def _quality(row: dict[str, Cell]) -> str:

@@ -79,7 +79,9 @@ class Drawing:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, without what is not said."""
-        layers = [{k: v for k, v in asdict(one).items() if v not in ("", None)} for one in self.layers]
+        layers = [
+            {k: v for k, v in asdict(one).items() if v not in ("", None)} for one in self.layers
+        ]
         return {"x": asdict(self.x), "y": asdict(self.y), "layers": layers, "view": self.view}
 
 
@@ -247,7 +249,9 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
                 _EVEN_X,
                 Layer("interval", "low", "policy", x2="high", tone="second"),
                 Layer(
-                    *("points", "misled", "policy"), series="where the score misleads", tone="second"
+                    *("points", "misled", "policy"),
+                    series="where the score misleads",
+                    tone="second",
                 ),
                 Layer("points", "others", "policy", series="elsewhere", tone="first", lane=1),
             ),

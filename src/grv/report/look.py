@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 # Told apart with any kind of colour vision, 3:1 and better against their ground.
 LIGHT = {
@@ -37,6 +38,19 @@ HUES_DARK = (
 )
 RAMP_LIGHT = ("#5fb86a", "#35a07c", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
 RAMP_DARK = ("#5b5fc7", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
+PRINT: dict[Any, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.edgecolor": LIGHT["faint"],
+    "grid.color": LIGHT["grid"],
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 7.5,
+    "pdf.fonttype": 42,  # letters, not outlines: a publisher can set them
+    "savefig.dpi": 200.0,
+}
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
 SHAPES = ("circle", "square", "diamond", "triangle", "cross")
 
@@ -91,7 +105,9 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             groups += 1
         else:
             place = strangers % len(_FREE)
-            found[name] = Style(_FREE[place], strangers % len(DASHES), (strangers + 1) % len(SHAPES))
+            found[name] = Style(
+                _FREE[place], strangers % len(DASHES), (strangers + 1) % len(SHAPES)
+            )
             strangers += 1
     return found
 

@@ -107,12 +107,16 @@ def _answers(report: Report) -> str:
     for answer in answers(report):
         items = "".join(f"<li>{escape(sentence)}</li>" for sentence in answer.sentences)
         cards.append(f"<div class=answer><h2>{escape(answer.question)}</h2><ul>{items}</ul></div>")
-    return "".join(cards)
+    items = "".join(f"<li>{escape(finding)}</li>" for finding in report.findings)
+    more = f"<details class=more><summary>All in words</summary><ul>{items}</ul></details>"
+    return f"<div class=answers>{''.join(cards)}</div>{more if items else ''}"
 
 
 def _warnings(warnings: Iterable[str]) -> str:
     items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
-    return f'<div class=warnings role=note><h2>Be careful</h2><ul>{items}</ul></div>' if items else ""
+    return (
+        f"<div class=warnings role=note><h2>Be careful</h2><ul>{items}</ul></div>" if items else ""
+    )
 
 
 def _part(report: Report, part: Part) -> str:

@@ -15,10 +15,13 @@ const chosen = {
 const cell = (table, row, name) => row[table.at.get(name)] ?? null;
 const column = (table, name) => table.columns[table.at.get(name)];
 
-/** What a price list "G,V" says: the ratio of its costs. */
+/** The two costs of a price list "G,V", whatever is written before them. */
+const pricesOf = (costs) => costs.split(":").at(-1).split(",").map(Number);
+
+/** The ratio of the two; null where there are none. */
 function ratioOf(costs) {
-  const [generate, verify] = costs.split(",").map(Number);
-  return verify / generate;
+  const [generate, verify] = pricesOf(costs);
+  return Number.isFinite(verify / generate) ? verify / generate : null;
 }
 
 /** A number out of a row: a column's, or the constant itself, or the ratio of the price list. */

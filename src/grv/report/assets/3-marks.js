@@ -180,8 +180,9 @@ const MARKS = {
   },
 
   iso(panel) {
-    const [generate, verify] = chosen.costs.split(",").map(Number);
+    const [generate, verify] = pricesOf(chosen.costs);
     const { x, y } = panel;
+    if (!(generate > 0 && verify > 0)) return;
     const least = generate * x.low + verify * y.low;
     const most = generate * x.high + verify * y.high;
     for (const cost of logTicks(least, most, 9)) {
