@@ -134,9 +134,8 @@ def _whole_log(
         sheets.add("monotonicity", [(name, *place, low[at], high[at], significant(fit[at]))])
     middle = (edges[1:] + edges[:-1]) / 2
     places = (float(middle[start]), float(middle[end])) if fall > 0 else (None, None)
-    aucs = aucs_of(log)
-    inverted = sum((aucs[p.id] or 0.5) < 0.5 for p in falls.problems)
-    counts = (len(falls.violated), inverted)
+    inverted = _inverted(log) & {problem.id for problem in falls.problems}
+    counts = (len(falls.violated), len(inverted))
     sheets.add("monotonicity_summary", [(name, count, fall, *spread, *places, chance, *counts)])
     if count < 2:
         sheets.note(MONOTONE_TABLES[:2], f"{name}: one problem alone has no interval.")
@@ -151,6 +150,11 @@ def _whole_log(
     sheets.note("monotonicity_summary", f"{text} alone.")
     if wilson(counts[0], count)[0] > _BY_CHANCE:
         sheets.warnings.append(f"{text} alone. See which policies rest on the score.")
+
+
+def _inverted(log: Log) -> set[str]:
+    """The names of the problems on which the score ranks worse than chance."""
+    return {id for id, value in aucs_of(log).items() if value is not None and value < 0.5}
 
 
 _RISING = "higher scores not being worse"
@@ -178,9 +182,7 @@ def rests_on(policy: str) -> str:
 
 def distrust_table(sheets: Sheets, study: Study, falls: Falls | None) -> None:
     """Each policy against verifying in order, where the score misleads and elsewhere."""
-    aucs = aucs_of(study.log)
-    inverted = {id for id, value in aucs.items() if value is not None and value < 0.5}
-    misled = inverted | (falls.violated if falls else set())
+    misled = _inverted(study.log) | (falls.violated if falls else set())
     chosen = np.array([problem.id in misled for problem in study.problems])
     solvable = np.array([problem.solvable for problem in study.problems])
     text = f"{study.name}: the score misleads on {int(chosen.sum())} of {int(solvable.sum())}"

@@ -74,7 +74,7 @@ class Report:
         return {
             "format": FORMAT,
             "settings": dict(self.settings),
-            "logs": [asdict(log) for log in self.logs],
+            "logs": [{**asdict(log), "excluded": list(log.excluded)} for log in self.logs],
             "findings": list(self.findings),
             "warnings": list(self.warnings),
             "tables": [table.to_json() for table in self.tables],

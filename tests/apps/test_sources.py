@@ -1,0 +1,96 @@
+"""What a report can be made on: logs, ledgers and saved comparisons, under names of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.apps.sources import Given, parse_given, read_sources
+from grv.core.errors import LogError, UsageError
+from grv.core.values import Costs
+from grv.replay.compare import compare
+from grv.replay.convert import write_log
+from grv.replay.log import Log
+from grv.report.making import make_report
+from grv.report.study import Request
+
+LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    columns: dict[str, list[Any]] = {
+        "problem": ["a", "a", "b", "b"],
+        "candidate": [0, 1, 0, 1],
+        "passed": [True, False, False, True],
+        "score_x": [1.0, 0.5, 0.2, 0.1],
+        "score_y": [0.0, 0.5, 0.2, 0.9],
+    }
+    write_log(columns, str(tmp_path / "log.jsonl"))
+    return tmp_path / "log.jsonl"
+
+
+def test_a_log_is_read_as_compare_reads_it(log: Path) -> None:
+    (source,) = read_sources([Given(str(log), score="score_x")])
+    assert (source.name, source.kind, source.warnings) == ("log", "log", ())
+    assert source.facts().solvable == 2
+    assert source.facts().score == "score_x"
+
+
+def test_scores_of_one_log_are_told_apart(log: Path) -> None:
+    given = [Given(str(log), score="score_x"), Given(str(log), score="score_y")]
+    assert [source.name for source in read_sources(given)] == ["log score_x", "log score_y"]
+    with pytest.raises(UsageError, match="given twice"):
+        read_sources([given[0], given[0]])
+
+
+def test_a_name_can_be_given(log: Path) -> None:
+    assert Given.parse(f"mine={log}") == Given(str(log), "mine")
+    assert Given.parse(str(log)) == Given(str(log))
+    with pytest.raises(UsageError, match="NAME=FILE"):
+        Given.parse("=x")
+
+
+def test_a_saved_comparison_is_told_from_a_log(log: Path, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    saved = compare(["adaptive"], Log.load(log, score="score_x"), Costs(1, 10), orders=2)
+    saved.save(path)
+    (source,) = read_sources([Given(str(path))])
+    assert source.kind == "comparison"
+    assert make_report([source])["summary"].column("cost") == [saved.rows[0].cost]
+    assert source.facts().candidates == 4
+    lines = tmp_path / "log.json"
+    lines.write_text(log.read_text())
+    assert read_sources([Given(str(lines), score="score_x")])[0].kind == "log"
+    path.write_text(json.dumps({**saved.to_json(), "format": 9}))
+    with pytest.raises(LogError, match="format 1"):
+        read_sources([Given(str(path))])
+
+
+def test_a_ledger_is_a_log_of_what_was_verified() -> None:
+    (source,) = read_sources([Given(str(LEDGER))])
+    assert source.kind == "ledger"
+    facts = source.facts()
+    assert facts.candidates > 0
+    assert ("never verified" in " ".join(source.warnings)) == (facts.unlabelled > 0)
+    made = make_report([source], Request(orders=2, many_orders=2))
+    assert all(table.rows or table.notes for table in made.tables)
+    with pytest.raises(LogError, match="no score 'other'"):
+        read_sources([Given(str(LEDGER), score="other")])
+
+
+def test_files_are_named_in_job_files() -> None:
+    given = parse_given([{"name": "a", "path": "b.csv", "score": "s"}], "job.toml")
+    assert given == (Given("b.csv", "a", "s"),)
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [({}, "list of tables"), ([{"name": "a"}], "needs a path"), ([{"path": 1}], "no text")],
+)
+def test_a_mistake_in_a_job_file_is_told(records: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_given(records, "job.toml")
