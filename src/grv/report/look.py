@@ -79,7 +79,14 @@ _SHAPES = {
     "second": 2,
     "third": 1,
 }
-_DASHED = {"second": 1, "third": 2, "quiet": 1, "hindsight": 1, "verify-all": 2}
+_DASHED = {
+    "second": 1,
+    "third": 2,
+    "quiet": 1,
+    "hindsight": 1,
+    "verify-all": 2,
+    "adaptive-all": 3,
+}
 _DIFFICULTY = re.compile(r"difficulty-\d+")
 _FREE = (6, 3, 5, 4, 2)  # hues for names that nobody foresaw
 

@@ -13,12 +13,15 @@ function sorted(table, order) {
   });
 }
 
+/** The columns that tell rows apart: which log is no news where there is one. */
+const told = (table) => table.columns.filter((about) => about.name !== "log" || data.logs.length > 1);
+
 /** A line of headings that neighbouring columns have in common, if any have. */
 function groupLine(table) {
   if (!table.columns.some((about) => about.group)) return [];
   const line = make("tr");
   let last = null;
-  for (const about of table.columns) {
+  for (const about of told(table)) {
     if (last && about.group && last.textContent === about.group) last.colSpan += 1;
     else {
       last = make(about.group ? "th" : "td", about.group ? { scope: "colgroup" } : {}, about.group);
@@ -30,7 +33,7 @@ function groupLine(table) {
 
 function headLine(table, order, again) {
   const line = make("tr");
-  for (const about of table.columns) {
+  for (const about of told(table)) {
     const head = make("th", { scope: "col", class: about.kind, title: about.meaning });
     const button = make("button", { type: "button" }, labelled(about));
     const isSorted = order.name === about.name;
@@ -51,18 +54,17 @@ function fillTable(holder, table) {
   holder.order ??= { name: "", falling: false };
   const again = (name) => {
     fillTable(holder, table);
-    const heads = holder.querySelectorAll("thead button");
-    heads[table.at.get(name)].focus();
+    holder.querySelectorAll("thead button")[told(table).indexOf(column(table, name))].focus();
   };
   const rows = sorted(table, holder.order);
   const body = make("tbody");
   for (const row of rows) {
     const line = make("tr");
-    table.columns.forEach((about, at) => {
-      const isHead = at === table.columns.findIndex((each) => ["policy", "problem"].includes(each.name));
+    for (const about of told(table)) {
+      const isHead = about.name === (table.at.has("policy") ? "policy" : "problem");
       const attributes = isHead ? { scope: "row", class: about.kind } : { class: about.kind };
-      line.append(make(isHead ? "th" : "td", attributes, shown(about, row[at] ?? null)));
-    });
+      line.append(make(isHead ? "th" : "td", attributes, shown(about, cell(table, row, about.name))));
+    }
     body.append(line);
   }
   const head = make("thead", {}, ...groupLine(table), headLine(table, holder.order, again));
@@ -84,9 +86,10 @@ function tabbed(table, order) {
 function marked(table, order) {
   const clean = (text) => text.replace(/[|\\]/g, "\\$&").replace(/[\r\n]+/g, " ");
   const line = (cells) => `| ${cells.map(clean).join(" | ")} |`;
-  const rule = table.columns.map((about) => (about.kind === "text" ? "---" : "---:"));
-  const rows = sorted(table, order).map((row) => line(table.columns.map((about, at) => shown(about, row[at] ?? null))));
-  return [line(table.columns.map(asLabel)), `|${rule.join("|")}|`, ...rows].join("\n");
+  const rule = told(table).map((about) => (about.kind === "text" ? "---" : "---:"));
+  const cells = (row) => told(table).map((about) => shown(about, cell(table, row, about.name)));
+  const rows = sorted(table, order).map((row) => line(cells(row)));
+  return [line(told(table).map(asLabel)), `|${rule.join("|")}|`, ...rows].join("\n");
 }
 
 /** To the clipboard, also where the browser has none for pages from a disk. */

@@ -14,7 +14,7 @@ function standalone(svg, title, alt) {
     for (const name of names) element.setAttribute(name, look.getPropertyValue(name));
     element.removeAttribute("class");
   });
-  for (const name of ["tabindex", "aria-label", "aria-describedby"]) copied.removeAttribute(name);
+  for (const name of ["class", "tabindex", "aria-label", "aria-describedby"]) copied.removeAttribute(name);
   copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const ground = draw(copied, "rect", { width: "100%", height: "100%" });
   ground.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
@@ -56,7 +56,11 @@ function mountChart(section, table, drawings) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   for (const [key, value] of Object.entries(attributes)) svg.setAttribute(key, value);
   svg.setAttribute("aria-label", `${table.title}. ${table.alt}`);
-  const empty = make("p", { class: "empty", hidden: "" }, "Nothing of this is chosen above.");
+  const lacking = [spec.x, spec.y].map((axis) => axis.label || column(table, axis.column).label).join(" and ");
+  const reason = views.length
+    ? "Nothing of this is chosen above."
+    : `No row has both ${lacking}, so there is nothing to draw; what is known stands below.`;
+  const empty = make("p", { class: "empty", hidden: "" }, reason);
   const redraw = () => {
     const drawn = drawChart(svg, spec, table);
     spots = drawn ?? [];
