@@ -36,8 +36,8 @@ HUES_LIGHT = (
 HUES_DARK = (
     *("#62b0f5", "#f59a45", "#3fcf9f", "#e08bdc", "#a5d8f7", "#d8bd66", "#ff8078", "#98a1b0"),
 )
-RAMP_LIGHT = ("#5fb86a", "#35a07c", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
-RAMP_DARK = ("#5b5fc7", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
+RAMP_LIGHT = ("#3f9d55", "#2f9474", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
+RAMP_DARK = ("#7478e0", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
 PRINT: dict[Any, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 9.0,

@@ -22,8 +22,9 @@ function showTip(spot, box) {
   const { width, height } = tip.getBoundingClientRect();
   const [x, y] = [box.left + spot.x, box.top + spot.y];
   const left = x + 14 + width < innerWidth ? x + 14 : Math.max(4, x - 14 - width);
-  tip.style.left = `${Math.min(left, Math.max(4, innerWidth - width - 4))}px`;
-  tip.style.top = `${Math.max(4, Math.min(y - height / 2, innerHeight - height - 4))}px`;
+  const top = Math.max(4, Math.min(y - height / 2, innerHeight - height - 4));
+  tip.style.left = `${scrollX + Math.min(left, Math.max(4, innerWidth - width - 4))}px`;
+  tip.style.top = `${scrollY + top}px`;
   return told.map(([name, value]) => `${name} ${value}`).join(", ");
 }
 

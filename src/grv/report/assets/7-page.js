@@ -150,5 +150,4 @@ addEventListener("resize", () => {
   if (innerWidth !== width) redrawAll();
   width = innerWidth;
 });
-addEventListener("scroll", () => hideTip(document.activeElement?.closest?.("svg")), { passive: true });
 document.documentElement.classList.add("ready");
