@@ -12,7 +12,7 @@ from ..core.values import Costs
 from ..replay.log import Log, LoggedProblem
 from .score_tables import aucs_of
 from .sheets import Sheets
-from .study import CHEAPER, HINDSIGHT, IN_ORDER, Study, Tried, price_name, row_prices
+from .study import CHEAPER, HINDSIGHT, IN_ORDER, Study, Tried, price_name
 from .table import significant
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ def _which_policy(sheets: Sheets, study: Study, costs: Costs) -> None:
         ends = study.resampled.ratio(tried[name].by_problem, best.by_problem) or (None, None)
         share = shares.get(able.index(name)) if name in able else None
         words = _words(name == able[0], share) if name in able else "solves fewer"
-        head = (study.name, row_prices(row), name, row.cost, row.solved)
+        head = (study.name, price_name(row.costs), name, row.cost, row.solved)
         sheets.add("which_policy", [(*head, share, row.cost / best.row.cost, *ends, words)])
 
 
@@ -85,7 +85,13 @@ def _pays_for_itself(sheets: Sheets, study: Study) -> None:
             saving = 1 - tried.row.cost / in_order.row.cost
             ends = study.resampled.ratio(tried.by_problem, in_order.by_problem)
             worth = (in_order.row.cost - tried.row.cost) / tried.row.generated
-            head = (study.name, row_prices(tried.row), name, tried.row.cost, in_order.row.cost)
+            head = (
+                study.name,
+                price_name(tried.row.costs),
+                name,
+                tried.row.cost,
+                in_order.row.cost,
+            )
             spread = (1 - ends[1], 1 - ends[0]) if ends else (None, None)
             row = (*head, saving, *spread, worth, *even, words)
             sheets.add("pays_for_itself", [row])
@@ -225,7 +231,7 @@ def _better_score(sheets: Sheets, study: Study) -> None:
         for row in rows:
             if row.policy in names:
                 was = study.tried[row.costs, row.policy].row.cost
-                place = (study.name, row_prices(row), words, mean, row.policy)
+                place = (study.name, price_name(row.costs), words, mean, row.policy)
                 result = (row.cost, 1 - row.cost / was, row.solved, int(now))
                 sheets.add("better_score", [(*place, *result)])
     sheets.note(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..replay.comparison import Comparison, Row
 from ..replay.rows import REFERENCE
 from .sheets import Sheets
-from .study import HINDSIGHT, row_prices
+from .study import HINDSIGHT, price_name
 from .table import Cell
 
 _GROUPS = re.compile(r"difficulty-([0-9]+)")
@@ -24,7 +24,7 @@ def cost_tables(sheets: Sheets, name: str, comparison: Comparison) -> None:
 
 def _summary(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
     for row in rows:
-        costs = row_prices(row)
+        costs = price_name(row.costs)
         ratio = (row.ratio, row.low, row.high)
         means = (row.generated, row.verified, row.cost)
         pair = (row.m, row.k, row.trials)
@@ -47,7 +47,9 @@ def _difficulty(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
         match = _GROUPS.fullmatch(row.policy)
         groups = int(match[1]) if match else None
         relation = (row.ratio, row.low, row.high)
-        found.append((name, row_prices(row), row.policy, groups, row.cost, *relation, row.solved))
+        found.append(
+            (name, price_name(row.costs), row.policy, groups, row.cost, *relation, row.solved)
+        )
     sheets.add("difficulty", found)
     if not any(row[3] is not None for row in found):
         sheets.note("difficulty", f"{name}: no row difficulty-K was asked for.")
@@ -58,7 +60,7 @@ def _difficulty(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
 def _groups(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
     for row in rows:
         for number, group in enumerate(row.groups or (), 1):
-            place = (name, row_prices(row), row.policy, number)
+            place = (name, price_name(row.costs), row.policy, number)
             sheets.add("groups", [(*place, group.problems, *group.pass_rate, group.m, group.k)])
 
 
@@ -71,7 +73,7 @@ def _rounds(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
             sheets.note("rounds", f"{name}: this comparison did not count rounds.")
             return
         seconds = getattr(row, "seconds", None)
-        head = (name, row_prices(row), row.policy, row.cost)
+        head = (name, price_name(row.costs), row.policy, row.cost)
         sheets.add("rounds", [(*head, generate + verify, generate, verify, seconds)])
         if seconds is None:
             sheets.note(

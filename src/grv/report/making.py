@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,7 +70,7 @@ def make_report(
 def _settings(asked: Request, names: Sequence[str]) -> dict[str, Any]:
     return {
         "logs": list(names),
-        "costs": [[costs.candidate, costs.verify] for costs in asked.costs],
+        "costs": [price_name(costs) for costs in asked.costs],
         "policies": list(asked.rows),
         "orders": asked.orders,
         "seed": asked.seed,
@@ -77,6 +78,7 @@ def _settings(asked: Request, names: Sequence[str]) -> dict[str, Any]:
         "width": "all" if asked.width is None else asked.width,
         "keys": asked.keys,
         "unsolvable": asked.unsolvable,
+        "latency": None if asked.latency is None else dataclasses.astuple(asked.latency),
         "many_orders": asked.many_orders,
     }
 

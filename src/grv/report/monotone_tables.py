@@ -146,7 +146,7 @@ def _whole_log(
             " of such logs. See which policies rest on the score."
         )
     text = f"{name}: on {counts[0]} of {count} problems the pass rate falls as the score rises by"
-    text += f" more than chance explains, where about {_BY_CHANCE * count:.0f} would by chance"
+    text += f" more than chance explains, where up to {_BY_CHANCE * count:.0f} would by chance"
     sheets.note("monotonicity_summary", f"{text} alone.")
     if wilson(counts[0], count)[0] > _BY_CHANCE:
         sheets.warnings.append(f"{text} alone. See which policies rest on the score.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from ..core import values as core_values
 from ..core.errors import LogError, UsageError
 from ..core.values import Costs
 from ..replay.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
@@ -102,7 +103,9 @@ def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
 def _row(record: Mapping[str, Any]) -> Row:
     known = {field.name for field in fields(Row)}
     values = {name: value for name, value in record.items() if name in known}
-    values["costs"] = Costs(record["costs"]["generate"], record["costs"]["verify"])
+    prices = record["costs"]
+    kind = getattr(core_values, "Measured", Costs) if prices.get("measured") else Costs
+    values["costs"] = kind(prices["generate"], prices["verify"])
     if values.get("groups") is not None:
         values["groups"] = tuple(
             GroupSummary(g["problems"], tuple(g["pass_rate"]), g["m"], g["k"])

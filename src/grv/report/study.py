@@ -133,13 +133,10 @@ class Request:
 
 
 def price_name(costs: Costs) -> str:
-    """A price list as it is asked for."""
-    return f"{costs.candidate:g},{costs.verify:g}"
-
-
-def row_prices(row: Row) -> str:
-    """The price list of a row, as `grv compare` prints it."""
-    return str(getattr(row, "prices", price_name(row.costs)))
+    """A price list as it is asked for; other kinds than the plain one have their name before it."""
+    if type(costs) is Costs:
+        return f"{costs.candidate:g},{costs.verify:g}"
+    return f"{type(costs).__name__.lower()}:{costs.candidate:.3g},{costs.verify:.3g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,15 +193,17 @@ class Study:
 
     @cached_property
     def wide(self) -> Comparison:
-        """The rows of curves over a range of prices, and at those asked for."""
+        """The rows of curves at the prices that `main` has not."""
         cheaper = [
             Costs(costs.candidate, costs.verify * price)
             for costs in self.plain_costs
             for price in CHEAPER
         ]
-        prices = dict.fromkeys([*_CURVE, *cheaper])
-        if set(self.curves) - set(self.request.rows):
-            prices |= dict.fromkeys(self.request.costs)
+        prices = dict.fromkeys([*_CURVE, *cheaper, *self.request.costs])
+        if set(self.curves) <= set(self.request.rows):  # then `main` has those asked for
+            prices = dict.fromkeys(c for c in prices if c not in self.request.costs)
+        if not prices:
+            return self.main
         with self.progress.stage() as tell:
             return self.request.compare(self.curves, self.log, list(prices), tell)
 

@@ -13,7 +13,7 @@ from ..replay.kernels import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.rows import REFERENCE
 from ..theory.uniform import PairTable
 from .sheets import Sheets
-from .study import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name, row_prices
+from .study import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name
 from .table import Cell, points, significant
 
 _MOST_TRIALS = 1000  # points of a curve over trials
@@ -48,7 +48,7 @@ def _trials(sheets: Sheets, study: Study) -> None:
             sheets.note("trials", text)
             return
         hindsight, adaptive, matched = (tried for tried in found if tried is not None)
-        prices = row_prices(hindsight.row)
+        prices = price_name(hindsight.row.costs)
         rows = _sorted_trials(study, hindsight, adaptive, matched)
         sheets.add("trials", [(study.name, prices, *row) for row in rows])
         _say_of_pair(sheets, study, prices, matched, rows)
@@ -89,7 +89,7 @@ def _say_of_pair(
 def _budget_curve(sheets: Sheets, study: Study) -> None:
     for row in study.main.rows:
         pair = (row.m, row.k)
-        mark = (study.name, row_prices(row), row.policy, "mark", row.cost, row.solved, *pair)
+        mark = (study.name, price_name(row.costs), row.policy, "mark", row.cost, row.solved, *pair)
         sheets.add("budget_curve", [mark])
     size = max(len(problem) for problem in study.problems)
     if size > LARGEST_TABLE:
