@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,6 +139,15 @@ def test_the_first_screen_answers_three_questions(report: Report) -> None:
     assert f"{100 * auc:.0f}\N{NO-BREAK SPACE}% of the cases" in score.sentences[0]
     best = report["which_policy"].records()[0]["policy"]
     assert f"use {best}" in advice.sentences[0]
+
+
+def test_the_page_that_the_documents_show_is_made_as_pages_are_today(report: Report) -> None:
+    shown = (Path(__file__).parents[2] / "docs" / "report-sample.html").read_text(encoding="utf-8")
+    policy = re.compile(r'Content-Security-Policy" content="[^"]*"')
+    mine, theirs = policy.search(page(report)), policy.search(shown)
+    assert mine is not None
+    assert theirs is not None
+    assert mine[0] == theirs[0], "python docs/make_report.py --pictures"
 
 
 @pytest.mark.slow

@@ -157,9 +157,8 @@ def _card(table: Table) -> str:
     label = f"Numbers: {escape(table.title)}"
     rows = f'<div class=rows tabindex=0 role=region aria-label="{label}"></div>'
     is_open = " open" if not drawn and len(table.rows) <= _FEW else ""
-    count = f"{len(table.rows)} row{'s' if len(table.rows) > 1 else ''}"
     parts.append(
-        f"<div class=under><details{is_open}><summary>Numbers ({count})</summary>{rows}</details>"
+        f"<div class=under><details{is_open}><summary>Numbers</summary>{rows}</details>"
         "<div class=actions></div></div>"
     )
     parts.append(f"<ul class=notes>{notes}</ul>" if notes else "")

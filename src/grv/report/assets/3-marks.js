@@ -33,7 +33,7 @@ function laned(panel, layer, middle) {
   return middle + ((layer.lane || 0) - (panel.lanes - 1) / 2) * step;
 }
 
-/** Rows of a layer in groups of one style each. */
+/** Rows of a layer in groups of one style each, the first one last, to lie on top. */
 function grouped(panel, layer, rows) {
   if (!layer.by) return [rows];
   const groups = new Map();
@@ -41,7 +41,7 @@ function grouped(panel, layer, rows) {
     const name = cell(panel.table, row, layer.by);
     groups.set(name, [...(groups.get(name) ?? []), row]);
   }
-  return [...groups.values()];
+  return [...groups.values()].reverse();
 }
 
 const path = (spots) => spots.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
@@ -93,15 +93,16 @@ const MARKS = {
     const least = Math.log(Math.min(...values));
     const most = Math.log(Math.max(...values));
     const size = rows.length > 150 ? 2.2 : rows.length > 40 && !layer.by ? 3.4 : 4.2;
-    rows.forEach((row, at) => {
+    for (let at = rows.length - 1; at >= 0; at -= 1) { // what comes first lies on top
+      const row = rows[at];
       const spot = spotOf(panel, layer, row);
-      if (!spot) return;
+      if (!spot) continue;
       const style = styleOf(panel, layer, row);
       const share = most > least ? (Math.log(values[at]) - least) / (most - least) : 0;
       const hue = layer.hue ? `ramp-${Math.round(share * (RAMP - 1))}` : `hue-${style.hue}`;
       shape(panel.art, style, ...spot, size, hue);
       remember(panel, layer, row);
-    });
+    }
   },
 
   bars(panel, layer, rows) {
@@ -164,7 +165,7 @@ const MARKS = {
     const { x, y } = panel;
     const { table, rows: own } = layer.table ? elsewhere(panel, layer) : { table: panel.table, rows };
     const constant = typeof (layer.x ?? layer.y) === "number";
-    const used = constant ? [[]] : layer.x === "costs" ? own.slice(0, 1) : own;
+    const used = constant ? [[]] : layer.x === "costs" ? own.slice(0, 1) : [...own].reverse();
     const seen = new Set();
     for (const row of used) {
       const value = number(table, row, layer.x ?? layer.y);
@@ -185,7 +186,7 @@ const MARKS = {
     if (!(generate > 0 && verify > 0)) return;
     const least = generate * x.low + verify * y.low;
     const most = generate * x.high + verify * y.high;
-    for (const cost of logTicks(least, most, 9)) {
+    for (const cost of logTicks(least, most, 7)) {
       const spots = [];
       for (let at = 0; at <= 60; at += 1) {
         const made = x.low * (x.high / x.low) ** (at / 60);

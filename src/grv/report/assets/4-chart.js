@@ -162,6 +162,10 @@ function drawPanel(art, spec, table, rows, spans, box, log) {
   panel.x = numeric(spans.x, spec.x, left, right, Math.max(2, (right - left) / 72));
   panel.y = isNamed ? named(spans.y, top, bottom) : numeric(spans.y, spec.y, bottom, top, Math.max(2, (bottom - top) / 38));
   if (isNamed) [panel.y.start, panel.y.end] = [bottom, top];
+  for (const [scale, axis] of [[panel.x, spec.x], [panel.y, spec.y]]) {
+    const about = column(table, axis.column);
+    if (about.kind === "number" && !about.digits) scale.ticks = scale.ticks.filter(Number.isInteger);
+  }
   if (log) draw(art, "text", { x: left, y: box.y + 12, class: "panel" }, fitted(log, right - left));
   drawAxes(panel, spec);
   for (const { layer, rows: own } of layersOf(spec, table, rows)) {
