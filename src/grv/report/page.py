@@ -19,7 +19,7 @@ from typing import Any
 from .answers import answers
 from .contents import BY_NAME, Part
 from .drawings import DRAWINGS
-from .look import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, styles, variables
+from .look import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, Style, styles, variables
 from .report import LogFacts, Report
 from .table import Table
 
@@ -202,16 +202,22 @@ def _distinct(report: Report, column: str, tables: Iterable[str]) -> list[str]:
     return list(found)
 
 
+def _policies(report: Report) -> list[str]:
+    return _distinct(report, "policy", [table.name for table in report.tables])
+
+
+def looks_of(report: Report) -> dict[str, Style]:
+    """The styles of all that a report's figures name."""
+    return styles([*_policies(report), *(log.name for log in report.logs)])
+
+
 def _data(report: Report) -> str:
     """The numbers, in a block that no text in them can end."""
-    policies = _distinct(report, "policy", [table.name for table in report.tables])
-    logs = [log.name for log in report.logs]
-    look = {name: asdict(style) for name, style in styles([*policies, *logs]).items()}
     data: dict[str, Any] = {
         "costs": _prices(report),
-        "logs": logs,
-        "policies": policies,
-        "styles": look,
+        "logs": [log.name for log in report.logs],
+        "policies": _policies(report),
+        "styles": {name: asdict(style) for name, style in looks_of(report).items()},
         "dashes": DASHES,
         "shapes": SHAPES,
         "drawings": {k: [each.to_json() for each in v] for k, v in DRAWINGS.items()},

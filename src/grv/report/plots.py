@@ -66,21 +66,25 @@ class Panel:
         return name or "_"
 
 
-def plot(table: Table, drawing: Drawing, others: dict[str, Table] | None = None) -> Figure:
+def plot(
+    table: Table,
+    drawing: Drawing,
+    others: dict[str, Table] | None = None,
+    looks: dict[str, Style] | None = None,
+) -> Figure:
     """A table drawn, a panel for each of its logs.
 
     Args:
         table: at one price list.
         drawing: how.
         others: further tables that the drawing takes lines from.
+        looks: the styles of names, so that figures of one report agree.
     """
     records = table.records()
     coloured = any(layer.by == "log" for layer in drawing.layers)
     logs = [None] if coloured else list(dict.fromkeys(row.get("log") for row in records))
     names = tuple(dict.fromkeys(str(row[drawing.y.column]) for row in records))
-    looks = styles(
-        str(value) for row in records for value in row.values() if isinstance(value, str)
-    )
+    looks = looks or styles(names)
     with mpl.rc_context(PRINT):
         height = 0.9 + 0.26 * len(names) if drawing.y.scale == "names" else 3.0
         figure = Figure(figsize=(4.8 * len(logs), height), layout="constrained")
@@ -222,6 +226,8 @@ def _line(panel: Panel, layer: Layer) -> None:
     for name, look, _, rows in panel.groups(layer):
         width = 0.7 if len(rows) > 300 else 1.4
         x, y = _across(rows, layer), _values(rows, layer.y)
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
         panel.axes.plot(x, y, label=panel.label(layer, name), linewidth=width, **look)
 
 
@@ -261,7 +267,10 @@ def _bars(panel: Panel, layer: Layer) -> None:
                 _up(panel, rows, layer), values, 0.7 / lanes, color=colour, label=label
             )
             kind = next(each for each in panel.table.columns if each.name == layer.x)
-            texts = ["" if np.isnan(value) else kind.shown(float(value)) for value in values]
+            texts = [
+                "" if np.isnan(value) else kind.shown(float(value)) + _partly(row)
+                for value, row in zip(values, rows, strict=True)
+            ]
             panel.axes.bar_label(made, texts, padding=3, fontsize=7)
             panel.axes.margins(x=0.15)
             continue
@@ -270,6 +279,13 @@ def _bars(panel: Panel, layer: Layer) -> None:
         widths = (right - left) * 0.95
         heights = _values(rows, layer.y)
         panel.axes.bar(left, heights, widths, align="edge", color=colour, alpha=alpha, label=label)
+
+
+def _partly(row: Row) -> str:
+    """What must be said beside a cost: that it does not solve everything."""
+    solved = row.get("solved")
+    is_part = isinstance(solved, int | float) and solved < 0.9995
+    return f", solves {100 * float(str(solved)):.0f} %" if is_part else ""
 
 
 def _interval(panel: Panel, layer: Layer) -> None:

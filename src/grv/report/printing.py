@@ -100,10 +100,11 @@ def _write(report: Report, folder: Path, sheet: Sheet) -> list[str]:
             write_whole(folder / f"{sheet.name}.{ending}", written(sheet.table) + "\n")
             files.append(f"{sheet.name}.{ending}")
         return files
+    from .page import looks_of
     from .plots import plot, save
 
     others = {name: report[name] for name in {one.table for one in sheet.drawing.layers} - {""}}
-    figure = plot(sheet.table, sheet.drawing, others)
+    figure = plot(sheet.table, sheet.drawing, others, looks_of(report))
     for ending in ("pdf", "png"):
         with replacing(folder / f"{sheet.name}.{ending}") as path:
             save(figure, path, ending)

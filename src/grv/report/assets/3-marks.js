@@ -44,12 +44,15 @@ function grouped(panel, layer, rows) {
   return [...groups.values()].reverse();
 }
 
-const path = (spots) => spots.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
+/** A line through spots. */
+function path(spots) {
+  return spots.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
+}
 
 const SHAPES = {
   circle: (x, y, r) => `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0Z`,
   square: (x, y, r) => `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
-  diamond: (x, y, r) => `M${x},${y - r * 1.3}l${r * 1.3},${r * 1.3}l${-r * 1.3},${r * 1.3}l${-r * 1.3},${-r * 1.3}Z`,
+  diamond: (x, y, r) => `M${x},${y - 1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}Z`,
   triangle: (x, y, r) => `M${x},${y - r * 1.2}l${r * 1.2},${r * 2.2}h${-r * 2.4}Z`,
   cross: (x, y, r) => `M${x - r},${y - r}l${2 * r},${2 * r}M${x + r},${y - r}l${-2 * r},${2 * r}`,
 };
@@ -65,6 +68,7 @@ const MARKS = {
   line(panel, layer, rows) {
     for (const group of grouped(panel, layer, rows)) {
       const spots = group.map((row) => spotOf(panel, layer, row)).filter(Boolean);
+      spots.sort((one, other) => one[0] - other[0]);
       const style = styleOf(panel, layer, group[0]);
       stroked(panel, style, path(spots));
       group.forEach((row) => remember(panel, layer, row));
@@ -175,7 +179,9 @@ const MARKS = {
       seen.add(`${value} ${name}`);
       const [first, last] = layer.x === undefined ? [y.end, y.start] : [x.start, x.end];
       if (place < first || place > last) continue;
-      const ends = layer.x === undefined ? [[x.start, place], [x.end, place]] : [[place, y.start], [place, y.end]];
+      const across = [[x.start, place], [x.end, place]];
+      const upright = [[place, y.start], [place, y.end]];
+      const ends = layer.x === undefined ? across : upright;
       stroked(panel, styleOf({ ...panel, table }, layer, row), path(ends), "rule");
     }
   },
@@ -196,7 +202,8 @@ const MARKS = {
       if (spots.length < 2) continue;
       draw(panel.art, "path", { d: path(spots), class: "iso" });
       const [left, top] = spots[0];
-      draw(panel.art, "text", { x: left + 3, y: top + (top < y.end + 14 ? 12 : -3), class: "note" }, onAxis(cost));
+      const under = top < y.end + 14 ? 12 : -3;
+      draw(panel.art, "text", { x: left + 3, y: top + under, class: "note" }, onAxis(cost));
     }
   },
 };

@@ -52,8 +52,10 @@ function spanOf(direction, spec, table, rows) {
   const own = spec.layers.filter((layer) => layer.mark !== "rule" && layer.mark !== "iso");
   const drawn = valuesAlong(direction, { ...spec, layers: own }, table, rows);
   if (!drawn.length) return null;
-  const [low, high] = extent(valuesAlong(direction, spec, table, rows), axis, column(table, axis.column).kind) ?? [];
-  if (low === undefined) return null;
+  const values = valuesAlong(direction, spec, table, rows);
+  const ends = extent(values, axis, column(table, axis.column).kind);
+  if (!ends) return null;
+  const [low, high] = ends;
   const hasLabels = spec.layers.some((layer) => layer.mark === "bars") && spec.y.scale === "names";
   const room = hasLabels && direction === "x" ? (high - low) * 0.16 : 0; // for what is written behind bars
   return [low, high + room, wholesOf(drawn, axis)];
@@ -128,7 +130,8 @@ function drawAxes(panel, spec) {
   for (const tick of x.ticks) {
     const place = x.place(tick);
     draw(art, "path", { d: `M${place},${y.start}V${y.end}`, class: "grid" });
-    draw(art, "text", { x: place, y: y.start + 16, class: "tick", "text-anchor": "middle" }, onAxis(tick, about.kind));
+    const centred = { x: place, y: y.start + 16, class: "tick", "text-anchor": "middle" };
+    draw(art, "text", centred, onAxis(tick, about.kind));
   }
   const other = column(table, spec.y.column);
   for (const tick of y.ticks) {
@@ -160,7 +163,8 @@ function drawPanel(art, spec, table, rows, spans, box, log) {
   const [top, bottom] = [box.y + (log ? 22 : 6), box.y + height];
   const panel = { art, table, rows, spec, lanes, room, left: box.x, log, spots: [], known: new Map() };
   panel.x = numeric(spans.x, spec.x, left, right, Math.max(2, (right - left) / 72));
-  panel.y = isNamed ? named(spans.y, top, bottom) : numeric(spans.y, spec.y, bottom, top, Math.max(2, (bottom - top) / 38));
+  const many = Math.max(2, (bottom - top) / 38);
+  panel.y = isNamed ? named(spans.y, top, bottom) : numeric(spans.y, spec.y, bottom, top, many);
   if (isNamed) [panel.y.start, panel.y.end] = [bottom, top];
   for (const [scale, axis] of [[panel.x, spec.x], [panel.y, spec.y]]) {
     const about = column(table, axis.column);
@@ -174,6 +178,12 @@ function drawPanel(art, spec, table, rows, spans, box, log) {
   return panel.spots;
 }
 
+function panelHeight(spec, spans, width) {
+  const isShared = spec.layers.some((layer) => layer.lane);
+  if (spec.y.scale === "names") return 60 + spans.y.length * (isShared ? 34 : 26);
+  return Math.min(340, Math.max(250, width * 0.62));
+}
+
 /** Draws a table anew; what can be pointed at, or null where there is nothing to draw. */
 function drawChart(svg, spec, table) {
   svg.replaceChildren();
@@ -185,12 +195,11 @@ function drawChart(svg, spec, table) {
   const logs = [...new Set(rows.map((row) => (isApart ? cell(table, row, "log") : null)))];
   const across = Math.max(1, Math.min(logs.length, Math.floor(width / 300)));
   const wide = width / across;
-  const lanes = 1 + Math.max(...spec.layers.map((layer) => layer.lane || 0));
-  const isNamed = spec.y.scale === "names";
-  const high = (isNamed ? 60 + spans.y.length * (lanes > 1 ? 34 : 26) : Math.min(340, Math.max(250, wide * 0.62))) + (logs.length > 1 ? 20 : 0);
+  const high = panelHeight(spec, spans, wide) + (logs.length > 1 ? 20 : 0);
   const above = drawLegend(svg, spec, table, rows, width);
   const spots = logs.flatMap((log, at) => {
-    const box = { x: (at % across) * wide, y: above + Math.floor(at / across) * high, width: wide, height: high };
+    const [x, y] = [(at % across) * wide, above + Math.floor(at / across) * high];
+    const box = { x, y, width: wide, height: high };
     const own = isApart ? rows.filter((row) => cell(table, row, "log") === log) : rows;
     const ends = spec.x.own ? { ...spans, x: spanOf("x", spec, table, own) } : spans;
     return drawPanel(svg, spec, table, own, ends, box, logs.length > 1 ? log : "");

@@ -67,7 +67,8 @@ function listen(svg, spotsOf) {
   svg.addEventListener("keydown", (event) => {
     const spots = [...spotsOf()].sort((a, b) => a.x - b.x || a.y - b.y);
     const last = spots.length - 1;
-    const moves = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: last };
+    const [next, before] = [at + 1, at - 1];
+    const moves = { ArrowRight: next, ArrowDown: next, ArrowLeft: before, ArrowUp: before, Home: 0, End: last };
     if (event.key === "Escape") hideTip(svg);
     if (!(event.key in moves) || last < 0) return;
     event.preventDefault();

@@ -70,7 +70,8 @@ function fillTable(holder, table) {
   const head = make("thead", {}, ...groupLine(table), headLine(table, holder.order, again));
   const caption = make("caption", { class: "unseen" }, table.title);
   const whole = make("table", {}, caption, head, body);
-  holder.replaceChildren(rows.length ? whole : make("p", { class: "empty" }, "No row of this is chosen above."));
+  const none = make("p", { class: "empty" }, "No row of this is chosen above.");
+  holder.replaceChildren(rows.length ? whole : none);
 }
 
 const asLabel = (about) => (about.group ? `${about.group} ${labelled(about)}` : labelled(about));

@@ -50,16 +50,17 @@ function choices(legend, type, names, isOn, changed) {
 /** The chart of a figure, with a switch where there are several views. */
 function mountChart(section, table, drawings) {
   const holder = section.querySelector(".chart");
-  const views = drawings.filter((spec) => spanOf("x", spec, table, table.rows) && spanOf("y", spec, table, table.rows));
+  const canShow = (each, direction) => spanOf(direction, each, table, table.rows) !== null;
+  const views = drawings.filter((each) => canShow(each, "x") && canShow(each, "y"));
   let [spec, spots] = [views[0] ?? drawings[0], []];
   const attributes = { class: "figure", role: "img", tabindex: "0", "aria-describedby": "keys" };
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   for (const [key, value] of Object.entries(attributes)) svg.setAttribute(key, value);
   svg.setAttribute("aria-label", `${table.title}. ${table.alt}`);
-  const lacking = [spec.x, spec.y].map((axis) => axis.label || column(table, axis.column).label).join(" and ");
+  const [across, up] = [spec.x, spec.y].map((axis) => axis.label || column(table, axis.column).label);
   const reason = views.length
     ? "Nothing of this is chosen above."
-    : `No row has both ${lacking}, so there is nothing to draw; what is known stands below.`;
+    : `No row has both ${across} and ${up}, so there is nothing to draw; what is known stands below.`;
   const empty = make("p", { class: "empty", hidden: "" }, reason);
   const redraw = () => {
     const drawn = drawChart(svg, spec, table);
@@ -73,7 +74,8 @@ function mountChart(section, table, drawings) {
       spec = views.find((each) => each.view === name);
       redraw();
     };
-    const group = choices(`View of ${table.title}`, "radio", views.map((each) => each.view), (name) => name === spec.view, pick);
+    const names = views.map((each) => each.view);
+    const group = choices(`View of ${table.title}`, "radio", names, (name) => name === spec.view, pick);
     group.classList.add("views");
     holder.before(group);
   }
@@ -116,7 +118,9 @@ function mountFilters() {
   if (data.costs.length) {
     place.append(choices("Costs", "radio", data.costs, (name) => name === chosen.costs, pick));
   }
-  if (data.logs.length > 1) place.append(choices("Logs", "checkbox", data.logs, () => true, flip(chosen.logs)));
+  if (data.logs.length > 1) {
+    place.append(choices("Logs", "checkbox", data.logs, () => true, flip(chosen.logs)));
+  }
   if (data.policies.length) {
     more.append(choices("Policies", "checkbox", data.policies, () => true, flip(chosen.policies)));
   }
