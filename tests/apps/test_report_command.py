@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -90,6 +91,16 @@ def test_a_job_file_says_it_all(log: str) -> None:
         *("figure-1.pdf", "figure-1.png"),
         *(f"table-1.{ending}" for ending in ("csv", "md", "tex", "txt")),
     }
+
+
+def test_figures_without_matplotlib_are_refused_before_any_work(
+    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(["report", log, "--figures", "figures", *FAST]) == 2
+    assert "pip install 'grv[figures]'" in capsys.readouterr().err
+    assert not Path("report.html").exists()
+    assert run(["report", log, *FAST]) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from grv.report.study import Request
 from grv.testing import population
 
 REQUEST = Request(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)
-HOSTILE = "</script><!--<script>'\"&lt;${x}$y"
+HOSTILE = "</script ></script><!--<script>'\"&lt;${x}$y"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ def test_no_name_in_a_log_becomes_markup(report: Report) -> None:
     title = f"Report <{HOSTILE}>"
     read = Reader(page(report, title))
     assert read.tags.count("script") == 2
+    assert not set("<>&") & set(read.scripts[0])
     data = json.loads(read.scripts[0])
     auc = next(table for table in data["tables"] if table["name"] == "auc_problems")
     assert HOSTILE in [row[1] for row in auc["rows"]]

@@ -94,12 +94,17 @@ def _used(report: Report) -> list[Part]:
 
 def _log_line(log: LogFacts) -> str:
     kinds = {"ledger": "ledger of live runs, ", "comparison": "saved comparison, "}
-    counts = f"{log.problems} problems, {log.solvable} solvable, {log.candidates} candidates"
+    counts = f"{_counted(log.problems, 'problem')}, {log.solvable} solvable,"
+    counts += f" {_counted(log.candidates, 'candidate')}"
     parts = [f"{kinds.get(log.kind, '')}{counts}", f"ranked by {log.score}" if log.score else ""]
     parts += [f"{log.unscored} without a score" if log.unscored else ""]
     parts += [f"{log.unlabelled} without a label" if log.unlabelled else ""]
     text = ", ".join(part for part in parts if part)
     return f"<p class=log><strong>{escape(log.name)}</strong> {escape(text)}</p>"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _answers(report: Report) -> str:
@@ -122,10 +127,11 @@ def _warnings(warnings: Iterable[str]) -> str:
 def _part(report: Report, part: Part) -> str:
     """Figures first, then what is only a table, then why there is nothing else."""
     tables = [table for table in report.tables if BY_NAME[table.name].part == part]
-    shown = [table for table in tables if table.rows and not _is_idle(report, table)]
+    tables = [table for table in tables if not _is_idle(report, table)]
+    shown = [table for table in tables if table.rows]
     drawn = "".join(_card(table) for table in shown if table.name in DRAWINGS)
     others = "".join(_card(table) for table in shown if table.name not in DRAWINGS)
-    missing = "".join(_missing(table) for table in tables if not table.rows)
+    missing = _missing([table for table in tables if not table.rows])
     return (
         f"<section id={part} class=part><h2>{escape(PARTS[part])}</h2>"
         + (f"<div class=cards>{drawn}</div>" if drawn else "")
@@ -142,9 +148,14 @@ def _is_idle(report: Report, table: Table) -> bool:
     return table.name == "ratio_ablation" and len(_prices(report)) < 2
 
 
-def _missing(table: Table) -> str:
-    words = " ".join(table.notes) or "There is nothing to show here."
-    return f"<li id={escape(table.name)}><b>{escape(table.title)}</b> {escape(words)}</li>"
+def _missing(tables: Iterable[Table]) -> str:
+    """Why tables are empty, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for table in tables:
+        words = " ".join(table.notes) or "There is nothing to show here."
+        title = f"<b id={escape(table.name)}>{escape(table.title)}</b>"
+        reasons.setdefault(words, []).append(title)
+    return "".join(f"<li>{'; '.join(t)}: {escape(words)}</li>" for words, t in reasons.items())
 
 
 def _card(table: Table) -> str:
