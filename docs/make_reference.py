@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 COMMANDS = (
-    *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle", "shells"),
+    *("", "demo", "solve", "collect", "runs", "problems", "compare"),
+    *("report", "oracle", "shells"),
     *("star", "theory", "theory lower-bound", "theory separation"),
     *("convert", "verify", "doctor"),
 )

@@ -19,6 +19,7 @@ from . import (
     doctor,
     oracle,
     problems,
+    report,
     runs,
     shells,
     solve,
@@ -48,6 +49,9 @@ app.command("problems", short_help="Make a file of problems out of a published d
     problems.problems
 )
 app.command("compare")(compare.compare)
+app.command("report", short_help="A page that says what policies cost and what to do.")(
+    report.report
+)
 app.command("oracle")(oracle.oracle)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
 app.command("star", short_help="Compute the star number of a class of concepts.")(star.star)

@@ -1,0 +1,161 @@
+"""What the first screen of a page says in words: the three questions people come with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .report import Report
+from .table import Cell
+
+_NAMES = {
+    "adaptive": "adaptive",
+    "verify-all": "verifying in order of arrival",
+    "difficulty-1": "the cheapest single pair that solves as many as possible",
+}
+
+
+_SURE = 0.8  # of resamples; below, nobody is told that one policy is the cheapest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question and what the log says to it."""
+
+    question: str
+    sentences: tuple[str, ...]
+
+
+def answers(report: Report) -> tuple[Answer, ...]:
+    """The first screen, in order."""
+    return (
+        Answer("What does it cost?", _costs(report)),
+        Answer("Is the score any good?", _score(report)),
+        Answer("What should I do?", _advice(report)),
+    )
+
+
+def _number(value: Cell) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _where(report: Report, log: Cell) -> str:
+    return f"{log}: " if len(report.logs) > 1 else ""
+
+
+def _first_prices(report: Report) -> Cell:
+    """The price list that the first screen speaks of."""
+    rows = report["summary"].records()
+    return rows[0]["costs"] if rows else None
+
+
+def _costs(report: Report) -> tuple[str, ...]:
+    """A sentence for each log."""
+    prices = _first_prices(report)
+    found: dict[Cell, dict[Cell, dict[str, Cell]]] = {}
+    for row in report["summary"].only(costs=prices).records():
+        found.setdefault(row["log"], {})[row["policy"]] = row
+    sentences = []
+    for log, rows in found.items():
+        named = {_NAMES[name]: rows[name] for name in _NAMES if name in rows}
+        said = named or {str(name): row for name, row in list(rows.items())[:4]}
+        parts = [
+            f"{words} {_number(row['cost']):.0f}{_unsolved(row)}" for words, row in said.items()
+        ]
+        text = f"{_where(report, log)}At costs {prices} a problem takes {', '.join(parts)}."
+        if "hindsight" in rows:
+            text += f" Knowing all verdicts: {_number(rows['hindsight']['cost']):.0f}."
+        sentences.append(text)
+    return tuple(sentences) or ("No problem of this log has a candidate that passes.",)
+
+
+def _unsolved(row: dict[str, Cell]) -> str:
+    solved = _number(row["solved"])
+    return "" if solved >= 1 else f" (solving {_percent(solved, 1)})"
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
+
+
+def _interval(row: dict[str, Cell], what: str = "") -> str:
+    if row["low"] is None or row["high"] is None:
+        return ""
+    low, high = _percent(_number(row["low"])), _percent(_number(row["high"]))
+    return f" (95 % interval: {what}{low} to {high})"
+
+
+def _score(report: Report) -> tuple[str, ...]:
+    sentences = []
+    for row in report["auc_summary"].records():
+        if row["mean"] is None:
+            continue
+        text = f"{_quality(row)}: a candidate that passes outscores one that fails in"
+        text += f" {_percent(_number(row['mean']))} of the cases{_interval(row)}; chance is 50 %."
+        sentences.append(_where(report, row["log"]) + text)
+    unknown = "Nobody can tell from this log: no problem has both passes and failures with scores."
+    return (*(sentences or [unknown]), *_savings(report))
+
+
+def _savings(report: Report) -> list[str]:
+    """What ranking saves, with the best of the policies that rank."""
+    prices = _first_prices(report)
+    found: dict[Cell, list[dict[str, Cell]]] = {}
+    for row in report["pays_for_itself"].only(costs=prices).records():
+        if row["saving"] is not None:
+            found.setdefault(row["log"], []).append(row)
+    sentences = []
+    for log, rows in found.items():
+        best = max(rows, key=lambda row: _number(row["saving"]))
+        saving = _number(best["saving"])
+        what = f"saves {_percent(saving)}" if saving >= 0 else f"costs {_percent(-saving)} more"
+        text = f"At {prices} ranking by it ({best['policy']}) {what} against verifying in order of"
+        sentences.append(f"{_where(report, log)}{text} arrival{_interval(best, 'saving ')}.")
+    return sentences
+
+
+def _advice(report: Report) -> tuple[str, ...]:
+    """Which policy at which prices, then what would be worth buying."""
+    sentences, seen = [], set()
+    for row in report["which_policy"].records():
+        place = row["log"], row["costs"]
+        if place in seen:
+            continue  # the cheapest comes first
+        seen.add(place)
+        text = f"At {row['costs']} use {row['policy']}: {_number(row['cost']):.0f} a problem"
+        if row["cheapest"] is not None:
+            share = _number(row["cheapest"])
+            text += f", the cheapest in {_percent(share)} of resamples of the problems"
+            text += "" if share >= _SURE else ": too close to be sure"
+        sentences.append(f"{_where(report, row['log'])}{text}{_unsolved(row)}.")
+    unknown = "This log does not say: there is nothing to compare in it."
+    return (*(sentences or [unknown]), *_purchases(report))
+
+
+def _purchases(report: Report) -> list[str]:
+    """What a perfect score and a cheaper verifier would save, with the policies that rank."""
+    prices = _first_prices(report)
+    halves = {
+        (row["log"], row["policy"]): row["saving"]
+        for row in report["cheaper_verifier"].only(costs=prices, price=0.5).records()
+    }
+    sentences: dict[Cell, str] = {}
+    for row in report["better_score"].only(costs=prices, change="perfect").records():
+        half = halves.get((row["log"], row["policy"]))
+        if half is None or row["saving"] is None or row["log"] in sentences:
+            continue
+        text = f"{_where(report, row['log'])}With {row['policy']} a perfect score would save"
+        text += f" {_percent(_number(row['saving']))}, a verifier at half the price"
+        sentences[row["log"]] = f"{text} {_percent(_number(half))}."
+    return list(sentences.values())
+
+
+def _quality(row: dict[str, Cell]) -> str:
+    """A word for a mean AUC, careful where its interval holds one half."""
+    mean = _number(row["mean"])
+    low, high = (mean if row[end] is None else _number(row[end]) for end in ("low", "high"))
+    if low <= 0.5 <= high:
+        return "No better than chance, as far as one can tell"
+    if mean < 0.5:
+        return "Misleading"
+    return "Very good" if mean >= 0.9 else "Good" if mean >= 0.75 else "Weak"

@@ -1,0 +1,128 @@
+"""The look of figures, on the page and in print: colours, dashes, shapes, and who gets which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+# Told apart with any kind of colour vision, 3:1 and better against their ground.
+LIGHT = {
+    "ground": "#ffffff",
+    "card": "#f7f8fa",
+    "edge": "#d5d9e0",
+    "text": "#1a1d23",
+    "faint": "#535b68",
+    "grid": "#e6e9ee",
+    "link": "#0b5cad",
+    "warn": "#fff4dc",
+    "warn-edge": "#b57500",
+}
+DARK = {
+    "ground": "#12151a",
+    "card": "#1a1e25",
+    "edge": "#3a414d",
+    "text": "#eceff4",
+    "faint": "#aab2c0",
+    "grid": "#2a303a",
+    "link": "#7cc0ff",
+    "warn": "#33290f",
+    "warn-edge": "#d9a13a",
+}
+HUES_LIGHT = (
+    *("#0b6bb8", "#c2570c", "#00805a", "#9c3d97", "#3f93c8", "#8a6a14", "#c0232c", "#6a717d"),
+)
+HUES_DARK = (
+    *("#62b0f5", "#f59a45", "#3fcf9f", "#e08bdc", "#a5d8f7", "#d8bd66", "#ff8078", "#98a1b0"),
+)
+RAMP_LIGHT = ("#3f9d55", "#2f9474", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
+RAMP_DARK = ("#7478e0", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
+PRINT: dict[Any, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.edgecolor": LIGHT["faint"],
+    "grid.color": LIGHT["grid"],
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 7.5,
+    "pdf.fonttype": 42,  # letters, not outlines: a publisher can set them
+    "savefig.dpi": 200.0,
+}
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
+SHAPES = ("circle", "square", "diamond", "triangle", "cross")
+
+_QUIET = 7
+_KNOWN = {
+    "adaptive": 0,
+    "hindsight": 1,
+    "verify-all": 2,
+    "uniform-matched": 3,
+    "best uniform pair": 3,
+    "adaptive-all": 4,
+    "first": 0,
+    "second": 1,
+    "third": 2,
+    "passed": 0,
+    "failed": 1,
+    "quiet": _QUIET,
+    "difficulty groups": 5,
+    "the matched pair fails": 6,
+}
+_SHAPES = {
+    "adaptive": 0,
+    "hindsight": 2,
+    "verify-all": 1,
+    "uniform-matched": 3,
+    "second": 2,
+    "third": 1,
+}
+_DASHED = {
+    "second": 1,
+    "third": 2,
+    "quiet": 1,
+    "hindsight": 1,
+    "verify-all": 2,
+    "adaptive-all": 3,
+}
+_DIFFICULTY = re.compile(r"difficulty-\d+")
+_FREE = (6, 3, 5, 4, 2)  # hues for names that nobody foresaw
+
+
+@dataclass(frozen=True)
+class Style:
+    """Which of the colours, dashes and shapes, by their places in the lists above."""
+
+    hue: int
+    dash: int
+    shape: int
+
+
+def styles(names: Iterable[str]) -> dict[str, Style]:
+    """A style for each name, always the same for those that every report has."""
+    found: dict[str, Style] = {}
+    groups = strangers = 0
+    for name in dict.fromkeys((*names, *_KNOWN)):
+        if name in _KNOWN:
+            found[name] = Style(_KNOWN[name], _DASHED.get(name, 0), _SHAPES.get(name, 0))
+        elif _DIFFICULTY.fullmatch(name):
+            found[name] = Style(5, groups % len(DASHES), groups % len(SHAPES))
+            groups += 1
+        else:
+            place = strangers % len(_FREE)
+            found[name] = Style(
+                _FREE[place], strangers % len(DASHES), (strangers + 1) % len(SHAPES)
+            )
+            strangers += 1
+    return found
+
+
+def variables(dark: bool) -> str:
+    """The colours as CSS custom properties."""
+    plain, hues, ramp = (DARK, HUES_DARK, RAMP_DARK) if dark else (LIGHT, HUES_LIGHT, RAMP_LIGHT)
+    parts = [f"--{name}:{value}" for name, value in plain.items()]
+    parts += [f"--hue-{at}:{value}" for at, value in enumerate(hues)]
+    parts += [f"--ramp-{at}:{value}" for at, value in enumerate(ramp)]
+    return ";".join(parts)
