@@ -12,7 +12,16 @@ import typer
 
 from ..core.errors import UsageError
 from .compare import compare
-from .console import check_outputs, choice, parse_costs, parse_whole, parse_width, progress
+from .console import (
+    check_outputs,
+    choice,
+    parse_costs,
+    parse_latency,
+    parse_value,
+    parse_whole,
+    parse_width,
+    progress,
+)
 from .live import read_job
 
 if TYPE_CHECKING:
@@ -70,6 +79,8 @@ def report(
     seed: str = _SAME["seed"],
     order_scheme: str = _SAME["order_scheme"],
     width: str = _SAME["width"],
+    value: str = _SAME["value"],
+    latency: str = _SAME["latency"],
     keys: bool = _SAME["keys"],
     unlabelled: str = _SAME["unlabelled"],
     unsolvable: str = _SAME["unsolvable"],
@@ -106,6 +117,11 @@ def report(
     """
     request = _request(
         costs, policy, orders, many_orders, seed, order_scheme, width, keys, unsolvable
+    )
+    request = dataclasses.replace(
+        request,
+        value=parse_value(value),
+        latency=None if latency is None else parse_latency(latency),
     )
     given = _given(logs or [], score or [], rewards, unlabelled, job)
     check_outputs([out, json], [each.path for each in given] + [rewards, job])

@@ -67,15 +67,13 @@ def _groups(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
 def _rounds(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
     """Comparisons of old, saved ones, count no rounds."""
     for row in rows:
-        generate = getattr(row, "generate_rounds", None)
-        verify = getattr(row, "verify_rounds", None)
+        generate, verify = row.generate_rounds, row.verify_rounds
         if generate is None or verify is None:
             sheets.note("rounds", f"{name}: this comparison did not count rounds.")
             return
-        seconds = getattr(row, "seconds", None)
         head = (name, price_name(row.costs), row.policy, row.cost)
-        sheets.add("rounds", [(*head, generate + verify, generate, verify, seconds)])
-        if seconds is None:
+        sheets.add("rounds", [(*head, generate + verify, generate, verify, row.seconds)])
+        if row.seconds is None:
             sheets.note(
                 "rounds",
                 f"{name}: how long a round takes was not said, so there are rounds but no seconds.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,6 +79,7 @@ def _settings(asked: Request, names: Sequence[str]) -> dict[str, Any]:
         "width": "all" if asked.width is None else asked.width,
         "keys": asked.keys,
         "unsolvable": asked.unsolvable,
+        "value": None if math.isinf(asked.value) else asked.value,
         "latency": None if asked.latency is None else dataclasses.astuple(asked.latency),
         "many_orders": asked.many_orders,
     }

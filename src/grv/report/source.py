@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from ..core import values as core_values
 from ..core.errors import LogError, UsageError
-from ..core.values import Costs
+from ..core.values import Costs, Measured
 from ..replay.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
 from ..replay.log import Log
 from .report import LogFacts
@@ -104,7 +103,7 @@ def _row(record: Mapping[str, Any]) -> Row:
     known = {field.name for field in fields(Row)}
     values = {name: value for name, value in record.items() if name in known}
     prices = record["costs"]
-    kind = getattr(core_values, "Measured", Costs) if prices.get("measured") else Costs
+    kind = Measured if prices.get("measured") else Costs
     values["costs"] = kind(prices["generate"], prices["verify"])
     if values.get("groups") is not None:
         values["groups"] = tuple(

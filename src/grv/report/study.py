@@ -5,16 +5,16 @@ Costs come from `replay.compare` and from nowhere else, so that a report and `gr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from ..core.values import Costs
+from ..core.values import Costs, Latency
 from ..policies import POLICIES
 from ..replay.compare import Unsolvable, compare
 from ..replay.comparison import Comparison, Resampled, Row
@@ -73,7 +73,8 @@ class Request:
         width: verifications in flight at once; None pays for whole steps.
         keys: whether candidates of one equivalence class are verified once.
         unsolvable: whether problems without any pass are part of the comparison.
-        latency: how long rounds take, as `compare` takes it; None where unknown.
+        value: what a solved problem is worth: policies give up when it costs more.
+        latency: how long rounds take; None where unknown.
         many_orders: in how many orders each problem's optimal pair is found.
     """
 
@@ -85,7 +86,8 @@ class Request:
     width: int | None = 1
     keys: bool = False
     unsolvable: Unsolvable = "exclude"
-    latency: Any = None
+    value: float = math.inf
+    latency: Latency | None = None
     many_orders: int = 100
 
     def __post_init__(self) -> None:
@@ -116,7 +118,6 @@ class Request:
         keys: bool | None = None,
     ) -> Comparison:
         """These rows at these prices, in the manner asked for."""
-        others = {} if self.latency is None else {"latency": self.latency}
         return compare(
             rows,
             log,
@@ -127,8 +128,9 @@ class Request:
             width=self.width,
             keys=self.keys if keys is None else keys,
             unsolvable=self.unsolvable,
+            value=self.value,
+            latency=self.latency,
             progress=progress,
-            **others,
         )
 
 
