@@ -65,12 +65,8 @@ def _groups(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
 
 
 def _rounds(sheets: Sheets, name: str, rows: Sequence[Row]) -> None:
-    """Comparisons of old, saved ones, count no rounds."""
     for row in rows:
         generate, verify = row.generate_rounds, row.verify_rounds
-        if generate is None or verify is None:
-            sheets.note("rounds", f"{name}: this comparison did not count rounds.")
-            return
         head = (name, price_name(row.costs), row.policy, row.cost)
         sheets.add("rounds", [(*head, generate + verify, generate, verify, row.seconds)])
         if row.seconds is None:
