@@ -43,7 +43,9 @@ def default_rows() -> tuple[str, ...]:
 
 
 def _ready(name: str) -> bool:
-    """Whether the policy needs no parameters."""
+    """Whether the policy needs no parameters; without a class, centered-star is verify-all."""
+    if name == "centered-star":
+        return False
     try:
         parse_row(name)
     except UsageError:
