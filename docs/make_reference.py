@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 COMMANDS = (
-    *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle", "shells"),
-    *("convert", "verify", "doctor"),
+    *("", "demo", "solve", "collect", "runs", "problems", "compare", "oracle"),
+    *("simulate", "shells", "convert", "verify", "doctor"),
 )
 
 

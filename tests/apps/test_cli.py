@@ -30,6 +30,10 @@ OPTIONS = {
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
     ],
     "shells": ["--costs", "--shells", "--json"],
+    "simulate": [
+        *("--policy", "--costs", "--candidates", "--problems", "--orders", "--seed", "--width"),
+        *("--json", "--list"),
+    ],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
     ],

@@ -11,7 +11,20 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
-from . import collect, compare, convert, demo, doctor, oracle, problems, runs, shells, solve, verify
+from . import (
+    collect,
+    compare,
+    convert,
+    demo,
+    doctor,
+    oracle,
+    problems,
+    runs,
+    shells,
+    simulate,
+    solve,
+    verify,
+)
 
 app = typer.Typer(
     name="grv",
@@ -35,6 +48,9 @@ app.command("problems", short_help="Make a file of problems out of a published d
 )
 app.command("compare")(compare.compare)
 app.command("oracle")(oracle.oracle)
+app.command("simulate", short_help="Try policies on problems whose laws are known.")(
+    simulate.simulate
+)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
 app.command("convert", short_help="Join labels and scores from files into one log.")(
     convert.convert
