@@ -9,7 +9,7 @@ from pathlib import Path
 
 COMMANDS = (
     *("", "demo", "solve", "collect", "runs", "problems", "compare"),
-    *("report", "oracle", "shells"),
+    *("report", "oracle", "simulate", "shells"),
     *("star", "theory", "theory lower-bound", "theory separation"),
     *("convert", "verify", "doctor"),
 )

@@ -31,6 +31,10 @@ OPTIONS = {
     ],
     "shells": ["--costs", "--shells", "--json"],
     "star": ["--eta", "--centre", "--bins", "--score", "--time-limit", "--json"],
+    "simulate": [
+        *("--policy", "--costs", "--candidates", "--problems", "--orders", "--seed", "--width"),
+        *("--json", "--list"),
+    ],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
     ],

@@ -7,11 +7,11 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.testing.laws import Binormal, CandidateLaw, Pieces
+from grv.replay.streams import CandidateLaw, draw
+from grv.testing.laws import Binormal, Pieces
 from grv.testing.populations import (
     ALL,
     FITTED,
-    draw,
     flat_law,
     inverted_law,
     needle_law,

@@ -22,6 +22,7 @@ from . import (
     report,
     runs,
     shells,
+    simulate,
     solve,
     star,
     theory,
@@ -53,6 +54,9 @@ app.command("report", short_help="A page that says what policies cost and what t
     report.report
 )
 app.command("oracle")(oracle.oracle)
+app.command("simulate", short_help="Try policies on problems whose laws are known.")(
+    simulate.simulate
+)
 app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
 app.command("star", short_help="Compute the star number of a class of concepts.")(star.star)
 app.add_typer(theory.theory, name="theory")

@@ -40,6 +40,44 @@ class Endless(Protocol):
         ...
 
 
+class CandidateLaw(Endless, Protocol):
+    """How scores and labels of one problem are distributed, known so well that J* is known too."""
+
+    @property
+    def pass_rate(self) -> float:
+        """The probability that a candidate passes."""
+        ...
+
+    def optimum(self, costs: Costs) -> float:
+        """J*, what a search costs at best if the law is known (Theorem 3.2)."""
+        ...
+
+
+class Population(Protocol):
+    """A law of problems."""
+
+    def law(self, chance: np.random.Generator) -> CandidateLaw:
+        """The law of one problem's candidates."""
+        ...
+
+
+class DrawnProblem(NamedTuple):
+    """A problem of so many candidates, and the law that these were drawn from."""
+
+    problem: LoggedProblem
+    law: CandidateLaw
+
+
+def draw(population: Population, id: str, candidates: int, seed: Sequence[int]) -> DrawnProblem:
+    """One problem with at least one pass; those without are drawn again, law and all."""
+    chance = np.random.default_rng(seed)
+    while True:
+        law = population.law(chance)
+        drawn = law.sample(chance, candidates)
+        if drawn.passed.any():
+            return DrawnProblem(LoggedProblem(id, *drawn), law)
+
+
 class Fared(NamedTuple):
     """How a search of a stream went; `ended`: it came to the last candidate that is drawn."""
 

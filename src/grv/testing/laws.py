@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..core.values import Costs
 from ..theory.optimum import Law, optimum
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..replay.streams import Drawn
-
-
-class CandidateLaw(Protocol):
-    """How scores and labels of one problem are distributed; candidates are independent."""
-
-    def sample(self, chance: np.random.Generator, n: int) -> Drawn:
-        """So many candidates."""
-        ...
-
-    @property
-    def pass_rate(self) -> float:
-        """The probability that a candidate passes."""
-        ...
-
-    def optimum(self, costs: Costs) -> float:
-        """J*, what a search costs at best if the law is known (Theorem 3.2)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -10,44 +10,16 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from .laws import Binormal, CandidateLaw, Pieces
+from .laws import Binormal, Pieces
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..replay.log import Log, LoggedProblem
-
-
-class Population(Protocol):
-    """A law of problems."""
-
-    def law(self, chance: np.random.Generator) -> CandidateLaw:
-        """The law of one problem's candidates."""
-        ...
-
-
-class DrawnProblem(NamedTuple):
-    """A problem of so many candidates, and the law that these were drawn from."""
-
-    problem: LoggedProblem
-    law: CandidateLaw
-
-
-def draw(population: Population, id: str, candidates: int, seed: tuple[int, int]) -> DrawnProblem:
-    """One problem with at least one pass; those without are drawn again, law and all."""
-    import numpy as np
-
-    from ..replay.log import LoggedProblem
-
-    chance = np.random.default_rng(seed)
-    while True:
-        law = population.law(chance)
-        drawn = law.sample(chance, candidates)
-        if drawn.passed.any():
-            return DrawnProblem(LoggedProblem(id, *drawn), law)
+    from ..replay.streams import CandidateLaw, Population
 
 
 @dataclass(frozen=True)
@@ -82,6 +54,8 @@ class Binormals:
 
     def problem(self, id: str, candidates: int, seed: tuple[int, int]) -> LoggedProblem:
         """One problem with at least one pass; those without are drawn again."""
+        from ..replay.streams import draw
+
         return draw(self, id, candidates, seed).problem
 
 
@@ -151,6 +125,20 @@ ALL: dict[str, Population] = {
     "star": Shapes(star_law, 0.05, 0.5),
 }
 
+ABOUT = {
+    "coding": "fitted to the paper's programming task: hard prompts, a good score",
+    "math": "fitted to the paper's mathematics task: a weak score, some failures deceive",
+    "easy": "coding with pass rates from .2 to .9",
+    "coding-poor": "coding with a score that misleads as often as it helps",
+    "math-poor": "math with such a score",
+    "easy-poor": "easy with such a score",
+    "needles": "nearly all that pass score above all that fail; pass rates from .003 to .3",
+    "flats": "the score says nothing; pass rates from .01 to .9",
+    "ties": "two to six scores; pass rates from .01 to .5",
+    "inverted": "exactly the lowest scores pass; pass rates from .02 to .5",
+    "star": "exactly one hidden score of 2 to 20 passes",
+}
+
 
 def population_named(name: str) -> Population:
     """The population of that name."""
@@ -165,6 +153,7 @@ def population(name: str, *, problems: int = 83, candidates: int = 512, seed: in
     Problem i depends on the seed and on i alone, so more problems do not change the first ones.
     """
     from ..replay.log import Log
+    from ..replay.streams import draw
 
     law = population_named(name)
     drawn = tuple(
