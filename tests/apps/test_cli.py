@@ -25,6 +25,7 @@ OPTIONS = {
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
         "--job",
+        *("--value", "--latency"),
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
