@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
 
 import typer
 
@@ -17,6 +20,7 @@ from . import (
     convert,
     demo,
     doctor,
+    learn,
     oracle,
     problems,
     report,
@@ -53,6 +57,7 @@ app.command("compare")(compare.compare)
 app.command("report", short_help="A page that says what policies cost and what to do.")(
     report.report
 )
+app.command("learn")(learn.learn)
 app.command("oracle")(oracle.oracle)
 app.command("simulate", short_help="Try policies on problems whose laws are known.")(
     simulate.simulate
@@ -90,7 +95,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         # Not `command.main`, which answers Ctrl-C and a closed pipe in its own way.
-        with command.make_context("grv", given) as context:
+        with _warnings_in_one_line(), command.make_context("grv", given) as context:
             command.invoke(context)
         sys.stdout.flush()
         return 0
@@ -117,6 +122,25 @@ def run(arguments: Sequence[str] | None = None) -> int:
             " (set GRV_DEBUG=1 for the traceback)",
             2,
         )
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Say what somebody warns of as complaints are said."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        _complain(f"warning: {message}", 0)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _usage(error: Exception) -> str:

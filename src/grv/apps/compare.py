@@ -56,7 +56,8 @@ def compare(
         None,
         metavar="NAME",
         help="The column that ranks candidates; or cascade(first, second, top=4, cost=0.5): the top"
-        " 4 by one column are ranked by another, which costs 0.5 each, before one is verified.",
+        " 4 by one column are ranked by another, which costs 0.5 each, before one is verified; or a"
+        " prior, for the combination of scores that it was learned with.",
     ),
     costs: list[str] = typer.Option(
         ["1,10"],
@@ -134,10 +135,11 @@ def compare(
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards])
+    from ..replay.combining import read_scored
     from ..replay.compare import Unsolvable
     from ..replay.compare import compare as replay_all
     from ..replay.orders import Scheme
-    from ..replay.readers import Unlabelled, read_log
+    from ..replay.readers import Unlabelled
     from ..replay.rows import DEFAULT_ROWS, parse_row
 
     rows = policy or list(DEFAULT_ROWS)
@@ -146,7 +148,7 @@ def compare(
     scheme = cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper")))
     kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
-    logged = read_log(log, score=first, second=second, rewards=rewards, unlabelled=labels)
+    logged = read_scored(log, first, second=second, rewards=rewards, unlabelled=labels)
     price_lists = [_mean_costs(logged) if each is None else each for each in given]
     with progress("comparing") as tell:
         comparison = replay_all(

@@ -15,7 +15,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
-from ..policies import DEFAULT, spec
+from ..policies import DEFAULT, Learned, spec
 from . import live
 from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value
 from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
@@ -138,6 +138,8 @@ def _run(options: Options, *, dry_run: bool) -> None:
         return
     with backends_of(options, problems) as backends:
         plan = spec.parse(options.policy)
+        if isinstance(plan, Learned):
+            plan.check_score(options.score)
         scores = parse_cascade(options.score)
         job = Job(
             backends,

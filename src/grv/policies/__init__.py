@@ -12,6 +12,7 @@ from .centered_star import CenteredStar
 from .fixed import Fixed
 from .hedged import Hedged
 from .known_law import KnownLaw
+from .learned import Learned
 from .threshold import Threshold
 from .varied import Varied
 from .verify_all import VerifyAll
@@ -25,6 +26,7 @@ POLICIES: dict[str, type[Any]] = {
     "fixed": Fixed,
     "hedged": Hedged,
     "known-law": KnownLaw,
+    "learned": Learned,
     "threshold": Threshold,
     "varied": Varied,
     "verify-all": VerifyAll,
@@ -43,6 +45,7 @@ __all__ = [
     "Fixed",
     "Hedged",
     "KnownLaw",
+    "Learned",
     "Threshold",
     "Varied",
     "VerifyAll",

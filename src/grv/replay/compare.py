@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs, Latency, Measured
-from ..policies import Adaptive, Fixed
+from ..policies import Adaptive, Fixed, Learned
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair
@@ -134,6 +134,9 @@ def compare(
         raise LogError("this log was read without second scores", path=log.path)
     if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
+    for _, kind in rows.values():
+        if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
+            kind.policy.check_score(log.score)
     problems = log.problems if unsolvable == "include" else log.solvable
     return _Run(log, problems, rows, prices, settings, progress or _silent).comparison()
 

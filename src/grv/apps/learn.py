@@ -1,0 +1,125 @@
+"""`grv learn`: a prior from what was generated, scored and verified before."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..core.errors import UsageError
+from .console import check_outputs, progress
+
+if TYPE_CHECKING:
+    from ..policies.prior import Evidence, Prior
+    from ..replay.history import History, PastProblem
+
+FEW_PROBLEMS, FEW_LABELS = 20, 200  # with a pass, and that count: less is little evidence
+
+
+def learn(
+    logs: list[str] = typer.Argument(
+        metavar="LOG...", help="Logs (Parquet, JSON lines or CSV), and ledgers of live runs."
+    ),
+    out: str = typer.Option(..., "--out", "-o", metavar="FILE", help="The prior, in JSON."),
+    score: list[str] = typer.Option(
+        None,
+        metavar="NAME",
+        help="The column that ranks candidates, or the scorer of a ledger. Repeated, a combination"
+        " of these columns is learned.",
+    ),
+    name: str = typer.Option(
+        None, metavar="NAME", help="What the score is called where the prior will be used."
+    ),
+) -> None:
+    """Learn from history when to verify: a prior for the policy learned.
+
+    Labels may be missing, as in what live runs leave behind, where all is over at the first pass.
+    Problems with a label for every candidate, none of which passed, are left out.
+
+    \b
+    grv learn log.parquet --score score_reward -o prior.json
+    grv compare other.parquet --score score_reward --policy "learned('prior.json')"
+    grv learn answers.jsonl.ledger -o prior.json
+    grv solve problems.jsonl --policy "learned('prior.json')" --generator openai:qwen2.5-coder
+    grv learn log.parquet --score a --score b -o both.json
+    grv compare other.parquet --score both.json --policy "learned('both.json')"
+    """
+    check_outputs([out], logs)
+    if not out.endswith(".json"):
+        raise UsageError(f"{out}: the name of a prior ends in .json")
+    from ..policies.prior import hash_of
+    from ..replay.combining import combine, combined_name
+    from ..replay.tuning import learn as learn_prior
+    from ..replay.writing import write_whole
+
+    scores = list(score or [])
+    if len(set(scores)) < len(scores):
+        raise UsageError("--score: the same score is given twice")
+    if len(scores) > 1:
+        pasts = [_history(logs, each).problems for each in scores]
+        parts, problems = combine(scores, pasts)
+        history = _named(problems, name or combined_name(scores), logs)
+    else:
+        parts = ()
+        history = _history(logs, scores[0] if scores else None)
+        history = dataclasses.replace(history, score=name or history.score)
+    with progress("learning") as tell:
+        prior = dataclasses.replace(learn_prior(history, tell), parts=parts)
+    text = prior.to_text()
+    write_whole(out, text)
+    typer.echo("\n".join(_told(prior, out, hash_of(text.encode()))))
+
+
+def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:
+    from ..replay.history import History
+
+    return History.of(problems, score, logs)
+
+
+def _history(logs: Sequence[str], score: str | None) -> History:
+    """What all files together say of one score."""
+    from ..replay.history import read_past
+    from .ledger_history import is_ledger, ledger_past
+
+    problems: list[PastProblem] = []
+    names: dict[str, str] = {}
+    for path in logs:
+        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
+        problems.extend(found)
+        names.setdefault(name, path)
+    if len(names) > 1:
+        listed = ", ".join(f"{name!r} in {path}" for name, path in names.items())
+        raise UsageError(f"the files have different scores: {listed}; choose one with --score")
+    return _named(problems, next(iter(names)), logs)
+
+
+def _told(prior: Prior, out: str, hash: str) -> list[str]:
+    """What was learned, and from how much."""
+    evidence = prior.evidence
+    lines = [
+        f"{out}: for the score {prior.score}, hash {hash}",
+        f"evidence: {evidence.problems} problems, {evidence.passed} of them with a pass;"
+        f" {evidence.labels} labels of {evidence.candidates} candidates, worth"
+        f" {math.floor(evidence.effective)} independent ones",
+    ]
+    if evidence.left_out:
+        lines.append(f"left out, all labels known and none passed: {evidence.left_out} problems")
+    if prior.parts:
+        weights = ", ".join(f"{part.weight:.2g} {part.score}" for part in prior.parts)
+        lines.append(f"combination, on a common scale: {weights}")
+    if few := _little(evidence):
+        lines.append(f"little evidence: {few}; expect what it says to be off")
+    lines.append(f"use it with --policy \"learned('{out}')\"")
+    return lines
+
+
+def _little(evidence: Evidence) -> str:
+    """In which way there is too little of it; nothing where there is enough."""
+    if evidence.passed < FEW_PROBLEMS:
+        return f"fewer than {FEW_PROBLEMS} problems with a pass"
+    if evidence.effective < FEW_LABELS:
+        return f"labels worth fewer than {FEW_LABELS}"
+    return ""
