@@ -27,7 +27,7 @@ from grv.theory.constants import (
     tradeoff,
 )
 
-ratios = st.floats(0.001, 1e5)
+ratios = st.fractions(Fraction(1, 1000), 10**4, max_denominator=1000)
 rates = st.floats(0, 1)
 
 
@@ -41,7 +41,7 @@ def test_at_whole_ratios_the_constants_are_those_of_the_table(rho: int) -> None:
 
 
 @given(ratios)
-def test_balanced_stays_below_two_and_alternate_below_three(rho: float) -> None:
+def test_balanced_stays_below_two_and_alternate_below_three(rho: Fraction) -> None:
     assert least_constant(rho) <= balanced_constant(rho) * (1 + 1e-12)
     assert balanced_constant(rho) < 2
     assert least_constant(rho) <= alternate_constant(rho) * (1 + 1e-12)
@@ -49,7 +49,7 @@ def test_balanced_stays_below_two_and_alternate_below_three(rho: float) -> None:
 
 
 @given(ratios, rates)
-def test_alternate_is_within_three_of_verifying_everything(rho: float, rate: float) -> None:
+def test_alternate_is_within_three_of_verifying_everything(rho: Fraction, rate: float) -> None:
     for pass_rate in (rate, 0.0):
         assert 1 <= alternate_against_verify_all(rho, pass_rate) <= 1 + 2 * (1 - pass_rate)
         assert alternate_against_verify_all_monotone(rho, pass_rate) <= 1.5
@@ -62,12 +62,12 @@ def test_below_one_and_a_half_alternate_verifies_everything() -> None:
 
 
 @given(ratios)
-def test_hedged_is_within_seven_of_verifying_everything(rho: float) -> None:
+def test_hedged_is_within_seven_of_verifying_everything(rho: Fraction) -> None:
     assert hedged_against_verify_all(rho) <= 7 - 2 / (1 + rho) + 1e-9
 
 
 @given(ratios)
-def test_the_best_round_is_the_best_of_all(rho: float) -> None:
+def test_the_best_round_is_the_best_of_all(rho: Fraction) -> None:
     best = best_round(rho)
     sizes = {1, best - 1, best + 1, best + 2, 2 * best, math.floor(1 + rho)} - {0}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import pytest
@@ -46,6 +47,14 @@ def test_the_sizes_are_those_of_the_definition(rho: Fraction) -> None:
     assert g <= 4 * g1 < g + 4
     assert n <= 4 * d < n + 4
     assert hedged_draws(rho, 0.5) == max(1, round_half_up((1 + rho) / 2))
+
+
+def test_just_below_an_edge_is_below_it() -> None:
+    below = math.nextafter(1.0, 0)
+
+    assert 1 + below == 2.0  # to a machine
+    assert balanced_draws(below) == (1, 1)
+    assert alternate_draws(math.nextafter(2.5, 0)) == (1, 2)
 
 
 @pytest.mark.parametrize(("x", "rounded"), [(0.5, 1), (1.5, 2), (2.5, 3), (2.49, 2), (7, 7)])

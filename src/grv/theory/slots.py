@@ -5,8 +5,8 @@ so many candidates generated before the first verification, so many before the s
 path is written as its *slots*, one a verification.
 
 The letters: rho is c_ver / c_rew; Balanced generates g a round, g1 in the first; Alternate n, and d
-in the first. Sizes are computed from rho as a fraction or a float; `decimals.exact_ratio` keeps a
-price list of decimals on the right side of an edge.
+in the first. Sizes are exact for the rho given, a fraction or a float; `decimals.exact_ratio` is
+that of a price list in decimals, which a quotient of floats may just miss.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Draws(NamedTuple):
 
 def balanced_draws(rho: Fraction | float) -> Draws:
     """Of Balanced: g = floor(1 + rho); g1, a quarter of it, rounded up."""
-    later = math.floor(1 + rho)
+    later = math.floor(1 + Fraction(rho))
     return Draws(-(-later // 4), later)
 
 
@@ -90,10 +90,9 @@ def alternate_draws(rho: Fraction | float) -> Draws:
 
 def hedged_draws(rho: Fraction | float, alpha: float) -> int:
     """Of Hedged: max(1, round(alpha (1 + rho)))."""
-    factor = Fraction(repr(float(alpha))) if isinstance(rho, Fraction) else alpha
-    return max(1, round_half_up(factor * (1 + rho)))
+    return max(1, round_half_up(Fraction(repr(float(alpha))) * (1 + Fraction(rho))))
 
 
 def round_half_up(x: Fraction | float) -> int:
     """The nearest whole number, halves up; Python's `round` takes them to the even one."""
-    return math.floor(x + Fraction(1, 2)) if isinstance(x, Fraction) else math.floor(x + 0.5)
+    return math.floor(Fraction(x) + Fraction(1, 2))
