@@ -490,6 +490,7 @@ def test_no_text_breaks_the_judge(text: str) -> None:
         max_size=25,
     )
 )
+@example(["0", "=", r"\text{cm}"])
 @settings(QUICK, max_examples=300)
 def test_any_tokens_are_read_or_refused_in_bounded_time(tokens: list[str]) -> None:
     text = "".join(tokens)

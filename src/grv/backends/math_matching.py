@@ -128,7 +128,7 @@ class _Matching:
             return self.match(reference.right, candidate.right)
         a, b = _difference(reference), _difference(candidate)
         if a is None or b is None:
-            return None
+            return [] if reference == candidate else None
         if not proportional(a, b, self._comparing):
             return None
         return [(f"{render(a)}=0", f"{render(b)}=0")]
