@@ -40,8 +40,8 @@ class Guard:
 
     def has_room(self, id: CandidateId | None = None) -> bool:
         """Whether the allowance covers a verification (of this candidate) and what is owed."""
-        due = self._is_due and id != self._best
-        owed = self._left + (self._rho if due else 0.0)
+        due = self._due()
+        owed = self._left + (self._rho if due and id != self._best else 0.0)
         room = self._allowance + _ROUNDING - self.spent - owed
         return self._pool.exhausted or self._rho <= room
 
@@ -67,9 +67,14 @@ class Guard:
             yield from self._generate(self._left or self._next.draws, "guard: a balanced round")
         yield Verify(self._pool.best(self._pool.waiting), "guard: the rest, best first")
 
-    @property
-    def _is_due(self) -> bool:
-        return self._best is not None and self._pool.is_open(self._best)
+    def _due(self) -> tuple[CandidateId, ...]:
+        """What the current block owes: its best candidate, as far as that was not verified.
+
+        Where the key of that one is refuted, it would fail; then the pool's best is tried instead.
+        """
+        if self._best is None or self._best in self._pool.verdicts:
+            return ()
+        return (self._best,) if self._pool.is_open(self._best) else self._pool.best(1)
 
     def _verify(self, id: CandidateId, why: str) -> Step:
         self.asked.append(id)
@@ -78,23 +83,28 @@ class Guard:
     def _generate(self, n: int, why: str) -> Iterator[Step]:
         while n > 0 and not self._pool.exhausted:
             if not self._left:
-                if self._best is not None and self._is_due:
-                    yield self._verify(self._best, "guard: the best of its block")
+                for id in self._due():
+                    yield self._verify(id, "guard: the best of its block")
                 self._allowance += self._next.allowance
                 self._left, self._best = self._next.draws, None
                 self._next = self._later
             seen = len(self._pool)
             yield Generate(min(n, self._left), why)
             scores = self._pool.scores
-            for id in range(seen, len(self._pool)):
-                if self._best is None or scores[id] > scores[self._best]:
-                    self._best = CandidateId(id)
+            for number in range(seen, len(self._pool)):
+                if self._best is None or scores[number] > scores[self._best]:
+                    self._best = CandidateId(number)
             self._left -= len(self._pool) - seen
             n -= len(self._pool) - seen
 
 
-def guarded(plan: Iterator[Step], guard: Guard) -> Iterator[Step]:
-    """The plan of a guarded policy: its own steps and the guard's, and balanced rounds after it."""
+def guarded(plan: Iterator[Step], pool: Pool, guard: Guard) -> Iterator[Step]:
+    """The plan of a guarded policy: its own steps and the guard's, and balanced rounds after it.
+
+    Who goes on generating when there are no more candidates has given up, too.
+    """
     for step in plan:
+        if pool.exhausted and isinstance(step, Generate):
+            break
         yield from guard.carried_out(step)
     yield from guard.rounds()

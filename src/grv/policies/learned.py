@@ -84,7 +84,7 @@ def learned_plan(
 ) -> Iterator[Step]:
     """The plan of a search that goes by a prior; `name` is for the warning that it does not."""
     guard = Guard(pool, costs, factor)
-    return guarded(_decide(prior, pool, costs, guard, name), guard)
+    return guarded(_decide(prior, pool, costs, guard, name), pool, guard)
 
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard, name: str) -> Iterator[Step]:

@@ -20,9 +20,9 @@ from .log import LoggedProblem
 from .orders import batches
 
 RATIOS = (1.0, 3.0, 10.0, 30.0, 100.0)
-TILTS = (0.2, 0.0, -0.15, -0.3, -0.45, -0.6, -0.8, -1.1, -1.6, -3.0)
+TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # the likely ones first
 TIES = (1.0, 0.5, 0.1)
-_FEW_TILTS = (0.0, -0.3, -0.8, -1.6, -3.0)  # to choose the tie by
+_FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # to choose the tie by
 _TIE_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 2, 1
 _MOST_PROBLEMS = 100
@@ -44,35 +44,34 @@ class _Trial:
 def learn(history: History, progress: Progress = lambda done, total: None) -> Prior:
     """The prior that fits a history, with the ties and tilts that would have cost least on it."""
     ties = TIES if any(_is_tied(problem) for problem in history.problems) else TIES[:1]
-    total = len(RATIOS) * len(TILTS)
-    total += len(ties) * len(_TIE_RATIOS) * len(_FEW_TILTS) if len(ties) > 1 else 0
-    done = 0
-
-    def told(prior: Prior, problems: Sequence[LoggedProblem], ratio: float, tilt: float) -> float:
-        nonlocal done
-        found = _cost(prior, problems, ratio, tilt)
-        done += 1
-        progress(done, total)
-        return found
-
+    stages = len(RATIOS) + (len(ties) * len(_TIE_RATIOS) if len(ties) > 1 else 0)
     priors = {tie: prior_of(history, tie) for tie in ties}
     problems = _logged(completed(history, priors[1.0]))
-    best = ties[0]
+    sums = dict.fromkeys(ties, 0.0)
+    done = 0
     if len(ties) > 1:
-        costs = {
-            tie: sum(
-                math.log(min(told(prior, problems, ratio, tilt) for tilt in _FEW_TILTS))
-                for ratio in _TIE_RATIOS
-            )
-            for tie, prior in priors.items()
-        }
-        best = min(costs, key=costs.__getitem__)
-    prior = priors[best]
+        for tie, prior in priors.items():
+            for ratio in _TIE_RATIOS:
+                sums[tie] += math.log(_cheapest(prior, problems, ratio, _FEW_TILTS)[0])
+                done += 1
+                progress(done, stages)
+    prior = priors[min(sums, key=sums.__getitem__)]
     tilts = []
     for ratio in RATIOS:
-        found = {tilt: told(prior, problems, ratio, tilt) for tilt in TILTS}
-        tilts.append(min(found, key=found.__getitem__))
+        tilts.append(_cheapest(prior, problems, ratio, TILTS)[1])
+        done += 1
+        progress(done, stages)
     return dataclasses.replace(prior, ratios=RATIOS, tilts=tuple(tilts))
+
+
+def _cheapest(
+    prior: Prior, problems: Sequence[LoggedProblem], ratio: float, tilts: Sequence[float]
+) -> tuple[float, float]:
+    """The least cost over some tilts, and the tilt."""
+    best = (math.inf, math.nan)
+    for tilt in tilts:
+        best = min(best, (cost_of(prior, problems, ratio, tilt, best[0]), tilt))
+    return best
 
 
 def _is_tied(problem: PastProblem) -> bool:
@@ -85,16 +84,19 @@ def _logged(problems: Sequence[PastProblem]) -> list[LoggedProblem]:
     return [LoggedProblem(p.id, p.scores, p.passed) for p in problems[::step]]
 
 
-def _cost(prior: Prior, problems: Sequence[LoggedProblem], ratio: float, tilt: float) -> float:
-    """The mean cost of going by a prior."""
+def cost_of(
+    prior: Prior,
+    problems: Sequence[LoggedProblem],
+    ratio: float,
+    tilt: float,
+    limit: float = math.inf,
+) -> float:
+    """The cost of going by a prior, all searches together; infinity once it is above the limit."""
     policy = _Trial(dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,)))
-    costs = Costs(1, ratio)
-    return float(
-        np.mean(
-            [
-                replay(policy, batch.problem, costs, order=order, width=1).bill.total
-                for batch in batches(problems, _ORDERS, seed=_SEED)
-                for order in batch.orders.tolist()
-            ]
-        )
-    )
+    costs, total = Costs(1, ratio), 0.0
+    for batch in batches(problems, _ORDERS, seed=_SEED):
+        for order in batch.orders.tolist():
+            total += replay(policy, batch.problem, costs, order=order, width=1).bill.total
+        if total > limit:
+            return math.inf
+    return total

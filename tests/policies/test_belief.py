@@ -1,0 +1,189 @@
+"""Beliefs, crowds and looks, against the plain way to compute them."""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_right
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+
+from grv.core.search import Search
+from grv.core.values import CandidateId, Costs, Generate, Generated, Stop, Verdict, Verified
+from grv.policies import VerifyAll
+from grv.policies.belief import Belief
+from grv.policies.crowd import Crowd
+from grv.policies.likeness import FALSE_ALARM, Likeness, distance, outside
+from grv.policies.prior import Prior, Scale, from_text, load
+from grv.theory.optimum import Law, optimum
+
+PRIOR, _ = load(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
+
+
+def plain_merits(prior: Prior, ratio: float, failures: list[float]) -> list[float]:
+    """By the definition: the mean of chance times best cost, over what is left of the prior."""
+    weights, merits = [], []
+    for weight, chances in zip(prior.weights, prior.chances, strict=True):
+        for chance, count in zip(chances, failures, strict=True):
+            weight *= (1 - chance) ** count
+        weights.append(weight)
+    atoms = tuple(range(len(prior.shares)))
+    best = [
+        optimum(Law(atoms, prior.shares, chances), Costs(1, ratio)).cost / ratio
+        for chances in prior.chances
+    ]
+    for bin in atoms:
+        worth = sum(w * h[bin] * j for w, h, j in zip(weights, prior.chances, best, strict=True))
+        merits.append(worth / sum(weights))
+    return merits
+
+
+@pytest.mark.parametrize("ratio", [0.5, 10.0, 100.0])
+def test_a_belief_is_the_prior_given_the_failures(ratio: float) -> None:
+    chance = random.Random(1)
+    belief, failures = Belief(PRIOR, ratio), [0.0] * len(PRIOR.shares)
+    assert belief.merits == pytest.approx(plain_merits(PRIOR, ratio, failures))
+    for _ in range(30):
+        bin, count = chance.randrange(len(failures)), chance.choice([1.0, 0.5])
+        failures[bin] += count
+        belief.fail(bin, count)
+        assert belief.merits == pytest.approx(plain_merits(PRIOR, ratio, failures))
+    again = Belief(PRIOR, ratio)
+    again.restart(failures)
+    assert again.merits == pytest.approx(belief.merits)
+
+
+def test_a_merit_of_one_is_the_break_even_where_the_prompt_is_known() -> None:
+    only = [1.0 if at == 20 else 1e-300 for at in range(len(PRIOR.weights))]
+    known = from_text(
+        PRIOR.to_text().replace('"weights"', '"old"').replace('"tie"', f'"weights": {only}, "tie"')
+    )
+    law = Law(tuple(range(len(known.shares))), known.shares, known.chances[20])
+    tau = optimum(law, Costs(1, 10)).tau
+
+    merits = Belief(known, 10).merits
+
+    assert merits == pytest.approx([chance / tau for chance in known.chances[20]])
+
+
+@pytest.mark.parametrize("tie", [1.0, 0.5, 0.1])
+@pytest.mark.parametrize("levels", [3, 40, 10_000])
+@pytest.mark.parametrize("candidates", [7, 64, 300])
+def test_a_crowd_offers_the_candidate_of_the_greatest_merit(
+    tie: float, levels: int, candidates: int
+) -> None:
+    """Against a look at every candidate, each time from the start."""
+    chance = random.Random(candidates * levels)
+    prior = from_text(PRIOR.to_text().replace(f'"tie": {PRIOR.tie}', f'"tie": {tie}'))
+    search = Search(VerifyAll(), Costs(1, 10), width=1)
+    belief = Belief(prior, 10.0)
+    crowd = Crowd(search.pool, prior, belief)
+    asked: list[CandidateId] = []
+    weights: dict[CandidateId, float] = {}
+    mean, placed = prior.centre, 1
+    while len(search.pool) < candidates:
+        match search.ask():
+            case Generate(n):
+                score = round(chance.gauss(0, 1) * levels) / levels
+                search.tell(Generated((score,) * n))
+            case Stop():
+                raise AssertionError
+            case action:
+                asked.extend(action.ids)
+                verdict = chance.choice([Verdict.FAILED, Verdict.FAILED, Verdict.BROKEN])
+                same = [
+                    i for i in weights if search.pool.scores[i] == search.pool.scores[asked[-1]]
+                ]
+                if verdict is Verdict.FAILED:
+                    weights[asked[-1]] = tie ** min(len(same), 6)
+                search.tell(Verified(dict.fromkeys(action.ids, verdict)))
+        crowd.take_in(asked)
+        normals = [prior.scale.normal(score) for score in search.pool.scores]
+        if len(normals) >= placed <= 512:
+            total = sum(normals) + prior.anchor * prior.centre
+            mean, placed = total / (len(normals) + prior.anchor), 2 * len(normals)
+        failures = [0.0] * len(prior.shares)
+        for id, weight in weights.items():
+            failures[bisect_right(prior.edges, normals[id] - mean)] += weight
+        merits = plain_merits(prior, 10.0, failures) if len(normals) % 9 == 0 else belief.merits
+        best = None
+        for id in map(CandidateId, range(len(normals))):
+            if search.pool.is_open(id):
+                score = search.pool.scores[id]
+                failed = sum(search.pool.scores[i] == score for i in weights)
+                merit = merits[bisect_right(prior.edges, normals[id] - mean)]
+                best = max(best or (-1, 0, 0), (merit * tie ** min(failed, 6), score, -id))
+        found = crowd.best()
+        assert (found is None) == (best is None)
+        if found is not None and best is not None:
+            assert found.merit == pytest.approx(best[0])
+            assert search.pool.is_open(found.id)
+
+
+def test_a_scale_is_linear_in_between_and_flat_outside() -> None:
+    scale = Scale((0.0, 1.0, 3.0), (-1.0, 0.0, 2.0))
+
+    assert [scale.normal(x) for x in (-math.inf, -5, 0, 0.5, 2, 3, 9)] == [
+        *(-1, -1, -1, -0.5, 1, 2, 2)
+    ]
+
+
+def test_the_tilt_is_that_of_the_nearest_ratios() -> None:
+    low, high = PRIOR.ratios[0], PRIOR.ratios[-1]
+
+    assert PRIOR.tilt(low / 10) == PRIOR.tilts[0]
+    assert PRIOR.tilt(high * 10) == PRIOR.tilts[-1]
+    assert PRIOR.tilt(PRIOR.ratios[2]) == pytest.approx(PRIOR.tilts[2])
+    between = PRIOR.tilt(math.sqrt(PRIOR.ratios[2] * PRIOR.ratios[3]))
+    assert between == pytest.approx((PRIOR.tilts[2] + PRIOR.tilts[3]) / 2)
+
+
+def test_the_distance_is_kolmogorovs() -> None:
+    normals = tuple(NormalDist().inv_cdf((2 * i + 1) / 200) for i in range(100))
+    scale = Scale(tuple(float(i) for i in range(100)), normals)
+
+    assert distance(scale, range(100)) == pytest.approx(0, abs=1e-9)
+    assert distance(scale, [99.0] * 10) == pytest.approx(0.495)
+    assert distance(scale, [1e9] * 10) == pytest.approx(0.495)
+    assert distance(scale, range(50, 100)) == pytest.approx(0.495, abs=0.01)
+    assert outside(scale, [-1, 0, 50, 99, 100]) == 0.4
+
+
+def looked_at(scores: list[float]) -> str | None:
+    likeness = Likeness(PRIOR)
+    for n in range(1, len(scores) + 1):
+        if complaint := likeness.complaint(scores[:n]):
+            return f"{n}: {complaint}"
+    return None
+
+
+def test_prompts_of_the_history_are_refused_more_rarely_than_said() -> None:
+    """As strange as the strangest: shifted as far as the distance of the looks allows."""
+    shift = 2 * NormalDist().inv_cdf(0.5 + PRIOR.looks.distance / 2)
+    chance = random.Random(5)
+    refused = 0
+    for _ in range(500):
+        scores = [chance.gauss(shift, 1) for _ in range(128)]
+        inside = [min(max(s, PRIOR.scale.values[0]), PRIOR.scale.values[-1]) for s in scores]
+        refused += looked_at(inside) is not None
+    assert refused <= 3  # expected are at most 0.5
+    assert FALSE_ALARM == 0.001
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([1000.0 + i for i in range(64)], "8: 100% of 8 scores are outside"),
+        ([0.0001 * i for i in range(256)], "scores are 0."),
+        ([-50.0] * 8 + [0.1, -0.3, 1.0, 0.2, -1.0] * 20, "outside the range"),
+    ],
+    ids=["another scale", "too narrow", "half of them"],
+)
+def test_scores_of_another_kind_are_noticed_soon(scores: list[float], said: str) -> None:
+    assert said in (looked_at(scores) or "")
+
+
+def test_candidates_without_a_score_are_not_held_against_a_prompt() -> None:
+    assert looked_at([-math.inf] * 600) is None

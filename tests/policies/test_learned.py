@@ -1,0 +1,197 @@
+"""Going by history, inside the guard."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.core.errors import UsageError
+from grv.core.values import Costs, Generate, Generated, Verify
+from grv.policies import DEFAULT, Learned
+from grv.policies.learned import UnlikeHistoryWarning
+from grv.policies.spec import parse, spec
+from grv.testing import World, empty, run, verified
+from grv.testing.contracts import PolicyContract
+
+ASSET = Path(__file__).parent.parent / "assets" / "prior-1.json"
+PRIOR = str(ASSET)
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+class TestLearned(PolicyContract):
+    policy = Learned(PRIOR)
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+class TestLearnedWithAnotherFactor(PolicyContract):
+    policy = Learned(PRIOR, factor=2)
+
+
+@pytest.fixture
+def prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that may be spoilt."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "prior.json"
+    path.write_text(ASSET.read_text())
+    return path
+
+
+def spoilt(path: Path, **changes: Any) -> None:
+    record = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(record))
+
+
+def like_history(n: int, *, top: float = 3.0) -> str:
+    """Failures whose scores are spread as those of the history; one is better than the rest."""
+    from statistics import NormalDist
+
+    at = [NormalDist().inv_cdf((2 * i + 1) / (2 * n)) for i in range(n)]
+    mixed = [at[(7 * i) % n] for i in range(n)]
+    return " ".join([*(f"{score:.4f}-" for score in mixed), f"{top}+"])
+
+
+def test_a_good_score_is_verified_and_a_poor_one_waits() -> None:
+    poor = run(Learned(PRIOR), Costs(1, 10), World.of("-1- -1.2- 4+"))
+    good = run(Learned(PRIOR), Costs(1, 10), World.of("4+ -1- -1.2-"))
+
+    assert verified(good) == [0]
+    assert len(good.pool) == 1
+    assert verified(poor)[0] == 2
+
+
+def test_failures_make_it_less_particular() -> None:
+    """The merit of what is left rises with every failure of what was better."""
+    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(60)))
+
+    assert search.outcome is not None
+    assert search.outcome.solved
+    first, last = (turn.action.why for turn in (search.trace[0], search.trace[-1]))
+    assert first.startswith("merit 0.00, limit ")
+    assert last.startswith(("merit", "guard"))
+
+
+def test_each_step_says_why() -> None:
+    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(40)))
+
+    assert all(turn.action.why.startswith(("merit ", "guard: ")) for turn in search.trace)
+
+
+def test_an_empty_world_has_nothing_to_verify() -> None:
+    search = run(Learned(PRIOR), Costs(), empty())
+
+    assert search.outcome is not None
+    assert not search.outcome.solved
+
+
+def test_what_is_left_at_the_end_is_verified_by_merit() -> None:
+    search = run(Learned(PRIOR), Costs(1, 1000), World.of("0- 2- 1- -1-"))
+
+    assert verified(search) == [1, 2, 0, 3]
+
+
+def test_a_specification_names_the_content_of_the_file(prior: Path) -> None:
+    policy = parse("learned('prior.json')")
+
+    assert spec(policy) == f"learned(prior='prior.json', hash={Learned('prior.json').hash!r})"
+    assert parse(spec(policy)) == policy
+
+
+def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
+    before = spec(Learned("prior.json"))
+    spoilt(prior, tie=0.5)
+
+    with pytest.raises(UsageError, match=r"prior\.json: has changed: its hash is \w+, not \w+; "):
+        parse(before)
+    assert Learned("prior.json").hash not in before  # who does not know gets the new one
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": 2}, "a prior of version 2, and this grv reads version 1; learn it again"),
+        ({"format": "something else"}, "not a prior; grv learn makes one"),
+        ({"tie": 0}, "a broken prior: tie must be above 0"),
+        ({"weights": [1.0]}, "a broken prior: there must be 72 weights"),
+        ({"shape": [0.0]}, "a broken prior: there must be 12 bins"),
+        ({"edges": "wide"}, "a broken prior: "),
+        ({"anchor": float("nan")}, "a broken prior: a number is not finite"),
+        ({"anchor": -1}, "a broken prior: anchor must not be negative"),
+        ({"ratios": [3.0]}, "a broken prior: each ratio needs its tilt"),
+        ({"ratios": [0.0, 1.0, 2.0, 3.0, 4.0]}, "a broken prior: ratios must increase"),
+        ({"looks": {}}, "a broken prior: "),
+        ({"scale": {"values": [1, 1], "normals": [0, 1]}}, "values of a scale must increase"),
+        ({"scale": {"values": [1], "normals": []}}, "as many values as normals"),
+    ],
+    ids=lambda each: str(each)[:30],
+)
+def test_what_is_no_prior_is_refused_in_one_line(
+    prior: Path, changes: dict[str, Any], said: str
+) -> None:
+    spoilt(prior, **changes)
+
+    with pytest.raises(UsageError) as caught:
+        Learned("prior.json")
+    assert str(caught.value).startswith("prior.json: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "not json", "[1, 2]", "3"])
+def test_other_files_are_no_priors(prior: Path, text: str) -> None:
+    prior.write_text(text)
+
+    with pytest.raises(UsageError, match=r"^prior\.json: not a prior"):
+        Learned("prior.json")
+
+
+def test_a_file_that_is_not_there_is_said_so() -> None:
+    with pytest.raises(UsageError, match=r"no\.json: cannot be read: No such file"):
+        Learned("no.json")
+
+
+@pytest.mark.parametrize("wrong", [1, None, 1.5])
+def test_the_prior_is_a_name(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="the prior is a file's name"):
+        Learned(wrong)
+
+
+@pytest.mark.parametrize("wrong", [1.9, float("inf"), float("nan"), "5"])
+def test_the_factor_leaves_room(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="factor must be at least 2"):
+        Learned(PRIOR, factor=wrong)
+
+
+def test_a_prior_is_for_one_score() -> None:
+    policy = Learned(PRIOR)
+    policy.check_score("score")
+
+    with pytest.raises(UsageError, match="is for the score 'score', not 'logprob'"):
+        policy.check_score("logprob")
+
+
+def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
+    world = World.of(" ".join(f"{1000 + i}-" for i in range(40)) + " 2000+")
+    with pytest.warns(UnlikeHistoryWarning, match="look nothing like its history's"):
+        search = run(Learned(PRIOR), Costs(1, 10), world)
+
+    assert search.outcome is not None
+    assert search.outcome.solved
+    strange = [turn.action.why.startswith("unlike the history, 100% of ") for turn in search.trace]
+    assert any(strange)
+    begun = strange.index(True)
+    default = run(DEFAULT, Costs(1, 10), world)
+    ours = [type(turn.action) for turn in search.trace[begun : begun + 2]]
+    assert ours == [type(turn.action) for turn in default.trace[:2]] == [Generate, Verify]
+
+
+def test_scores_like_the_history_are_not_complained_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(300, top=2.5)))
+
+    generated = [turn for turn in search.trace if isinstance(turn.event, Generated)]
+    assert generated
