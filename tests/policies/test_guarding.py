@@ -16,12 +16,12 @@ from hypothesis import given
 
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
-from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verify
+from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verified, Verify
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.guarding import Guard, guarded
-from grv.replay.streams import Stream
+from grv.replay.streams import CandidateLaw, Stream
 from grv.testing import World, run
-from grv.testing.laws import Binormal, CandidateLaw, Pieces
+from grv.testing.laws import Binormal, Pieces
 from grv.testing.populations import flat_law, needle_law
 from grv.testing.strategies import price_lists, worlds
 from grv.testing.worlds import all_wrong
@@ -105,7 +105,7 @@ def assert_the_guard_was_kept(search: Search, costs: Costs, factor: float) -> No
             spent += len(turn.event.scores)
             if ended:
                 break  # after the last draw all is verified
-        else:
+        elif isinstance(turn.event, Verified):
             verified |= dict.fromkeys(map(int, turn.event.verdicts), drawn)
             spent += rho * len(turn.event.verdicts)
         begun = 1 + max(0, math.ceil((drawn - first) / later)) if drawn else 0
