@@ -17,10 +17,10 @@ other problems of it.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import dataclasses
 import hashlib
+import io
 import json
 import math
 import subprocess
@@ -47,6 +47,7 @@ TARGETS = {"coding": 0.55, "math": 0.72, "real": 0.50, "real, keys": 0.40}
 RATIOS = (10, 30)
 RESAMPLES = 400
 
+_FOLDER = tempfile.TemporaryDirectory()  # of priors, gone with the process
 Costs = dict[str, NDArray[np.float64]]  # of each row `[problems]`, the mean over orders
 
 
@@ -58,10 +59,12 @@ def main() -> None:
 
 def measure(data: Path | None, *, seeds: int = 3, quick: bool = False) -> dict[str, Any]:
     """Every column of the table, each from so many seeds."""
-    problems, orders = (12, 2) if quick else (83, 5)
+    problems, candidates, orders = (8, 48, 2) if quick else (83, 512, 5)
+    seeds = 1 if quick else seeds
     record: dict[str, Any] = {"default": spec.spec(DEFAULT), "columns": {}}
     for name, law in _populations(quick).items():
-        runs = [_population(name, law, problems, orders, seed) for seed in range(seeds)]
+        sizes = (problems, candidates, orders)
+        runs = [_population(name, law, *sizes, seed) for seed in range(seeds)]
         record["columns"][name] = _summary([[(run, run, "")] for run in runs])
     if data is not None:
         _measure_logs(record, data, 2 if quick else orders, seeds, quick)
@@ -174,8 +177,8 @@ def _cross_fitted(
     halves = [_half(log, 0), _half(log, 1)]
     by_problem: dict[str, float] = {}
     for tried, history in (halves, halves[::-1]):
-        with _learned(history) as policy:
-            found = compare({"learned": policy}, tried, prices, orders=orders, seed=seed, keys=keys)
+        policy = _learned(history)
+        found = compare({"learned": policy}, tried, prices, orders=orders, seed=seed, keys=keys)
         means = found.trials[0].costs(prices).mean(axis=1)
         by_problem |= dict(zip(found.problems, means.tolist(), strict=True))
     return np.array([by_problem[problem.id] for problem in log.solvable])
@@ -185,27 +188,31 @@ def _half(log: Log, which: int) -> Log:
     """The problems whose names hash to an even number, or to an odd one."""
     names = (hashlib.blake2b(problem.id.encode()).digest()[0] for problem in log.problems)
     kept = tuple(p for p, name in zip(log.problems, names, strict=True) if name % 2 == which)
-    return Log(kept, score=log.score, path=log.path)
+    return Log(kept, score="score", path=log.path)
 
 
-@contextlib.contextmanager
-def _learned(history: Log) -> Iterator[Policy]:
-    """The policy, from what `grv learn` makes of these problems."""
-    with tempfile.TemporaryDirectory() as folder:
-        path, prior = Path(folder, "history.csv"), Path(folder, "prior.json")
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["problem", "candidate", "passed", "score"])
-            for problem in history.problems:
-                rows = zip(problem.passed.tolist(), problem.scores.tolist(), strict=True)
-                writer.writerows([problem.id, i, int(p), s] for i, (p, s) in enumerate(rows))
+def _learned(history: Log) -> Policy:
+    """The policy, from what `grv learn` makes of these problems: once, whatever it is used for."""
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(["problem", "candidate", "passed", "score"])
+    for problem in history.problems:
+        rows = zip(problem.passed.tolist(), problem.scores.tolist(), strict=True)
+        writer.writerows([problem.id, i, int(p), s] for i, (p, s) in enumerate(rows))
+    content = table.getvalue()
+    name = hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    path, prior = (Path(_FOLDER.name, name + suffix) for suffix in (".csv", ".json"))
+    if not prior.exists():
+        path.write_text(content)
         call = [str(GRV), "learn", str(path), "--score", "score", "-o", str(prior)]
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
-        yield spec.parse(f"learned({str(prior)!r})")
+    return spec.parse(f"learned({str(prior)!r})")
 
 
-def _population(name: str, law: Population, problems: int, orders: int, seed: int) -> Costs:
-    drawn = tuple(law.problem(f"{name}-{i:04}", 512, (seed, i)) for i in range(problems))
+def _population(
+    name: str, law: Population, problems: int, candidates: int, orders: int, seed: int
+) -> Costs:
+    drawn = tuple(law.problem(f"{name}-{i:04}", candidates, (seed, i)) for i in range(problems))
     return _costs(Log(drawn, path=f"population {name}"), 10, orders, seed, keys=False)
 
 
