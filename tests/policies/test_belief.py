@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from bisect import bisect_right
+from collections import Counter
 from pathlib import Path
 from statistics import NormalDist
 
@@ -187,3 +189,51 @@ def test_scores_of_another_kind_are_noticed_soon(scores: list[float], said: str)
 
 def test_candidates_without_a_score_are_not_held_against_a_prompt() -> None:
     assert looked_at([-math.inf] * 600) is None
+
+
+@pytest.mark.parametrize("votes", [0.0, 1.0])
+@pytest.mark.parametrize("tie", [1.0, 0.5])
+def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float) -> None:
+    """Against a look at every candidate; some have no key, and some verdicts are broken."""
+    chance = random.Random(7)
+    prior = dataclasses.replace(PRIOR, tie=tie, votes=votes)
+    search = Search(VerifyAll(), Costs(1, 10), width=1)
+    belief = Belief(prior, 10.0)
+    crowd = Crowd(search.pool, prior, belief)
+    asked: list[CandidateId] = []
+    failed: dict[float, int] = {}
+    mean, placed = prior.centre, 1
+    while len(search.pool) < 150:
+        match search.ask():
+            case Generate():
+                key = chance.choice([None, *"aaaabbbccd", *map(str, range(20))])
+                search.tell(Generated((chance.randrange(-15, 15) / 10,), (key,)))
+            case Stop():
+                raise AssertionError
+            case action:
+                asked.extend(action.ids)
+                verdict = chance.choice([Verdict.FAILED, Verdict.BROKEN, Verdict.BROKEN])
+                search.tell(Verified(dict.fromkeys(action.ids, verdict)))
+                if verdict is Verdict.FAILED:
+                    score = search.pool.scores[asked[-1]]
+                    failed[score] = min(failed.get(score, 0) + (tie < 1), 6)
+        crowd.take_in(asked)
+        pool = search.pool
+        normals = [prior.scale.normal(score) for score in pool.scores]
+        if len(normals) >= placed:
+            total = sum(normals) + prior.anchor * prior.centre
+            mean, placed = total / (len(normals) + prior.anchor), 2 * len(normals)
+        sizes = Counter(pool.key(CandidateId(i)) for i in range(len(pool)))
+        leaders = pool.best(len(pool))  # of a key only the best counts
+        best = None
+        for id in leaders:
+            size = sizes[pool.key(id)] if pool.key(id) is not None else 1
+            merit = belief.merits[bisect_right(prior.edges, normals[id] - mean)]
+            merit *= tie ** failed.get(pool.scores[id], 0) * 2 ** (
+                votes * math.floor(math.log2(size))
+            )
+            best = max(best or (-1.0, 0.0, 0), (merit, pool.scores[id], -id))
+        found = crowd.best()
+        assert (found is None) == (best is None)
+        if found is not None and best is not None:
+            assert found.merit == pytest.approx(best[0])

@@ -120,7 +120,7 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
         ({"edges": "wide"}, "a broken prior: "),
         ({"anchor": float("nan")}, "a broken prior: a number is not finite"),
         ({"anchor": -1}, "a broken prior: anchor must not be negative"),
-        ({"ratios": [3.0]}, "a broken prior: each ratio needs its tilt"),
+        ({"ratios": [3.0]}, "a broken prior: each ratio needs its tilts"),
         ({"ratios": [0.0, 1.0, 2.0, 3.0, 4.0]}, "a broken prior: ratios must increase"),
         ({"looks": {}}, "a broken prior: "),
         ({"scale": {"values": [1, 1], "normals": [0, 1]}}, "values of a scale must increase"),

@@ -61,11 +61,14 @@ def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
     from ..replay.history import PastProblem
 
     scores: dict[int, float] = {}
+    keys: list[int] = []
+    numbers: dict[str, int] = {}
     verdicts: dict[int, Verdict] = {}
     for entry in entries:
         match entry:
-            case Scored(candidate, score):
+            case Scored(candidate, score, key) if candidate not in scores:
                 scores[candidate] = -np.inf if score is None else score
+                keys.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
             case Found(candidate, verdict):
                 verdicts[candidate] = verdict
     known = [verdicts.get(candidate) for candidate in scores]

@@ -89,7 +89,7 @@ def learned_plan(
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard, name: str) -> Iterator[Step]:
     crowd, likeness = Crowd(pool, prior, Belief(prior, costs.ratio)), Likeness(prior)
-    limit = math.exp(prior.tilt(costs.ratio))
+    limits = [math.exp(prior.tilt(costs.ratio, keyed=keyed)) for keyed in (False, True)]
     while True:
         if complaint := likeness.complaint(pool.scores):
             yield from _without_history(complaint, pool, costs, name)
@@ -98,6 +98,7 @@ def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard, name: str) -> 
         chosen = crowd.best()
         if chosen is None and pool.exhausted:
             return
+        limit = limits[crowd.keyed]
         merit = 0.0 if chosen is None else chosen.merit
         worth = f"merit {merit:.2f}, limit {limit:.2f}"
         if chosen is not None and (

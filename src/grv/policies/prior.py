@@ -112,8 +112,10 @@ class Prior:
         strengths: the grid of s.
         weights: one for each pair, strengths within levels.
         tie: what another candidate at a score that has failed is worth against a new score.
-        ratios: of costs, increasing, at which `tilts` were found.
+        votes: by which power of the number of candidates with its key a merit grows.
+        ratios: of costs, increasing, at which the tilts were found.
         tilts: the merit at which a candidate is verified, as a logarithm.
+        keyed_tilts: the same where candidates have keys.
         looks: how prompts of the history differ.
         evidence: what it was fitted on.
         parts: where the score is a combination, of what.
@@ -130,8 +132,10 @@ class Prior:
     strengths: tuple[float, ...]
     weights: tuple[float, ...]
     tie: float
+    votes: float
     ratios: tuple[float, ...]
     tilts: tuple[float, ...]
+    keyed_tilts: tuple[float, ...]
     looks: Looks
     evidence: Evidence
     parts: tuple[Part, ...] = ()
@@ -145,7 +149,9 @@ class Prior:
         _check(all(w > 0 for w in (*self.weights, *self.shares)), "weights must be positive")
         _check(0 < self.tie <= 1, "tie must be above 0 and at most 1")
         _check(self.anchor >= 0, "anchor must not be negative")
-        _check(len(self.ratios) == len(self.tilts) > 0, "each ratio needs its tilt")
+        _check(0 <= self.votes <= 4, "votes must be from 0 to 4")
+        tilts = {len(self.tilts), len(self.keyed_tilts), len(self.ratios)}
+        _check(len(tilts) == 1 and self.ratios != (), "each ratio needs its tilts")
         _check(_increasing(self.ratios) and self.ratios[0] > 0, "ratios must increase from above 0")
 
     @cached_property
@@ -157,10 +163,10 @@ class Prior:
             for s in self.strengths
         )
 
-    def tilt(self, ratio: float) -> float:
+    def tilt(self, ratio: float, *, keyed: bool = False) -> float:
         """The tilt at a ratio of costs; linear in its logarithm, flat outside."""
         logs = tuple(math.log(each) for each in self.ratios)
-        return Scale(logs, self.tilts).normal(math.log(ratio))
+        return Scale(logs, self.keyed_tilts if keyed else self.tilts).normal(math.log(ratio))
 
     def to_text(self) -> str:
         """As it stands in its file."""
@@ -221,7 +227,7 @@ def _prior(record: Mapping[str, Any]) -> Prior:
         Part(str(part["score"]), _scale(part["scale"]), float(part["weight"]))
         for part in record["parts"]
     )
-    for name in ("centre", "anchor", "tie"):
+    for name in ("centre", "anchor", "tie", "votes"):
         values[name] = _numbers([values[name]])[0]
     return Prior(**values)
 

@@ -24,12 +24,14 @@ class PastProblem:
         scores: `[candidates]`, -inf where unscored.
         passed: `[candidates]`, whether each is known to have passed.
         labelled: `[candidates]`, whether that is known.
+        keys: `[candidates]`, numbers of equivalence classes, -1 for none; None without keys.
     """
 
     id: str
     scores: NDArray[np.float64]
     passed: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
+    keys: NDArray[np.int32] | None = None
 
     @property
     def is_hopeless(self) -> bool:
@@ -67,14 +69,19 @@ class History:
 
 
 def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> list[PastProblem]:
-    """The problems of a log; all candidates have a label where nothing else is said."""
+    """The problems of a log; all candidates have a label where nothing else is said.
+
+    Where labels are missing, keys are left out: a log takes a class for none if some of its
+    candidates passed and others are not known to.
+    """
+    if labelled is None:
+        every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
+        return [
+            PastProblem(problem.id, problem.scores, problem.passed, known, problem.keys)
+            for problem, known in zip(log.problems, every, strict=True)
+        ]
     return [
-        PastProblem(
-            problem.id,
-            problem.scores,
-            problem.passed,
-            np.ones(len(problem), dtype=np.bool_) if labelled is None else labelled[problem.id],
-        )
+        PastProblem(problem.id, problem.scores, problem.passed, labelled[problem.id])
         for problem in log.problems
     ]
 

@@ -200,8 +200,10 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
         strengths=STRENGTHS,
         weights=_listed((1 - _UNIFORM) * fitted.weights + _UNIFORM * even),
         tie=tie,
+        votes=0.0,
         ratios=(10.0,),
         tilts=(0.0,),
+        keyed_tilts=(0.0,),
         looks=looks_of(problems, scale),
         evidence=Evidence(
             problems=len(problems),
@@ -233,9 +235,23 @@ def completed(history: History, prior: Prior, seed: int = 0) -> list[PastProblem
         weights = np.exp(log - log.max())
         pair = chance.choice(len(weights), p=weights / weights.sum())
         drawn = chance.random(len(bins)) < chances[pair][bins]
-        passed = np.where(problem.labelled, problem.passed, drawn)
+        passed = _of_classes(problem, np.where(problem.labelled, problem.passed, drawn))
         if passed.any():
             found.append(dataclasses.replace(problem, passed=passed, labelled=passed | True))
+    return found
+
+
+def _of_classes(problem: PastProblem, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Labels that agree within each class: with one that is known, or with the best candidate's."""
+    if problem.keys is None:
+        return passed
+    found = passed.copy()
+    # Those with a label come first, then by score: the first of a class decides.
+    order = np.lexsort((-problem.scores, ~problem.labelled))
+    order = order[problem.keys[order] >= 0]
+    classes, first = np.unique(problem.keys[order], return_index=True)
+    for number, at in zip(classes, order[first], strict=True):
+        found[problem.keys == number] = passed[at]
     return found
 
 

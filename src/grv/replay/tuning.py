@@ -1,4 +1,4 @@
-"""When a prior says to verify, found by replaying its history: the ties and the tilts."""
+"""When a prior says to verify, found by replaying its history: ties, votes and tilts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from .orders import batches
 RATIOS = (1.0, 3.0, 10.0, 30.0, 100.0)
 TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # the likely ones first
 TIES = (1.0, 0.5, 0.1)
-_FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # to choose the tie by
-_TIE_RATIOS = (10.0, 30.0)
+VOTES = (0.0, 0.5, 1.0, 2.0)
+_FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # to choose tie and votes by
+_FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 2, 1
 _MOST_PROBLEMS = 100
 _TIED = 0.95  # of a problem's scores differ, or they count as tied
@@ -42,36 +43,79 @@ class _Trial:
 
 
 def learn(history: History, progress: Progress = lambda done, total: None) -> Prior:
-    """The prior that fits a history, with the ties and tilts that would have cost least on it."""
+    """The prior that fits a history, with what would have cost least on it."""
     ties = TIES if any(_is_tied(problem) for problem in history.problems) else TIES[:1]
-    stages = len(RATIOS) + (len(ties) * len(_TIE_RATIOS) if len(ties) > 1 else 0)
-    priors = {tie: prior_of(history, tie) for tie in ties}
-    problems = _logged(completed(history, priors[1.0]))
-    sums = dict.fromkeys(ties, 0.0)
-    done = 0
-    if len(ties) > 1:
-        for tie, prior in priors.items():
-            for ratio in _TIE_RATIOS:
-                sums[tie] += math.log(_cheapest(prior, problems, ratio, _FEW_TILTS)[0])
-                done += 1
-                progress(done, stages)
-    prior = priors[min(sums, key=sums.__getitem__)]
-    tilts = []
-    for ratio in RATIOS:
-        tilts.append(_cheapest(prior, problems, ratio, TILTS)[1])
-        done += 1
-        progress(done, stages)
-    return dataclasses.replace(prior, ratios=RATIOS, tilts=tuple(tilts))
+    keyed = any(problem.keys is not None for problem in history.problems)
+    tuning = _Tuning(history, progress, len(ties), keyed=keyed)
+    prior = tuning.cheapest([prior_of(history, tie) for tie in ties], keyed=False)
+    tilts = tuning.tilts(prior, keyed=False)
+    keyed_tilts = tilts
+    if keyed:
+        voted = [dataclasses.replace(prior, votes=votes) for votes in VOTES]
+        prior = tuning.cheapest(voted, keyed=True)
+        keyed_tilts = tuning.tilts(prior, keyed=True)
+    return dataclasses.replace(prior, ratios=RATIOS, tilts=tilts, keyed_tilts=keyed_tilts)
 
 
-def _cheapest(
-    prior: Prior, problems: Sequence[LoggedProblem], ratio: float, tilts: Sequence[float]
-) -> tuple[float, float]:
-    """The least cost over some tilts, and the tilt."""
-    best = (math.inf, math.nan)
-    for tilt in tilts:
-        best = min(best, (cost_of(prior, problems, ratio, tilt, best[0]), tilt))
-    return best
+class _Tuning:
+    """The history as it is replayed, and how much of that is done."""
+
+    def __init__(self, history: History, progress: Progress, ties: int, *, keyed: bool) -> None:
+        self._problems = _logged(completed(history, prior_of(history)))
+        self._progress = progress
+        choices = (ties > 1) * ties + keyed * len(VOTES)
+        self._total = choices * len(_FEW_RATIOS) + (1 + keyed) * len(RATIOS)
+        self._done = 0
+
+    def cheapest(self, priors: Sequence[Prior], *, keyed: bool) -> Prior:
+        """The best of some priors, each with its best tilts."""
+        if len(priors) == 1:
+            return priors[0]
+        sums = [
+            sum(
+                math.log(self._best(prior, ratio, _FEW_TILTS, keyed=keyed)[0])
+                for ratio in _FEW_RATIOS
+            )
+            for prior in priors
+        ]
+        return priors[sums.index(min(sums))]
+
+    def tilts(self, prior: Prior, *, keyed: bool) -> tuple[float, ...]:
+        """The best tilt at every ratio."""
+        return tuple(self._best(prior, ratio, TILTS, keyed=keyed)[1] for ratio in RATIOS)
+
+    def _best(
+        self, prior: Prior, ratio: float, tilts: Sequence[float], *, keyed: bool
+    ) -> tuple[float, float]:
+        """The least cost over some tilts, and the tilt."""
+        best = (math.inf, math.nan)
+        for tilt in tilts:
+            cost = cost_of(prior, self._problems, ratio, tilt, keyed=keyed, limit=best[0])
+            best = min(best, (cost, tilt))
+        self._done += 1
+        self._progress(self._done, self._total)
+        return best
+
+
+def cost_of(
+    prior: Prior,
+    problems: Sequence[LoggedProblem],
+    ratio: float,
+    tilt: float,
+    *,
+    keyed: bool = False,
+    limit: float = math.inf,
+) -> float:
+    """The cost of going by a prior, all searches together; infinity once it is above the limit."""
+    tilted = dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,), keyed_tilts=(tilt,))
+    policy, costs, total = _Trial(tilted), Costs(1, ratio), 0.0
+    for batch in batches(problems, _ORDERS, seed=_SEED, keyed=keyed):
+        for order in batch.orders.tolist():
+            outcome = replay(policy, batch.problem, costs, order=order, width=1, keys=keyed)
+            total += outcome.bill.total
+        if total > limit:
+            return math.inf
+    return total
 
 
 def _is_tied(problem: PastProblem) -> bool:
@@ -81,22 +125,4 @@ def _is_tied(problem: PastProblem) -> bool:
 def _logged(problems: Sequence[PastProblem]) -> list[LoggedProblem]:
     """Some of the problems, evenly spread, as they are replayed."""
     step = max(1, math.ceil(len(problems) / _MOST_PROBLEMS))
-    return [LoggedProblem(p.id, p.scores, p.passed) for p in problems[::step]]
-
-
-def cost_of(
-    prior: Prior,
-    problems: Sequence[LoggedProblem],
-    ratio: float,
-    tilt: float,
-    limit: float = math.inf,
-) -> float:
-    """The cost of going by a prior, all searches together; infinity once it is above the limit."""
-    policy = _Trial(dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,)))
-    costs, total = Costs(1, ratio), 0.0
-    for batch in batches(problems, _ORDERS, seed=_SEED):
-        for order in batch.orders.tolist():
-            total += replay(policy, batch.problem, costs, order=order, width=1).bill.total
-        if total > limit:
-            return math.inf
-    return total
+    return [LoggedProblem(p.id, p.scores, p.passed, p.keys) for p in problems[::step]]
