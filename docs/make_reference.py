@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 COMMANDS = (
-    *("", "demo", "solve", "collect", "runs", "problems", "compare"),
+    *("", "demo", "solve", "collect", "runs", "problems", "compare", "learn"),
     *("report", "oracle", "simulate", "shells"),
     *("star", "theory", "theory lower-bound", "theory separation"),
     *("convert", "verify", "doctor"),
