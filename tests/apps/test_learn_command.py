@@ -169,7 +169,7 @@ def test_scores_unlike_the_history_are_warned_of_once(
     ("arguments", "message"),
     [
         (("log.csv",), "Missing option '--out'"),
-        (("-o", "p.json"), "Missing argument 'LOG...'"),
+        (("-o", "p.json"), "Missing argument 'LOG'"),
         (("log.csv", "-o", "p.json"), "which score? There are 'a', 'b'; choose with --score"),
         (("log.csv", "--score", "c", "-o", "p.json"), "no score 'c'; there are 'a', 'b'"),
         (("log.csv", "--score", "a", "-o", "p.txt"), "p.txt: the name of a prior ends in .json"),

@@ -140,6 +140,49 @@ def test_labels_of_tied_scores_count_for_less() -> None:
     assert learn(history).tie < 1  # another one at a score that failed is not worth it
 
 
+def answers(problems: int, *, seed: int = 0) -> list[LoggedProblem]:
+    """Each candidate gives one of many answers; the right one is given more often than others."""
+    chance = np.random.default_rng(seed)
+    found = []
+    for at in range(problems):
+        keys = np.where(chance.random(60) < 0.15, 0, 1 + chance.integers(0, 40, 60))
+        scores = chance.standard_normal(60)
+        found.append(LoggedProblem(f"p{at}", scores, keys == 0, keys.astype(np.int32)))
+    return [problem for problem in found if problem.solvable]
+
+
+def test_where_right_answers_are_given_more_often_votes_count() -> None:
+    prior = learn(history_of(answers(40)))
+
+    assert prior.votes > 0
+    assert len(prior.keyed_tilts) == len(prior.ratios)
+
+
+def test_without_keys_in_the_history_votes_do_not_count() -> None:
+    prior = learn(history_of(made_up(0.3, 1.0, problems=5, candidates=20)))
+
+    assert prior.votes == 0
+    assert prior.keyed_tilts == prior.tilts
+
+
+def test_labels_that_are_drawn_agree_within_a_class() -> None:
+    partly = []
+    for problem in answers(20):
+        labelled = np.zeros(len(problem), dtype=np.bool_)
+        labelled[:5] = True
+        passed = problem.passed & labelled
+        partly.append(PastProblem(problem.id, problem.scores, passed, labelled, problem.keys))
+    history = History.of(partly, "score", [])
+
+    before = {problem.id: problem for problem in partly}
+    for drawn in completed(history, prior_of(history)):
+        assert drawn.keys is not None
+        for key in np.unique(drawn.keys):
+            assert len(set(drawn.passed[drawn.keys == key].tolist())) == 1
+        known = before[drawn.id].labelled
+        assert np.array_equal(drawn.passed[known], before[drawn.id].passed[known])
+
+
 def test_what_is_learned_is_cheaper_than_other_tilts() -> None:
     history = history_of(made_up(0.1, 0.3, problems=15, candidates=40))
     prior = learn(history)

@@ -21,7 +21,7 @@ FEW_PROBLEMS, FEW_LABELS = 20, 200  # with a pass, and that count: less is littl
 
 def learn(
     logs: list[str] = typer.Argument(
-        metavar="LOG...", help="Logs (Parquet, JSON lines or CSV), and ledgers of live runs."
+        metavar="LOG", help="Logs (Parquet, JSON lines or CSV), and ledgers of live runs."
     ),
     out: str = typer.Option(..., "--out", "-o", metavar="FILE", help="The prior, in JSON."),
     score: list[str] = typer.Option(
