@@ -251,5 +251,5 @@ def _threads() -> int:
 def _stop_all() -> None:
     """The interpreter must not end under a running call: that is a segmentation fault."""
     for call in list(_Call.running):
-        call.stop(wait_seconds=60.0)  # loading cannot be stopped
+        call.stop(wait_seconds=10.0)
     _loaded.cache_clear()
