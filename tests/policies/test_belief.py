@@ -7,18 +7,31 @@ import math
 import random
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
+from grv.core.pool import Pool
 from grv.core.search import Search
-from grv.core.values import CandidateId, Costs, Generate, Generated, Stop, Verdict, Verified
+from grv.core.values import (
+    CandidateId,
+    Costs,
+    Generate,
+    Generated,
+    Step,
+    Stop,
+    Verdict,
+    Verified,
+    Verify,
+)
 from grv.policies import VerifyAll
 from grv.policies.belief import Belief
 from grv.policies.crowd import Crowd
 from grv.policies.likeness import FALSE_ALARM, Likeness, distance, outside
 from grv.policies.prior import Prior, Scale, from_text, load
+from grv.testing import World, run
 from grv.theory.optimum import Law, optimum
 
 PRIOR, _ = load(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
@@ -193,7 +206,8 @@ def test_candidates_without_a_score_are_not_held_against_a_prompt() -> None:
 
 @pytest.mark.parametrize("votes", [0.0, 1.0])
 @pytest.mark.parametrize("tie", [1.0, 0.5])
-def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float) -> None:
+@pytest.mark.parametrize("levels", [10, 100_000])
+def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float, levels: int) -> None:
     """Against a look at every candidate; some have no key, and some verdicts are broken."""
     chance = random.Random(7)
     prior = dataclasses.replace(PRIOR, tie=tie, votes=votes)
@@ -207,7 +221,8 @@ def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float) -> 
         match search.ask():
             case Generate():
                 key = chance.choice([None, *"aaaabbbccd", *map(str, range(20))])
-                search.tell(Generated((chance.randrange(-15, 15) / 10,), (key,)))
+                score = round(chance.gauss(0, 1) * levels) / levels
+                search.tell(Generated((score,), (key,)))
             case Stop():
                 raise AssertionError
             case action:
@@ -237,3 +252,19 @@ def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float) -> 
         assert (found is None) == (best is None)
         if found is not None and best is not None:
             assert found.merit == pytest.approx(best[0])
+
+
+def test_a_failure_need_not_be_of_the_best_of_its_key() -> None:
+    class Second:
+        def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+            yield Generate(3)
+            yield Verify((CandidateId(1),))
+
+    search = run(Second(), Costs(), World.of("2.5-a 2-a 1-"))
+    crowd = Crowd(search.pool, dataclasses.replace(PRIOR, tie=0.5), Belief(PRIOR, 10.0))
+
+    crowd.take_in([CandidateId(1)])
+
+    found = crowd.best()
+    assert found is not None
+    assert found.id == 2

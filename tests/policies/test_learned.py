@@ -31,6 +31,11 @@ class TestLearnedWithAnotherFactor(PolicyContract):
     policy = Learned(PRIOR, factor=2)
 
 
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+class TestLearnedWithTiesAndVotes(PolicyContract):
+    policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
+
+
 @pytest.fixture
 def prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy that may be spoilt."""

@@ -130,7 +130,7 @@ class Crowd:
         self._belief.fail(self._bin(normal), counts)
         if failed < _MOST_FAILED and self._prior.tie < 1:
             self._failed[score] = failed + 1
-            for name in self._at_score[score]:
+            for name in self._at_score.get(score, ()):
                 self._put(name, self._units[name])
 
     def _replace(self) -> None:
