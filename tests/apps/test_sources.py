@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def log(tmp_path: Path) -> Path:
     }
     write_log(columns, str(tmp_path / "log.jsonl"))
     return tmp_path / "log.jsonl"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> str:
+    """A copy, as a reader of a ledger leaves files beside it."""
+    return str(shutil.copy(LEDGER, tmp_path))
 
 
 def test_a_log_is_read_as_compare_reads_it(log: Path) -> None:
@@ -70,8 +77,8 @@ def test_a_saved_comparison_is_told_from_a_log(log: Path, tmp_path: Path) -> Non
         read_sources([Given(str(path))])
 
 
-def test_a_ledger_is_a_log_of_what_was_verified() -> None:
-    (source,) = read_sources([Given(str(LEDGER))])
+def test_a_ledger_is_a_log_of_what_was_verified(ledger: str) -> None:
+    (source,) = read_sources([Given(ledger)])
     assert source.kind == "ledger"
     facts = source.facts()
     assert facts.candidates > 0
@@ -79,7 +86,7 @@ def test_a_ledger_is_a_log_of_what_was_verified() -> None:
     made = make_report([source], Request(orders=2, many_orders=2))
     assert all(table.rows or table.notes for table in made.tables)
     with pytest.raises(LogError, match="no score 'other'"):
-        read_sources([Given(str(LEDGER), score="other")])
+        read_sources([Given(ledger, score="other")])
 
 
 def test_files_are_named_in_job_files() -> None:
