@@ -116,6 +116,21 @@ def test_a_sample_is_verified_and_a_failed_problem_is_named(
     assert sum(row["passed"] is not None for row in rows(log)) == 5
 
 
+def test_with_prices_the_log_says_what_was_paid(tmp_path: Path) -> None:
+    log, prices = tmp_path / "log.jsonl", tmp_path / "prices.toml"
+    prices.write_text("[m]\ncompletion = 1000000\n[other]\nverify_call = 3\n")
+    file = write_problems(tmp_path / "p.jsonl", ["good"], seen=tmp_path / "seen")
+    with FaultyServer(text=right_or_wrong) as server:
+        call = ["collect", str(file), "--generator", "openai:m", "--base-url", server.url]
+        call += ["-n", "12", "--verify", "5", "--out", str(log), "--prices", str(prices)]
+        assert cli.run(call) == 0
+    found = rows(log)
+    assert all(row["generate_cost"] > 0 for row in found)
+    assert [row["verify_cost"] for row in found if row["passed"] is not None] == [3] * 5
+    assert [row["verify_cost"] for row in found if row["passed"] is None] == [None] * 7
+    assert cli.run([*call[:-1], str(tmp_path / "none.toml")]) == 2
+
+
 def test_a_dry_run_says_what_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tests = [{"input": "1", "output": "1"}] * 4
     stdin = {"problem": "s", "prompt": "", "check": {"kind": "stdin", "tests": tests}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from grv import Costs, Log
 from grv.backends.completions import seed_of
 from grv.core.values import Generated, Verdict, Verified, Verify
-from grv.ledger.entries import Ended, Told
+from grv.ledger.entries import Ended, Made, Told
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import DEFAULT, spec
 from grv.replay.engine import replayed
@@ -110,6 +111,31 @@ def test_export_is_a_log_for_compare(ledger: Path, tmp_path: Path) -> None:
         assert len(Log.load(log, unlabelled="fail").problems) == 3
     ran = grv("compare", log, "--unlabelled", "fail", "--orders", 2)
     assert (ran.code, ran.err) == (0, "")
+
+
+def test_export_says_what_was_really_paid(ledger: Path, tmp_path: Path) -> None:
+    prices, log = tmp_path / "prices.toml", tmp_path / "log.jsonl"
+    prices.write_text("[m]\ncompletion = 1000000\n[other]\nscore_call = 0.5\nverify_call = 7\n")
+    ran = grv("runs", "export", ledger, "--out", log, "--prices", prices)
+    assert (ran.code, ran.err) == (0, "")
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    drafts = [
+        entry.usage["completion_tokens"]
+        for summary in SqliteLedger(str(ledger), read_only=True).searches()
+        for entry in SqliteLedger(str(ledger), read_only=True).read(summary.id)
+        if isinstance(entry, Made)
+    ]
+    assert sorted(row["generate_cost"] for row in rows) == sorted(tokens + 0.5 for tokens in drafts)
+    assert {(row["verify_cost"], row["passed"] is None) for row in rows} == {
+        (7, False),
+        (None, True),
+    }
+    compared = grv("compare", log, "--unlabelled", "fail", "--orders", 2, "--costs", "measured")
+    assert compared.code == 0, compared.err
+    unknown = sum(row["verify_cost"] is None for row in rows)
+    assert f"costs that are not known, taken to be the mean of the rest: {unknown}" in compared.out
+    ran = grv("runs", "export", ledger, "--out", prices, "--prices", prices)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import LogError, UsageError
-from grv.core.values import Costs
+from grv.core.values import Costs, Measured
 from grv.replay.compare import compare
 from grv.replay.log import Log
 
@@ -366,8 +366,31 @@ def test_prices_may_be_whole_or_not(tmp_path: Path) -> None:
     assert problem.generate_costs.tolist() == prices
 
 
+def test_a_price_that_is_not_known_is_the_mean_of_the_others(tmp_path: Path) -> None:
+    rows = [
+        row("a", 0, True, 1, generate_cost=1, verify_cost=2.0),
+        row("a", 1, False, 1, generate_cost=1, verify_cost=None),
+        row("b", 0, True, 1, generate_cost=1, verify_cost=5.0),
+        row("b", 1, None, 1, generate_cost=1, verify_cost=11.0),
+    ]
+
+    log = loaded(tmp_path, rows, unlabelled="drop")
+
+    assert log["a"].verify_costs is not None
+    assert log["a"].verify_costs.tolist() == [2.0, 3.5]
+    assert log.unpriced == 1
+    assert compare(["adaptive"], log, Measured(1, 3)).log.unpriced == 1
+
+
+def test_prices_of_which_none_is_known_are_none(tmp_path: Path) -> None:
+    log = loaded(tmp_path, [row("a", 0, True, 1, verify_cost=None)])
+
+    assert log["a"].verify_costs is None
+    assert log.unpriced == 0
+
+
 def test_prices_must_not_be_negative(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="verify_cost must be finite and not negative, not -1"):
+    with pytest.raises(LogError, match=r"verify_cost must be finite and not negative, .* not -1"):
         loaded(tmp_path, [row("a", 0, True, 1, verify_cost=-1)])
 
 

@@ -1,5 +1,6 @@
 """Collections over scripted worlds: everything is verified, once a class, and paid for once."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 
@@ -17,6 +18,7 @@ from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.runtime.calls import Calls
 from grv.runtime.collect import Collected, Collection, collect, collect_many
 from grv.runtime.desk import Backends
+from grv.runtime.prices import Meter, Prices
 from grv.runtime.solve import Job, solve
 from grv.testing.fakes import (
     Crash,
@@ -112,6 +114,16 @@ async def test_outside_the_sample_nobody_gets_the_label_of_the_class() -> None:
     found = await Bench(world, sample=3).collect()
     assert sum(row.passed is None for row in found.rows) == 5
     assert found.verified == 1
+
+
+async def test_a_row_says_what_it_cost_by_the_meter() -> None:
+    world = World((0.0,) * 4, (F, F, P, B), ("a", "a", None, "c"))
+    bench = Bench(world)
+    meter = Meter(Prices(other={"generate_call": 1.0, "score_call": 0.25, "verify_call": 8.0}))
+    bench.collection = dataclasses.replace(bench.collection, meter=meter)
+    found = await bench.collect()
+    assert [row.generate_cost for row in found.rows] == [1.25] * 4
+    assert [row.verify_cost for row in found.rows] == [8.0, 8.0, 8.0, None]
 
 
 async def test_collected_again_it_costs_nothing_and_more_costs_only_the_rest() -> None:

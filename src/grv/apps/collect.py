@@ -29,6 +29,7 @@ class Options(LiveOptions):
 
     n: int = 0
     verify: str = "all"
+    prices: str | None = None
 
     @property
     def sample(self) -> int | None:
@@ -67,6 +68,12 @@ def collect(
     ),
     out: str = typer.Option(
         None, "--out", "-o", metavar="LOG", help="The log: .parquet, .jsonl or .csv."
+    ),
+    prices: str = typer.Option(
+        None,
+        metavar="FILE",
+        help="Dollars, in TOML. The log then says what each candidate and each verdict really cost,"
+        " for grv compare --costs measured.",
     ),
     base_url: str = live.BASE_URL,
     temperature: float = live.TEMPERATURE,
@@ -149,7 +156,7 @@ def _checked(options: Options) -> Options:
         raise UsageError("how many candidates a problem? Give -n")
     _ = options.sample
     check_ending(options.out)
-    check_outputs([options.out], [options.problems, options.ledger])
+    check_outputs([options.out], [options.problems, options.ledger, options.prices])
     return options
 
 
@@ -168,12 +175,16 @@ def _run(run: Run) -> bool:
     """Collect, and write the log; whether every problem is in it."""
     from ..backends.problems import read_problems
     from ..runtime.collect import Collection
+    from ..runtime.prices import Meter, Prices, model_of
 
     options = run.options
     problems = list(read_problems(options.problems))
+    meter = None
+    if options.prices is not None:
+        meter = Meter(Prices.load(options.prices), model_of(options.generator))
     with backends_of(options, problems) as backends:
         collection = Collection(
-            backends, options.n, options.sample, options.seed, about=options.about
+            backends, options.n, options.sample, options.seed, about=options.about, meter=meter
         )
         found = _collect_all(problems, collection, options)
     failed = [each for each in found.values() if each.message]
@@ -235,14 +246,12 @@ def _write(
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
+    columns = ["candidate", "passed", "score", "key"]
+    if options.prices is not None:
+        columns += ["generate_cost", "verify_cost"]
     write_log(
-        {
-            "problem": [problem for problem, _ in rows],
-            "candidate": [row.candidate for _, row in rows],
-            "passed": [row.passed for _, row in rows],
-            "score": [row.score for _, row in rows],
-            "key": [row.key for _, row in rows],
-        },
+        {"problem": [problem for problem, _ in rows]}
+        | {name: [getattr(row, name) for _, row in rows] for name in columns},
         options.out,
     )
     passed = sum(row.passed is True for _, row in rows)

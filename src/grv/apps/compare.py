@@ -203,6 +203,8 @@ def heading(comparison: Comparison) -> list[str]:
         lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:
         lines.append(f"candidates without a label: {log.unlabelled}")
+    if log.unpriced and any(row.measured for row in comparison.rows):
+        lines.append(f"costs that are not known, taken to be the mean of the rest: {log.unpriced}")
     if settings["keys"] and log.contradictory:
         names = [f"{key} of {id}" for id, keys in log.contradictory.items() for key in keys]
         lines.append(f"keys with both labels, which are no classes ({len(names)}): {listed(names)}")

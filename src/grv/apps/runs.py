@@ -11,6 +11,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..replay.text import aligned
+from .console import check_outputs
 
 if TYPE_CHECKING:
     from ..ledger.entries import Entry
@@ -81,15 +82,22 @@ def export_log(
     out: str = typer.Option(
         ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."
     ),
+    prices: str = typer.Option(
+        None,
+        metavar="FILE",
+        help="Dollars, in TOML, for columns of what was really paid: generate_cost, verify_cost.",
+    ),
 ) -> None:
     """Write what was generated, scored and verified as a log for grv compare.
 
     Candidates that were never verified have no label: see --unlabelled of grv compare.
     """
     from ..replay.convert import write_log
+    from ..runtime.prices import Prices
     from .exporting import log_columns
 
-    columns = log_columns(_open(ledger))
+    check_outputs([out], [ledger, prices])
+    columns = log_columns(_open(ledger), None if prices is None else Prices.load(prices))
     write_log(columns, out)
     labelled = sum(value is not None for value in columns["passed"])
     typer.echo(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")

@@ -176,9 +176,9 @@ def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None
 
 
 def _meter(prices: Prices, options: Options) -> Meter:
-    from ..runtime.prices import Meter
+    from ..runtime.prices import Meter, model_of
 
-    return Meter(prices, options.generator.partition(":")[2])
+    return Meter(prices, model_of(options.generator))
 
 
 def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:

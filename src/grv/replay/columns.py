@@ -79,9 +79,11 @@ def _score(value: Any) -> float:
 
 
 def _price(value: Any) -> float:
+    if value is None:
+        return math.nan
     if math.isfinite(number := _number(value)) and number >= 0:
         return number
-    raise ValueError("finite and not negative")
+    raise ValueError("finite and not negative, or null where nobody knows")
 
 
 def is_name(value: Any) -> bool:
@@ -117,4 +119,6 @@ def _all_finite(values: NDArray[Any]) -> bool:
 LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 where there is none
 WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
 SCORE = Kind(np.float64, _score, _all_finite)  # NaN where there is none
-PRICE = Kind(np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all()))
+PRICE = Kind(  # NaN where nobody knows
+    np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
+)

@@ -394,6 +394,7 @@ class _Run:
             unscored=sum(problem.unscored for problem in log.problems),
             excluded=(*(p.id for p in log.problems if p.id not in used), *log.bare),
             contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
+            unpriced=log.unpriced,
         )
 
 

@@ -128,6 +128,7 @@ class LogSummary:
         unscored: candidates without a score; they rank last.
         excluded: the names of the problems left out.
         contradictory: the names of keys with both labels, by problem; they are no classes.
+        unpriced: measured costs that are not known, and taken to be the mean of the others.
     """
 
     problems: int
@@ -137,6 +138,7 @@ class LogSummary:
     unscored: int
     excluded: tuple[str, ...]
     contradictory: Mapping[str, tuple[str, ...]]
+    unpriced: int = 0
 
 
 @dataclass(frozen=True, eq=False)

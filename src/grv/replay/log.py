@@ -85,6 +85,7 @@ class Log:
         unlabelled: how many candidates had no label.
         bare: the names of problems that have no candidate, or none that was kept.
         reading: the options that it was read with, for the record.
+        unpriced: how many measured costs are not known; the mean of the others is taken.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -94,6 +95,7 @@ class Log:
     bare: tuple[str, ...] = ()
     reading: Mapping[str, str | None] = field(default_factory=dict)
     second: str | None = None
+    unpriced: int = 0
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -96,11 +96,8 @@ class _Columns:
         scores = self._column(score, SCORE)
         again = None if second is None else self._column(second, SCORE)
         keys = self._keys()
-        prices = {
-            name: self._column(name, PRICE) if name in self.table.columns else None
-            for name in ("generate_cost", "verify_cost")
-        }
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
+        prices, unpriced = self._prices(kept)
         logged = [
             self._problem(id, rows, labels, scores, keys, prices, again)
             for id, rows in self._rows_by_problem(problems, sort_keys, candidates, kept)
@@ -111,7 +108,9 @@ class _Columns:
         named = dict.fromkeys([*problems, *map(str, self.table.bare)])
         bare = tuple(id for id in named if id not in there)
         missed = int(missing.sum())
-        return Log(tuple(logged), score, self.table.path, missed, bare, second=second)
+        return Log(
+            tuple(logged), score, self.table.path, missed, bare, second=second, unpriced=unpriced
+        )
 
     def _problem(
         self,
@@ -209,6 +208,23 @@ class _Columns:
                     f" {shown(values[0])} came before {shown(value)}",
                 )
         return [str(value) for value in values], values
+
+    def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64] | None], int]:
+        """What was paid, where the log says anything of it; and how many prices are guesses.
+
+        A price that is null is taken to be the mean of the others.
+        """
+        prices: dict[str, NDArray[np.float64] | None] = {}
+        unpriced = 0
+        for name in ("generate_cost", "verify_cost"):
+            prices[name] = None
+            if name in self.table.columns:
+                values: NDArray[np.float64] = self._column(name, PRICE)
+                known = kept & ~np.isnan(values)
+                if known.any():
+                    unpriced += int((kept & ~known).sum())
+                    prices[name] = np.where(np.isnan(values), values[known].mean(), values)
+        return prices, unpriced
 
     def _keys(self) -> list[str | None] | None:
         if "key" not in self.table.columns:

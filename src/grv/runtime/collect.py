@@ -23,9 +23,11 @@ from ..ledger.ledger import Ledger, MemoryLedger
 from .book import Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, together
+from .prices import Meter
 from .solve import Job
 
 COLLECTED = "collected"
+_MAKING: Sequence[Call] = ("generate", "score")
 _CHUNK = 32  # candidates of a problem that are generated, or verified, at once
 
 
@@ -39,6 +41,7 @@ class Collection:
         sample: how many of them are verified, drawn at random; None is all.
         seed: what the sample is drawn from.
         costs: the price list of the totals in the ledger.
+        meter: what calls really cost, for the rows.
         about: as in `Job`: a search for an answer and a collection share what is on record.
     """
 
@@ -48,6 +51,7 @@ class Collection:
     seed: int = 0
     costs: Costs = field(default_factory=Costs)
     about: Mapping[str, Any] = field(default_factory=dict)
+    meter: Meter | None = None
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -74,12 +78,17 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """One row of a log. `passed` is None where nobody asked, or the verifier could not tell."""
+    """One row of a log. `passed` is None where nobody asked, or the verifier could not tell.
+
+    Costs are None where nobody measured them. That of verifying is the class's, like the label.
+    """
 
     candidate: int
     passed: bool | None
     score: float | None
     key: str | None
+    generate_cost: float | None = None
+    verify_cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -161,8 +170,8 @@ async def _collect(
         await _verify(desk, chosen, progress)
     except BackendError as error:
         await book.write(Failed(str(error)))
-        return _collected(problem, book, collection.n, chosen, message=str(error))
-    found = _collected(problem, book, collection.n, chosen)
+        return _collected(problem, book, collection, chosen, message=str(error))
+    found = _collected(problem, book, collection, chosen)
     total = collection.costs.of(made, found.verified)
     ended = Ended(COLLECTED, None, made, found.verified, total)
     if book.ended != ended:
@@ -235,19 +244,53 @@ def _known(book: Book) -> dict[str | int, bool]:
 
 
 def _collected(
-    problem: Problem, book: Book, n: int, chosen: Sequence[int], *, message: str = ""
+    problem: Problem,
+    book: Book,
+    collection: Collection,
+    chosen: Sequence[int],
+    *,
+    message: str = "",
 ) -> Collected:
     labels = _labels(book, chosen)
-    ids = [id for id in range(n) if id in book.scored]
-    scored = (book.scored[id] for id in ids)
+    ids = [id for id in range(collection.n) if id in book.scored]
+    costs = _Costs(book, collection.meter)
     return Collected(
         problem.id,
-        tuple(Labelled(e.candidate, labels.get(e.candidate), e.score, e.key) for e in scored),
+        tuple(
+            Labelled(
+                id,
+                labels.get(id),
+                book.scored[id].score,
+                book.scored[id].key,
+                costs.generate(id),
+                costs.verify(id) if id in labels else None,
+            )
+            for id in ids
+        ),
         sum(id in book.found for id in ids),
         len(chosen) - len(labels),
         dict(book.lost),
         message,
     )
+
+
+class _Costs:
+    """What the candidates of a problem really cost, by the meter; None without one."""
+
+    def __init__(self, book: Book, meter: Meter | None) -> None:
+        self._book, self._meter = book, meter
+        self._verified = {_class_of(book, id): id for id in sorted(book.found, reverse=True)}
+
+    def generate(self, id: int) -> float | None:
+        """To generate and score it."""
+        return None if self._meter is None else self._book.paid(self._meter, _MAKING, (id,))
+
+    def verify(self, id: int) -> float | None:
+        """To verify it, or the first of its class that was."""
+        if self._meter is None:
+            return None
+        verified = id if id in self._book.found else self._verified.get(_class_of(self._book, id))
+        return None if verified is None else self._book.paid(self._meter, ("verify",), (verified,))
 
 
 def _labels(book: Book, chosen: Iterable[int]) -> dict[int, bool]:

@@ -78,6 +78,11 @@ class Prices:
         return tokens / 1e6 + usage.seconds * per_second + calls * per_call
 
 
+def model_of(generator: str) -> str:
+    """The model in a generator's spec, as in openai:MODEL, by which its tokens have a price."""
+    return generator.partition(":")[2]
+
+
 @dataclass(frozen=True)
 class Meter:
     """What a call really cost in dollars: what its backend says, and what the prices say.
