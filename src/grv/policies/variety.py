@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterable
 
@@ -35,19 +36,20 @@ def ties_tell(scores: Iterable[float]) -> bool:
     two: rounding brings about half as many of the first as of the second, the same answer twice
     only the first.
 
-    >>> ties_tell([0.137, 0.137, 0.137, 0.252, 0.9])
+    >>> ties_tell([0.137, 0.137, 0.252, 0.9, 0.9])
     True
     >>> ties_tell([5, 4, 4, 3, 3, 3, 2, 1]), ties_tell([0.11, 0.12, 0.12, 0.13, 0.19, 0.25])
     (False, False)
     """
     counts = Counter(filter(math.isfinite, scores))
-    pairs = list(itertools.pairwise(sorted(counts)))
-    step = _SAME_STEP * min((high - low for low, high in pairs), default=0.0)
-    if all(high - low <= step for low, high in pairs):
+    equal = sum(count * (count - 1) // 2 for count in counts.values() if count > 1)
+    levels = sorted(counts)
+    gaps = list(map(operator.sub, levels[1:], levels))
+    step = _SAME_STEP * min(gaps, default=0.0)
+    if not equal or max(gaps, default=0.0) <= step:
         return False
-    equal = sum(count * (count - 1) // 2 for count in counts.values())
-    beside = sum(counts[low] * counts[high] for low, high in pairs if high - low <= step)
-    return equal > beside
+    one_step = itertools.compress(itertools.pairwise(levels), (gap <= step for gap in gaps))
+    return equal > sum(counts[low] * counts[high] for low, high in one_step)
 
 
 class Variety:
