@@ -36,7 +36,7 @@ def ties_tell(scores: Iterable[float]) -> bool:
     two: rounding brings about half as many of the first as of the second, the same answer twice
     only the first.
 
-    >>> ties_tell([0.137, 0.137, 0.252, 0.9, 0.9])
+    >>> ties_tell([0.137, 0.137, 0.252, 0.9, 0.9, 0.9])
     True
     >>> ties_tell([5, 4, 4, 3, 3, 3, 2, 1]), ties_tell([0.11, 0.12, 0.12, 0.13, 0.19, 0.25])
     (False, False)
