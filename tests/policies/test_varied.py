@@ -14,9 +14,12 @@ from hypothesis import given
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Reason, Stop, Turn, Verify
 from grv.policies import Alternate, Varied, VerifyAll
+from grv.replay.compare import compare
+from grv.replay.log import Log
 from grv.testing import World, dialogue, labelled, run, tied, verified
 from grv.testing.contracts import PolicyContract
 from grv.testing.strategies import price_lists, widths, worlds
+from grv.testing.worlds import POPULATIONS
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -93,14 +96,36 @@ def test_with_keys_equal_scores_are_nothing_special() -> None:
 
 
 def test_what_is_left_is_tried_by_variety_and_every_third_time_by_age() -> None:
-    world = World.of("0- 9-  1- 9- 9- 5-  0- 2- 3- 4-")  # then there are no more
+    world = World.of("0- 90-  1- 90- 90- 50-  0- 20- 30- 40-")  # then there are no more
 
     search = run(Varied(), THREE, world)
 
     assert verified(search)[:6] == [0, 1, 2, 3, 6, 5]
-    assert [world.scores[id] for id in verified(search)[6:]] == [4, 3, 9, 2]  # 9 is the oldest
+    left = [world.scores[id] for id in verified(search)[6:]]
+    assert left == [40, 30, 20, 90]  # an older one has 90, but that failed twice
     assert search.outcome is not None
     assert search.outcome.reason is Reason.EXHAUSTED
+
+
+def test_marks_on_a_scale_are_tried_from_the_top_and_every_third_time_by_age() -> None:
+    world = World.of("3- 5-  1- 5- 4- 2-  3- 5- 4- 5-")
+
+    search = run(Varied(), THREE, world)
+
+    assert verified(search)[1:6:2] == [1, 3, 7]  # no slot is given away: all of them have a 5
+    assert [world.scores[id] for id in verified(search)[6:]] == [5, 4, 2, 4]  # 2 is the oldest
+
+
+def test_rounded_scores_cost_it_little_more_than_they_cost_alternate() -> None:
+    """Two verifications of three, at the end, go where all of them go; nothing more is lost."""
+    drawn = [POPULATIONS["coding"].problem(f"{i}", 100, (11, i)) for i in range(83)]
+    rounded = [dataclasses.replace(each, scores=each.scores.round(0)) for each in drawn]
+    prices = Costs(generate=1, verify=30)
+
+    found = compare(["varied", "alternate"], Log(tuple(rounded), path="rounded"), prices, orders=2)
+
+    ours, theirs = (trials.costs(prices).mean() for trials in found.trials)
+    assert ours < 1.15 * theirs
 
 
 @given(worlds(broken=False), price_lists().filter(lambda costs: costs.ratio < 1000))

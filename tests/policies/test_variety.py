@@ -1,55 +1,137 @@
-"""The second ranking, beside a slow one that sorts the whole pool."""
+"""The second ranking, beside a slow one that sorts the whole pool; and what a tie tells."""
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.pool import Pool
 from grv.core.values import CandidateId, Costs, Generate, Step, Verdict, Verify
-from grv.policies.variety import Variety
+from grv.policies.variety import Variety, ties_tell
 from grv.testing import World, run
 from grv.testing.strategies import worlds
 
 
-def slow_first(pool: Pool) -> CandidateId | None:
+def failures(pool: Pool, id: CandidateId, *, tell: bool) -> int:
+    told = [other for other, verdict in pool.verdicts.items() if verdict is Verdict.FAILED]
+    return tell * sum(pool.scores[other] == pool.scores[id] for other in told)
+
+
+def slow_first(pool: Pool, *, tell: bool) -> CandidateId | None:
     """Sort those that speak: of each key the best open one, ties to the older."""
     scores, everyone = pool.scores, [CandidateId(i) for i in range(len(pool))]
     ranked = sorted(filter(pool.is_open, everyone), key=lambda id: (-scores[id], id))
     speaking: dict[object, CandidateId] = {}
     for id in ranked:
         speaking.setdefault(id if pool.key(id) is None else pool.key(id), id)
-    failed = [scores[id] for id, told in pool.verdicts.items() if told is Verdict.FAILED]
     keys = [pool.key(id) for id in everyone if pool.key(id) is not None]
 
     def place(id: CandidateId) -> tuple[int, int, float, int]:
-        return failed.count(scores[id]), -max(1, keys.count(pool.key(id))), -scores[id], id
+        failed = failures(pool, id, tell=tell)
+        return failed, -max(1, keys.count(pool.key(id))), -scores[id], id
 
     return min(speaking.values(), key=place, default=None)
 
 
+def slow_oldest(pool: Pool, *, tell: bool) -> CandidateId | None:
+    waiting = filter(pool.is_open, map(CandidateId, range(len(pool))))
+    return min(waiting, key=lambda id: (failures(pool, id, tell=tell), id), default=None)
+
+
 @dataclass(frozen=True)
 class Comparing:
-    """Takes what variety says is first, after so many draws each; both rankings must agree."""
+    """Takes the first or the oldest, after so many draws each; both rankings must agree."""
 
-    rounds: tuple[int, ...]
+    rounds: tuple[tuple[int, bool], ...]
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        variety = Variety(pool)
-        for draws in self.rounds:
+        variety, looked = Variety(pool), 0
+        for draws, age in self.rounds:
             if draws:
                 yield Generate(draws)
                 variety.take_in()
             first = variety.first()
-            assert first == slow_first(pool)
-            if first is not None:
-                yield Verify((first,))
-                variety.told(first)
+            if len(pool) >= 2 * looked:
+                looked = len(pool)
+                assert variety.tell is ties_tell(pool.scores)
+            assert first == slow_first(pool, tell=variety.tell)
+            oldest = variety.oldest()
+            assert oldest == slow_oldest(pool, tell=variety.tell)
+            taken = oldest if age else first
+            if taken is not None:
+                yield Verify((taken,))
+                variety.told(taken)
 
 
-@given(worlds(), st.lists(st.integers(0, 3), max_size=20))
-def test_it_is_the_first_of_a_sorted_pool(world: World, rounds: list[int]) -> None:
+@given(worlds(), st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=20))
+def test_it_is_the_first_of_a_sorted_pool(world: World, rounds: list[tuple[int, bool]]) -> None:
     run(Comparing(tuple(rounds)), Costs(), world)
+
+
+def test_the_ranking_changes_with_what_ties_tell() -> None:
+    """Three marks, then scores between them: now the mark that failed is no mark."""
+
+    class Looking:
+        def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+            variety = Variety(pool)
+            yield Generate(4)
+            variety.take_in()
+            assert variety.first() == 0
+            yield Verify((CandidateId(0),))
+            variety.told(CandidateId(0))
+            assert (variety.tell, variety.first()) == (False, 1)
+            yield Generate(4)
+            variety.take_in()
+            assert (variety.first(), variety.tell) == (4, True)
+
+    run(Looking(), Costs(), World.of("3- 3- 2- 1-  2.7- 2.01- 2- 1-"))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3])
+@pytest.mark.parametrize("size", [64, 512])
+def test_rounding_tells_nothing(digits: int, size: int) -> None:
+    chance = random.Random(f"{digits} {size}")
+    pools = [[round(chance.gauss(), digits) for _ in range(size)] for _ in range(50)]
+
+    assert sum(map(ties_tell, pools)) <= 6
+
+
+@pytest.mark.parametrize("digits", [3, 17])
+def test_the_same_answer_twice_tells_something(digits: int) -> None:
+    chance = random.Random(digits)
+
+    def pool() -> list[float]:
+        answers = [round(chance.gauss(), digits) for _ in range(60)]
+        return answers + [answers[int(60 * chance.random() ** 3)] for _ in range(40)]
+
+    assert sum(ties_tell(pool()) for _ in range(50)) == 50
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [],
+        [1.0],
+        [1.0, 1.0, 1.0],
+        [0.0] * 90 + [1.0] * 10,
+        [1.0] * 3 + [2.0] * 7 + [3.0] * 10 + [4.0] * 20 + [5.0] * 60,
+        [0.1] * 9 + [0.2] * 2 + [0.3] * 5,  # the differences are not quite equal
+        [-math.inf] * 5 + [1.0, 2.0, 3.0, 3.0],  # what has no score is on no scale
+        [1.0, 2.0, 3.5, 7.0],
+    ],
+)
+def test_a_scale_of_marks_tells_nothing(scores: list[float]) -> None:
+    assert not ties_tell(scores)
+
+
+@given(st.lists(st.integers(-9, 9)), st.integers(-20, 20), st.integers(-9, 9))
+def test_units_do_not_matter(marks: list[int], exponent: int, zero: int) -> None:
+    moved = [math.ldexp(mark + zero, exponent) for mark in marks]
+
+    assert ties_tell(moved) is ties_tell([float(mark) for mark in marks])

@@ -23,13 +23,14 @@ class Varied:
     Three things differ, and only where there is something to gain: after some failures in a row at
     the very same score, the best slot goes once to the score that failed least often; where a blind
     draw has a refuted key, its slot goes to the key with the most candidates; and when there is
-    nothing more to generate, what is left is tried in that order, every third time the oldest.
+    nothing more to generate, what is left is tried in that order, every third time the oldest. The
+    failures of a score count only where equal scores are more than rounding or marks on a scale.
 
     Costs at most 3 J* where higher scores pass no less often, and at most 3 times verify-all
     whatever the score is worth, like `alternate`. Below a ratio of 1.5 this is verify-all.
     """
 
-    rank_only: ClassVar[bool] = True
+    rank_only: ClassVar[bool] = False  # the gaps between scores tell what a tie is
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, and what comes after the last one."""
@@ -48,29 +49,30 @@ class Varied:
                 variety.take_in()
                 yield from self._best(pool, variety, run)
                 _, draws = alternate_draws(exact_ratio(pool.costs))
-        yield from self._finish(pool, variety)
+        yield from self._finish(variety)
 
     def _best(self, pool: Pool, variety: Variety, run: _Run) -> Iterator[Step]:
         """The slot for the best one, which is not for one score all the time."""
         best = next(iter(pool.best(1)), None)
         if best is None:
             return
-        if not pool.keyed and run.is_over(pool.scores[best]):
-            yield from _verify(variety.first(), f"not {run.limit + 1} in a row of a score", variety)
+        other = variety.first() if not pool.keyed and run.is_over(pool.scores[best]) else None
+        if other is not None and variety.tell:
+            yield from _verify(other, f"not {run.limit + 1} in a row of a score", variety)
         else:
             yield from _verify(best, f"the best of {pool.waiting} that wait", variety)
 
-    def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
+    def _finish(self, variety: Variety) -> Iterator[Step]:
         """What is left when no more can be generated."""
-        oldest = turn = 0
+        variety.look()
+        least = ", its score failed least" if variety.tell else ""
+        turn = 0
         while (id := variety.first()) is not None:
             turn += 1
             if turn % _ONE_IN == 0:
-                while not pool.is_open(CandidateId(oldest)):
-                    oldest += 1
-                yield from _verify(CandidateId(oldest), "the oldest that is left", variety)
+                yield from _verify(variety.oldest(), f"the oldest that is left{least}", variety)
             else:
-                yield from _verify(id, "of those left, its score failed least", variety)
+                yield from _verify(id, f"the first of those left{least}", variety)
 
 
 class _Run:
