@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 
 from ..core.search import Policy
 from ..core.values import Bill, Cascade, Costs, Latency, Measured
-from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, VerifyAll
+from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
+from ..theory.decimals import exact_ratio
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
-from ..theory.slots import Path
+from ..theory.slots import Path, alternate_draws
+from ..theory.variety import period
 from .engine import replayed
 from .orders import Batch
-from .paths import Order, Stage, run_stages
+from .paths import Order, Run, Stage, run_stages
+from .varying import Scored, run_varied
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,16 +353,35 @@ def _slot_stages(policy: Path, costs: Costs, candidates: int) -> Iterator[Stage]
 def _staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
     """A fixed schedule, in one order after the other."""
     ranked, keys = batch.ranked, batch.keys
-    places = np.empty_like(ranked)
-    np.put_along_axis(places, ranked, np.arange(ranked.shape[1])[None, :], axis=1)
-    passed = np.take_along_axis(batch.passed, ranked, axis=1)
+    places, passed = _places(batch), np.take_along_axis(batch.passed, ranked, axis=1)
     classes = None if keys is None else np.take_along_axis(keys, ranked, axis=1).tolist()
     orders = [
         Order(row, passes, classes[i] if classes else None)
         for i, (row, passes) in enumerate(zip(places.tolist(), passed.tolist(), strict=True))
     ]
     schedule = list(stages)
-    runs = [run_stages(schedule, order, width) for order in orders]
+    return _summed([run_stages(schedule, order, width) for order in orders])
+
+
+def _varied(policy: Varied, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    """One verification at a time, so the width makes no difference."""
+    if batch.keys is not None:
+        return None
+    draws = alternate_draws(exact_ratio(costs))
+    ranked = np.take_along_axis(batch.levels, batch.ranked, axis=1)
+    passed = np.take_along_axis(batch.passed, batch.ranked, axis=1)
+    orders = zip(_places(batch).tolist(), passed.tolist(), ranked.tolist(), strict=True)
+    return _summed([run_varied(Scored(*row), draws, period(draws.later) - 1) for row in orders])
+
+
+def _places(batch: Batch) -> NDArray[np.intp]:
+    """`[orders, candidates]`: the place in the ranking of each, in order of arrival."""
+    places = np.empty_like(batch.ranked)
+    np.put_along_axis(places, batch.ranked, np.arange(places.shape[1])[None, :], axis=1)
+    return places
+
+
+def _summed(runs: list[Run]) -> Trials:
     return Trials(
         np.array([run.solved for run in runs]),
         np.array([run.generated for run in runs], dtype=np.int32),
@@ -378,5 +400,6 @@ KERNELS: dict[type[Any], Kernel] = {
     Fixed: _fixed,
     Hedged: _path,
     Threshold: _threshold,
+    Varied: _varied,
     VerifyAll: _verify_all,
 }
