@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def advice_tables(sheets: Sheets, study: Study) -> None:
     """The tables of one log."""
-    for costs in study.request.costs:
+    for costs in study.costs:
         _which_policy(sheets, study, costs)
     _pays_for_itself(sheets, study)
     _better_score(sheets, study)
@@ -80,7 +80,7 @@ def _pays_for_itself(sheets: Sheets, study: Study) -> None:
     )
     for name in names:
         even, words = _break_even(study, name), _even_words(study, name)
-        for costs in study.request.costs:
+        for costs in study.costs:
             tried, in_order = study.tried[costs, name], study.tried[costs, IN_ORDER]
             saving = 1 - tried.row.cost / in_order.row.cost
             ends = study.resampled.ratio(tried.by_problem, in_order.by_problem)
@@ -227,7 +227,7 @@ def _better_score(sheets: Sheets, study: Study) -> None:
         rows = study.main.rows
         with study.progress.stage() as tell:
             if not now:
-                rows = study.request.compare(names, log, study.request.costs, tell).rows
+                rows = study.compare(names, study.costs, tell, log).rows
         for row in rows:
             if row.policy in names:
                 was = study.tried[row.costs, row.policy].row.cost
@@ -243,7 +243,7 @@ def _better_score(sheets: Sheets, study: Study) -> None:
 
 
 def _cheaper_verifier(sheets: Sheets, study: Study) -> None:
-    if len(study.plain_costs) < len(study.request.costs):
+    if len(study.plain_costs) < len(study.costs):
         text = f"{study.name}: where costs are measured, there is no one price to lower."
         sheets.note("cheaper_verifier", text)
     for costs in study.plain_costs:

@@ -52,7 +52,7 @@ def make_report(
         if source.log is None:
             _saved(sheets, source)
             continue
-        study = Study(source.name, source.log, asked, stages)
+        study = Study(source.name, source.log, asked, stages, source.cascade)
         _one_log(sheets, study)
         studies.append(study)
     prices = max(len(asked.costs), *(_prices(source) for source in sources))
@@ -134,15 +134,20 @@ def _unsolved(sheets: Sheets, study: Study) -> None:
         log.unsolvable, asked.orders, seed=asked.seed, scheme=asked.order_scheme, keyed=asked.keys
     )
     for batch in made:
-        for at, costs in enumerate(asked.costs):
+        for at, costs in enumerate(study.costs):
             for name in asked.live:
                 kind = parse_row(name)
                 assert isinstance(kind, PolicyRow)
-                tried = trials(kind.policy, batch, costs, width=asked.width)
+                tried = trials(
+                    *(kind.policy, batch, costs),
+                    width=asked.width,
+                    value=asked.value,
+                    cascade=study.cascade,
+                )
                 spent.setdefault((at, name), []).append(float(tried.costs(costs).mean()))
     solvable = np.array([problem.solvable for problem in study.problems])
     for (at, name), amounts in spent.items():
-        costs = asked.costs[at]
+        costs = study.costs[at]
         row = _spending(study.tried[costs, name], solvable, amounts) if log.solvable else None
         numbers = row or (float(np.mean(amounts)), None, 1.0, None)
         sheets.add("unsolved", [(study.name, price_name(costs), name, len(amounts), *numbers)])

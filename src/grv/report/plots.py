@@ -251,9 +251,10 @@ def _points(panel: Panel, layer: Layer) -> None:
             bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             bar.ax.yaxis.set_minor_locator(NullLocator())
             continue
-        size = 6 if len(rows) > 40 else 20
+        is_cloud = len(rows) > 150
+        plain = {"s": 3, "alpha": 0.4, "linewidths": 0} if is_cloud else {"s": 20}
         label = panel.label(layer, name)
-        panel.axes.scatter(x, y, s=size, marker=marker, color=look["color"], label=label, zorder=3)
+        panel.axes.scatter(x, y, marker=marker, color=look["color"], label=label, zorder=3, **plain)
 
 
 def _bars(panel: Panel, layer: Layer) -> None:
@@ -310,7 +311,7 @@ def _band(panel: Panel, layer: Layer) -> None:
     for _, look, _, rows in panel.groups(layer):
         low, high = _values(rows, layer.y), _values(rows, layer.y2)
         x = _values(rows, layer.x)
-        panel.axes.fill_between(x, low, high, color=look["color"], alpha=0.13, linewidth=0)
+        panel.axes.fill_between(x, low, high, color=look["color"], alpha=0.1, linewidth=0)
 
 
 def _shade(panel: Panel, layer: Layer) -> None:
