@@ -22,6 +22,7 @@ from ..replay.kernels import Trials
 from ..replay.log import Log, LoggedProblem
 from ..replay.orders import Batch, Scheme, batches
 from ..replay.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
+from .statistics import interval
 
 Progress = Callable[[int, int], None]
 
@@ -178,6 +179,7 @@ class Study:
     ) -> None:
         self.name, self.log, self.request, self.progress = name, log, request, progress
         self.cascade = cascade
+        self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
         self.costs = tuple(log.measured if each is None else each for each in request.costs)
 
     def compare(
@@ -247,6 +249,19 @@ class Study:
     def resampled(self) -> Resampled:
         """The resamples of the problems compared: those that `compare` uses."""
         return Resampled(len(self.problems), self.request.seed)
+
+    def totals(self, tried: Tried) -> NDArray[np.float64]:
+        """`[resamples]`: what the row costs in each resample of the problems."""
+        place = tried.row.costs, tried.row.policy
+        if place not in self._totals:
+            self._totals[place] = self.resampled.totals(tried.by_problem)
+        return self._totals[place]
+
+    def interval(self, above: Tried, below: Tried) -> tuple[float, float] | None:
+        """Of the ratio of two rows' costs; as `Resampled.ratio` has it."""
+        if len(self.problems) < 2:
+            return None
+        return interval(self.totals(above) / self.totals(below))
 
     def batches(self, orders: int | None = None) -> Iterator[Batch]:
         """The problems compared, in the orders of the comparison, or in so many."""

@@ -169,9 +169,9 @@ def _sensitivity(sheets: Sheets, study: Study) -> None:
         for costs in study.range_of_costs:
             tried, in_order = study.tried[costs, policy], study.tried[costs, IN_ORDER]
             row = tried.row
-            against = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+            against = study.interval(tried, in_order)
             adaptive = study.tried[costs, REFERENCE]
-            relation = study.resampled.ratio(tried.by_problem, adaptive.by_problem)
+            relation = study.interval(tried, adaptive)
             sheets.add(
                 "sensitivity",
                 [
