@@ -29,7 +29,6 @@ from .orders import Batch
 from .paths import Order, Run, Stage, run_stages
 from .varying import Scored, run_varied
 
-
 _Path = Alternate | Balanced | Hedged
 
 
