@@ -60,7 +60,8 @@ def _costs(report: Report) -> tuple[str, ...]:
         named = {_NAMES[name]: rows[name] for name in _NAMES if name in rows}
         said = named or {str(name): row for name, row in list(rows.items())[:4]}
         parts = [f"{words} {_amount(row['cost'])}{_unsolved(row)}" for words, row in said.items()]
-        text = f"{_where(report, log)}{_at(prices)}, a problem takes {', '.join(parts)}."
+        where = _briefly(prices) if sentences else _at(prices)
+        text = f"{_where(report, log)}{where}, a problem takes {', '.join(parts)}."
         if "hindsight" in rows:
             text += f" Knowing all verdicts: {_amount(rows['hindsight']['cost'])}."
         sentences.append(text)
@@ -73,6 +74,10 @@ def _at(prices: Cell) -> str:
         return "At the costs that were measured"
     generate, _, verify = str(prices).partition(",")
     return f"Where a candidate costs {generate} to generate and {verify} to verify"
+
+
+def _briefly(prices: Cell) -> str:
+    return "At measured costs" if prices == "measured" else f"At {prices}"
 
 
 def _amount(cost: Cell) -> str:
@@ -105,7 +110,13 @@ def _score(report: Report) -> tuple[str, ...]:
         text += f" {_percent(_number(row['mean']))} of the cases{_interval(row)}; chance is 50 %."
         sentences.append(_where(report, row["log"]) + text)
     unknown = "Nobody can tell from this log: no problem has both passes and failures with scores."
-    return (*(sentences or [unknown]), *_savings(report))
+    return (*(sentences or [_saved(report) or unknown]), *_savings(report))
+
+
+def _saved(report: Report) -> str:
+    """What to say where there is nothing but saved comparisons."""
+    alone = all(log.kind == "comparison" for log in report.logs)
+    return "A saved comparison does not say: give the log itself." if alone else ""
 
 
 def _savings(report: Report) -> list[str]:
@@ -120,8 +131,9 @@ def _savings(report: Report) -> list[str]:
         best = max(rows, key=lambda row: _number(row["saving"]))
         saving = _number(best["saving"])
         what = f"saves {_percent(saving)}" if saving >= 0 else f"costs {_percent(-saving)} more"
-        text = f"At {prices} ranking by it ({best['policy']}) {what} against verifying in order of"
-        sentences.append(f"{_where(report, log)}{text} arrival{_interval(best, 'saving ')}.")
+        text = f"{_where(report, log)}{_briefly(prices)} ranking by it ({best['policy']}) {what}"
+        text += f" against verifying in order of arrival{_interval(best, 'saving ')}."
+        sentences.append(text)
     return sentences
 
 
@@ -134,7 +146,7 @@ def _advice(report: Report) -> tuple[str, ...]:
     for (log, costs), rows in found.items():
         best = rows[0]  # the cheapest comes first
         equal = [row for row in rows if row["cost"] == best["cost"] and row["cheapest"] is not None]
-        text = f"At {costs} use {best['policy']}, {_amount(best['cost'])} a problem"
+        text = f"{_briefly(costs)} use {best['policy']}, {_amount(best['cost'])} a problem"
         text += _unsolved(best)
         if len(equal) > 1:
             *some, last = [str(row["policy"]) for row in equal[1:]]
@@ -144,7 +156,7 @@ def _advice(report: Report) -> tuple[str, ...]:
             text += _how_sure(sum(_number(row["cheapest"]) for row in equal))
         sentences.append(f"{_where(report, log)}{text}.")
     unknown = "This log does not say: there is nothing to compare in it."
-    return (*(sentences or [unknown]), *_purchases(report))
+    return (*(sentences or [_saved(report) or unknown]), *_purchases(report))
 
 
 def _how_sure(share: float) -> str:

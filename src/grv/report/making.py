@@ -107,10 +107,27 @@ def _one_log(sheets: Sheets, study: Study) -> None:
     else:
         _unsolvable_log(sheets, study)
     score_tables(sheets, study.name, log, seed)
+    _say_of_options(sheets, study)
     falls = monotone_tables(sheets, study.name, log, seed)
     if log.solvable:
         distrust_table(sheets, study, falls)
     _unsolved(sheets, study)
+
+
+def _say_of_options(sheets: Sheets, study: Study) -> None:
+    """What options do to a log's numbers."""
+    log, asked = study.log, study.request
+    if study.cascade is not None:
+        text = f"{study.name}: this is about {log.score}; what {log.second} adds for the best"
+        text += f" {study.cascade.top} shows in the costs of policies that verify the best."
+        sheets.note((*SCORE_TABLES, *MONOTONE_TABLES, "better_score"), text)
+    if None in asked.costs:
+        means = f"{log.measured.generate:.3g} to generate and {log.measured.verify:.3g} to verify"
+        sheets.note("summary", f"{study.name}: a candidate cost {means} on average, as measured.")
+    both = sum(len(problem.contradictory) for problem in log.problems)
+    if asked.keys and both:
+        text = f"{study.name}: {both} keys have candidates of both verdicts and are no classes."
+        sheets.warnings.append(text)
 
 
 def _unsolvable_log(sheets: Sheets, study: Study) -> None:

@@ -133,9 +133,10 @@ def _plain(report: Report, text: str) -> str:
         return text
     name = report.logs[0].name
     if text.startswith(f"{name}, "):  # and a price list
-        return f"At {text.removeprefix(f'{name}, ')}"
+        rest = text.removeprefix(f"{name}, ")
+        return f"At {rest.replace('measured:', 'measured costs:', 1)}"
     rest = text.removeprefix(f"{name}: ")
-    return rest[:1].upper() + rest[1:]
+    return rest if rest == text else rest[:1].upper() + rest[1:]
 
 
 def _warnings(warnings: Iterable[str]) -> str:
