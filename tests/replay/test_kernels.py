@@ -21,6 +21,7 @@ from grv.policies import (
     Hedged,
     KnownLaw,
     Threshold,
+    Varied,
     VerifyAll,
 )
 from grv.replay.kernels import (
@@ -47,6 +48,7 @@ EXAMPLES: dict[type[Any], list[Policy]] = {
     Fixed: [Fixed(1, 1), Fixed(4, 1), Fixed(4, 4), Fixed(9, 3), Fixed(100, 50)],
     Hedged: [Hedged(), Hedged(alpha=0.1, every=1, first=0), Hedged(every=2, first=3)],
     Threshold: [Threshold(-math.inf), Threshold(0.5), Threshold(1), Threshold(math.inf)],
+    Varied: [Varied()],
     VerifyAll: [VerifyAll()],
 }
 POLICIES = [policy for policies in EXAMPLES.values() for policy in policies]

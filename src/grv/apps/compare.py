@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from ..core.errors import LogError, UsageError
+from ..core.errors import UsageError
 from .console import (
     MEASURED,
     check_outputs,
@@ -24,9 +24,7 @@ from .console import (
 from .live import read_job
 
 if TYPE_CHECKING:
-    from ..core.values import Costs
     from ..replay.comparison import Comparison, Row
-    from ..replay.log import Log
 
 
 def _from_job(context: typer.Context, job: str | None) -> str | None:
@@ -149,7 +147,7 @@ def compare(
     kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
     logged = read_scored(log, first, second=second, rewards=rewards, unlabelled=labels)
-    price_lists = [_mean_costs(logged) if each is None else each for each in given]
+    price_lists = [logged.measured if each is None else each for each in given]
     with progress("comparing") as tell:
         comparison = replay_all(
             rows,
@@ -171,19 +169,6 @@ def compare(
     if csv is not None:
         comparison.save_csv(csv)
     typer.echo("\n".join([*heading(comparison), "", comparison.table(), "", *words(comparison)]))
-
-
-def _mean_costs(log: Log) -> Costs:
-    """What candidates of the log cost on average, for a first guess."""
-    means = log.mean_costs
-    for mean, what in zip(means, ("generate_cost", "verify_cost"), strict=True):
-        if not mean:
-            wrong = "is not there" if mean is None else "is 0 throughout"
-            raise LogError(
-                f"column {what!r} {wrong}: give a first guess, as in --costs {MEASURED}:1,10",
-                path=log.path,
-            )
-    return parse_prices(f"{MEASURED}:{means[0]!r},{means[1]!r}")
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -13,10 +13,11 @@ import typer
 from ..core.errors import UsageError
 from .compare import compare
 from .console import (
+    MEASURED,
     check_outputs,
     choice,
-    parse_costs,
     parse_latency,
+    parse_prices,
     parse_value,
     parse_whole,
     parse_width,
@@ -68,7 +69,8 @@ def report(
     score: list[str] = typer.Option(
         None,
         metavar="NAME",
-        help="The column that ranks candidates. Several are set side by side. Repeatable.",
+        help="What ranks candidates, as grv compare takes it: a column, cascade(first, second,"
+        " top=4, cost=0.5), or a prior. Several are set side by side. Repeatable.",
     ),
     costs: list[str] = _SAME["costs"],
     policy: list[str] = _SAME["policy"],
@@ -112,6 +114,7 @@ def report(
     grv report log.csv --costs 1,10 --costs 1,30 -o report.html --json report.json
     grv report small=a.parquet large=b.parquet --csv tables --figures figures
     grv report log.parquet --score score_reward --score score_votes
+    grv report log.csv --costs 1,10 --costs measured
     grv report answers.jsonl.ledger
     grv report --job paper/report.toml --figures figures
     """
@@ -161,7 +164,7 @@ def _request(
     keys: bool,
     unsolvable: str,
 ) -> Request:
-    price_lists = tuple(parse_costs(text) for text in costs)
+    price_lists = tuple(None if text == MEASURED else parse_prices(text) for text in costs)
     in_flight = parse_width(width)
     how_many, many = parse_whole("--orders", orders), parse_whole("--many-orders", many_orders)
     drawn_from = parse_whole("--seed", seed, 0)

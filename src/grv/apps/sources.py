@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import LogError, UsageError
+from ..replay.combining import read_scored
 from ..replay.log import Log
-from ..replay.readers import Unlabelled, log_of, read_log
+from ..replay.readers import Unlabelled, log_of
 from ..replay.tables import Table, column
 from ..report.source import Source, is_comparison, read_comparison
+from .console import parse_cascade
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -24,7 +26,7 @@ class Given:
     Attributes:
         path: of a log, a ledger or a saved comparison.
         name: what tables shall call it; the file's name where none is given.
-        score: the column that ranks.
+        score: what ranks, as `grv compare` takes it: a column, a cascade, or a prior.
         rewards: the file that goes with a published `generations.jsonl`.
         unlabelled: what to do about candidates without a label.
     """
@@ -89,10 +91,11 @@ def _read(given: Given, name: str) -> Source:
             " was made with the options it was made with."
         )
         return Source(name, "comparison", None, read_comparison(given.path), (warning,))
-    log = read_log(
-        given.path, score=given.score, rewards=given.rewards, unlabelled=given.unlabelled
+    first, second, cascade = parse_cascade(given.score) or (given.score, None, None)
+    log = read_scored(
+        given.path, first, second=second, rewards=given.rewards, unlabelled=given.unlabelled
     )
-    return Source(name, "log", log, warnings=_of_labels(name, log, given.unlabelled))
+    return Source(name, "log", log, None, _of_labels(name, log, given.unlabelled), cascade)
 
 
 def is_ledger(path: str) -> bool:

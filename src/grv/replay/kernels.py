@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,18 @@ from numpy.typing import NDArray
 
 from ..core.search import Policy
 from ..core.values import Bill, Cascade, Costs, Latency, Measured
-from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, VerifyAll
+from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
+from ..theory.decimals import exact_ratio
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
-from ..theory.slots import Path
+from ..theory.slots import alternate_draws
+from ..theory.variety import period
 from .engine import replayed
 from .orders import Batch
-from .paths import Order, Stage, run_stages
+from .paths import Order, Run, Stage, run_stages
+from .varying import Scored, run_varied
+
+_Path = Alternate | Balanced | Hedged
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +81,9 @@ def rounds_of(
     generate: NDArray[np.integer] | int, verify: NDArray[np.integer]
 ) -> NDArray[np.int32]:
     """Rounds as `Trials` has them, from those of generation and those of verification."""
-    return np.stack(np.broadcast_arrays(generate, verify, 0), axis=-1).astype(np.int32)
+    rounds = np.zeros((len(verify), 3), dtype=np.int32)
+    rounds[:, 0], rounds[:, 1] = generate, verify
+    return rounds
 
 
 def trials(
@@ -331,35 +339,47 @@ def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[S
             break
 
 
-def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials:
+def _path(
+    policy: Alternate | Balanced | Hedged, batch: Batch, costs: Costs, width: int | None
+) -> Trials:
     """Slot by slot; a slot is one verification, so the width makes no difference."""
     return _staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
-def _slot_stages(policy: Path, costs: Costs, candidates: int) -> Iterator[Stage]:
+@lru_cache(maxsize=256)  # problems of one log are often of one size
+def _slot_stages(policy: Any, costs: Costs, candidates: int) -> tuple[Stage, ...]:
     """The slots until there is no more to generate; after that, the rest is verified."""
-    drawn = 0
+    drawn, stages = 0, []
     for slot in policy.slots(costs):  # pragma: no branch (there is always another)
-        yield Stage(slot.draws, 1, slot.blind)
+        stages.append(Stage(slot.draws, 1, slot.blind))
         drawn += slot.draws
         if drawn > candidates:
             break
-    yield Stage(0, candidates)
+    return (*stages, Stage(0, candidates))
 
 
 def _staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
     """A fixed schedule, in one order after the other."""
-    ranked, keys = batch.ranked, batch.keys
-    places = np.empty_like(ranked)
-    np.put_along_axis(places, ranked, np.arange(ranked.shape[1])[None, :], axis=1)
-    passed = np.take_along_axis(batch.passed, ranked, axis=1)
-    classes = None if keys is None else np.take_along_axis(keys, ranked, axis=1).tolist()
+    keys = batch.keys
+    classes = None if keys is None else np.take_along_axis(keys, batch.ranked, axis=1).tolist()
     orders = [
-        Order(row, passes, classes[i] if classes else None)
-        for i, (row, passes) in enumerate(zip(places.tolist(), passed.tolist(), strict=True))
+        Order(places, passed, classes[i] if classes else None)
+        for i, (places, passed, _) in enumerate(batch.by_place)
     ]
-    schedule = list(stages)
-    runs = [run_stages(schedule, order, width) for order in orders]
+    schedule = stages if isinstance(stages, tuple) else tuple(stages)
+    return _summed([run_stages(schedule, order, width) for order in orders])
+
+
+def _varied(policy: Varied, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    """One verification at a time, so the width makes no difference."""
+    if batch.keys is not None:
+        return None
+    draws = alternate_draws(exact_ratio(costs))
+    limit = period(draws.later) - 1
+    return _summed([run_varied(Scored(*order), draws, limit) for order in batch.by_place])
+
+
+def _summed(runs: list[Run]) -> Trials:
     return Trials(
         np.array([run.solved for run in runs]),
         np.array([run.generated for run in runs], dtype=np.int32),
@@ -378,5 +398,6 @@ KERNELS: dict[type[Any], Kernel] = {
     Fixed: _fixed,
     Hedged: _path,
     Threshold: _threshold,
+    Varied: _varied,
     VerifyAll: _verify_all,
 }

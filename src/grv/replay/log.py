@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import UsageError
+from ..core.errors import LogError, UsageError
+from ..core.values import Measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +157,22 @@ class Log:
             mean([problem.generate_costs for problem in self.problems]),
             mean([problem.verify_costs for problem in self.problems]),
         )
+
+    @property
+    def measured(self) -> Measured:
+        """The costs that were measured, with what they are on average for a first guess."""
+        means = self.mean_costs
+        for mean, what in zip(means, ("generate_cost", "verify_cost"), strict=True):
+            if not mean:
+                wrong = "is not there" if mean is None else "is 0 throughout"
+                raise LogError(
+                    f"column {what!r} {wrong}: give a first guess, as in --costs measured:1,10",
+                    path=self.path,
+                )
+        generate, verify = means
+        assert generate is not None
+        assert verify is not None
+        return Measured(generate, verify)
 
     @property
     def has_keys(self) -> bool:

@@ -66,6 +66,19 @@ class Batch:
         """Positions of arrival, best candidate first, ties to the older."""
         return np.argsort(self.levels, axis=1, kind="stable")
 
+    @cached_property
+    def by_place(self) -> list[tuple[list[int], list[bool], list[int]]]:
+        """For each order the place in the ranking of each arrival; then verdicts, levels by place.
+
+        Plain lists, for what goes through candidates one by one.
+        """
+        places = np.empty_like(self.ranked)
+        np.put_along_axis(places, self.ranked, np.arange(places.shape[1])[None, :], axis=1)
+        passed, levels = (
+            np.take_along_axis(values, self.ranked, axis=1) for values in (self.passed, self.levels)
+        )
+        return list(zip(places.tolist(), passed.tolist(), levels.tolist(), strict=True))
+
 
 def batches(
     problems: Sequence[LoggedProblem],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 def advice_tables(sheets: Sheets, study: Study) -> None:
     """The tables of one log."""
-    for costs in study.request.costs:
+    for costs in study.costs:
         _which_policy(sheets, study, costs)
     _pays_for_itself(sheets, study)
     _better_score(sheets, study)
@@ -44,7 +45,7 @@ def _which_policy(sheets: Sheets, study: Study, costs: Costs) -> None:
     others = sorted(set(names) - set(able), key=lambda name: tried[name].row.cost)
     for name in (*able, *others):
         row = tried[name].row
-        ends = study.resampled.ratio(tried[name].by_problem, best.by_problem) or (None, None)
+        ends = study.interval(tried[name], best) or (None, None)
         share = shares.get(able.index(name)) if name in able else None
         words = _words(name == able[0], share) if name in able else "solves fewer"
         head = (study.name, price_name(row.costs), name, row.cost, row.solved)
@@ -55,7 +56,7 @@ def _cheapest(study: Study, tried: list[Tried]) -> dict[int, float]:
     """In what share of resamples each is the cheapest; equals share."""
     if len(study.problems) < 2:
         return {}
-    totals = np.array([study.resampled.totals(each.by_problem) for each in tried])
+    totals = np.array([study.totals(each) for each in tried])
     wins = totals <= totals.min(axis=0) * (1 + 1e-12)
     shares = (wins / wins.sum(axis=0)).mean(axis=1)
     return {at: float(share) for at, share in enumerate(shares)}
@@ -80,10 +81,10 @@ def _pays_for_itself(sheets: Sheets, study: Study) -> None:
     )
     for name in names:
         even, words = _break_even(study, name), _even_words(study, name)
-        for costs in study.request.costs:
+        for costs in study.costs:
             tried, in_order = study.tried[costs, name], study.tried[costs, IN_ORDER]
             saving = 1 - tried.row.cost / in_order.row.cost
-            ends = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+            ends = study.interval(tried, in_order)
             worth = (in_order.row.cost - tried.row.cost) / tried.row.generated
             head = (
                 study.name,
@@ -104,16 +105,14 @@ def _break_even(study: Study, name: str) -> tuple[float | None, float | None, fl
     """The cost ratio from which on the policy is cheaper than in order, and its interval."""
     rhos = np.array([costs.ratio for costs in study.range_of_costs])
     pairs = [
-        (study.tried[costs, name].by_problem, study.tried[costs, IN_ORDER].by_problem)
-        for costs in study.range_of_costs
+        (study.tried[costs, name], study.tried[costs, IN_ORDER]) for costs in study.range_of_costs
     ]
-    now = np.array([[above.sum() / below.sum() for above, below in pairs]])
+    now = np.array([[up.by_problem.sum() / down.by_problem.sum() for up, down in pairs]])
     here = float(break_even(rhos, now)[0])
     found = here if np.isfinite(here) else None
     if len(study.problems) < 2:
         return found, None, None
-    totals = study.resampled.totals
-    ratios = np.array([totals(above) / totals(below) for above, below in pairs]).T
+    ratios = np.array([study.totals(above) / study.totals(below) for above, below in pairs]).T
     low, high = np.quantile(break_even(rhos, ratios), [0.025, 0.975], method="nearest")
     return (
         found,
@@ -150,7 +149,7 @@ def _even_words(study: Study, name: str) -> str:
         if tried.row.cost >= in_order.row.cost:
             continue
         cheaper.append(costs.ratio)
-        ends = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+        ends = study.interval(tried, in_order)
         if ends is not None and ends[1] < 1:
             surely.append(costs.ratio)
     if not cheaper:
@@ -210,7 +209,12 @@ def normal_scores(scores: Array) -> Array:
     """Each score as the normal quantile of its place; equal scores have the middle of theirs."""
     _, level, size = np.unique(scores, return_inverse=True, return_counts=True)
     places = (np.cumsum(size) - size / 2) / len(scores)
-    return np.array([NormalDist().inv_cdf(place) for place in places.tolist()])[level]
+    return np.array([_quantile(place) for place in places.tolist()])[level]
+
+
+@lru_cache(maxsize=8192)  # problems of one size have the same places
+def _quantile(place: float) -> float:
+    return NormalDist().inv_cdf(place)
 
 
 def _better_score(sheets: Sheets, study: Study) -> None:
@@ -227,7 +231,7 @@ def _better_score(sheets: Sheets, study: Study) -> None:
         rows = study.main.rows
         with study.progress.stage() as tell:
             if not now:
-                rows = study.request.compare(names, log, study.request.costs, tell).rows
+                rows = study.compare(names, study.costs, tell, log).rows
         for row in rows:
             if row.policy in names:
                 was = study.tried[row.costs, row.policy].row.cost
@@ -243,7 +247,7 @@ def _better_score(sheets: Sheets, study: Study) -> None:
 
 
 def _cheaper_verifier(sheets: Sheets, study: Study) -> None:
-    if len(study.plain_costs) < len(study.request.costs):
+    if len(study.plain_costs) < len(study.costs):
         text = f"{study.name}: where costs are measured, there is no one price to lower."
         sheets.note("cheaper_verifier", text)
     for costs in study.plain_costs:

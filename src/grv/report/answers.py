@@ -59,14 +59,30 @@ def _costs(report: Report) -> tuple[str, ...]:
     for log, rows in found.items():
         named = {_NAMES[name]: rows[name] for name in _NAMES if name in rows}
         said = named or {str(name): row for name, row in list(rows.items())[:4]}
-        parts = [
-            f"{words} {_number(row['cost']):.0f}{_unsolved(row)}" for words, row in said.items()
-        ]
-        text = f"{_where(report, log)}At costs {prices} a problem takes {', '.join(parts)}."
+        parts = [f"{words} {_amount(row['cost'])}{_unsolved(row)}" for words, row in said.items()]
+        where = _briefly(prices) if sentences else _at(prices)
+        text = f"{_where(report, log)}{where}, a problem takes {', '.join(parts)}."
         if "hindsight" in rows:
-            text += f" Knowing all verdicts: {_number(rows['hindsight']['cost']):.0f}."
+            text += f" Knowing all verdicts: {_amount(rows['hindsight']['cost'])}."
         sentences.append(text)
     return tuple(sentences) or ("No problem of this log has a candidate that passes.",)
+
+
+def _at(prices: Cell) -> str:
+    """A price list for those who read of it for the first time."""
+    if prices == "measured":
+        return "At the costs that were measured"
+    generate, _, verify = str(prices).partition(",")
+    return f"Where a candidate costs {generate} to generate and {verify} to verify"
+
+
+def _briefly(prices: Cell) -> str:
+    return "At measured costs" if prices == "measured" else f"At {prices}"
+
+
+def _amount(cost: Cell) -> str:
+    value = _number(cost)
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _unsolved(row: dict[str, Cell]) -> str:
@@ -94,7 +110,13 @@ def _score(report: Report) -> tuple[str, ...]:
         text += f" {_percent(_number(row['mean']))} of the cases{_interval(row)}; chance is 50 %."
         sentences.append(_where(report, row["log"]) + text)
     unknown = "Nobody can tell from this log: no problem has both passes and failures with scores."
-    return (*(sentences or [unknown]), *_savings(report))
+    return (*(sentences or [_saved(report) or unknown]), *_savings(report))
+
+
+def _saved(report: Report) -> str:
+    """What to say where there is nothing but saved comparisons."""
+    alone = all(log.kind == "comparison" for log in report.logs)
+    return "A saved comparison does not say: give the log itself." if alone else ""
 
 
 def _savings(report: Report) -> list[str]:
@@ -109,27 +131,42 @@ def _savings(report: Report) -> list[str]:
         best = max(rows, key=lambda row: _number(row["saving"]))
         saving = _number(best["saving"])
         what = f"saves {_percent(saving)}" if saving >= 0 else f"costs {_percent(-saving)} more"
-        text = f"At {prices} ranking by it ({best['policy']}) {what} against verifying in order of"
-        sentences.append(f"{_where(report, log)}{text} arrival{_interval(best, 'saving ')}.")
+        text = f"{_where(report, log)}{_briefly(prices)} ranking by it ({best['policy']}) {what}"
+        text += f" against verifying in order of arrival{_interval(best, 'saving ')}."
+        sentences.append(text)
     return sentences
 
 
 def _advice(report: Report) -> tuple[str, ...]:
     """Which policy at which prices, then what would be worth buying."""
-    sentences, seen = [], set()
+    found: dict[tuple[Cell, Cell], list[dict[str, Cell]]] = {}
     for row in report["which_policy"].records():
-        place = row["log"], row["costs"]
-        if place in seen:
-            continue  # the cheapest comes first
-        seen.add(place)
-        text = f"At {row['costs']} use {row['policy']}: {_number(row['cost']):.0f} a problem"
-        if row["cheapest"] is not None:
-            share = _number(row["cheapest"])
-            text += f", the cheapest in {_percent(share)} of resamples of the problems"
-            text += "" if share >= _SURE else ": too close to be sure"
-        sentences.append(f"{_where(report, row['log'])}{text}{_unsolved(row)}.")
+        found.setdefault((row["log"], row["costs"]), []).append(row)
+    sentences = []
+    for (log, costs), rows in found.items():
+        best = rows[0]  # the cheapest comes first
+        equal = [row for row in rows if row["cost"] == best["cost"] and row["cheapest"] is not None]
+        text = f"{_briefly(costs)} use {best['policy']}, {_amount(best['cost'])} a problem"
+        text += _unsolved(best)
+        if len(equal) > 1:
+            *some, last = [str(row["policy"]) for row in equal[1:]]
+            others = f"{', '.join(some)} and {last} cost" if some else f"{last} costs"
+            text += f" ({others} the same)"
+        if equal:
+            text += _how_sure(sum(_number(row["cheapest"]) for row in equal))
+        sentences.append(f"{_where(report, log)}{text}.")
     unknown = "This log does not say: there is nothing to compare in it."
-    return (*(sentences or [unknown]), *_purchases(report))
+    return (*(sentences or [_saved(report) or unknown]), *_purchases(report))
+
+
+def _how_sure(share: float) -> str:
+    """What resampling the problems says of the cheapest policy."""
+    if share >= _SURE:
+        return f": the cheapest in {_percent(share)} of resamples of the problems"
+    return (
+        f"; but others come close: in {_percent(1 - share)} of resamples of the problems another"
+        " one is cheaper"
+    )
 
 
 def _purchases(report: Report) -> list[str]:
@@ -139,14 +176,18 @@ def _purchases(report: Report) -> list[str]:
         (row["log"], row["policy"]): row["saving"]
         for row in report["cheaper_verifier"].only(costs=prices, price=0.5).records()
     }
+    perfect = {
+        (row["log"], row["policy"]): row["saving"]
+        for row in report["better_score"].only(costs=prices, change="perfect").records()
+    }
     sentences: dict[Cell, str] = {}
-    for row in report["better_score"].only(costs=prices, change="perfect").records():
-        half = halves.get((row["log"], row["policy"]))
-        if half is None or row["saving"] is None or row["log"] in sentences:
+    for row in report["which_policy"].only(costs=prices).records():  # the cheapest first
+        log, place = row["log"], (row["log"], row["policy"])
+        if log in sentences or perfect.get(place) is None or halves.get(place) is None:
             continue
-        text = f"{_where(report, row['log'])}With {row['policy']} a perfect score would save"
-        text += f" {_percent(_number(row['saving']))}, a verifier at half the price"
-        sentences[row["log"]] = f"{text} {_percent(_number(half))}."
+        text = f"{_where(report, log)}With {row['policy']} a perfect score would save"
+        text += f" {_percent(_number(perfect[place]))}, a verifier at half the price"
+        sentences[log] = f"{text} {_percent(_number(halves[place]))}."
     return list(sentences.values())
 
 

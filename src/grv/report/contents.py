@@ -67,7 +67,10 @@ SOLVED = Column("solved", "solved", "percent", "the share of trials solved", dig
 GENERATED = Column("generated", "generated", "number", "the mean number generated", digits=1)
 VERIFIED = Column("verified", "verified", "number", "the mean number verified", digits=1)
 PASS_RATE = Column("pass_rate", "pass rate", "percent", "the share that passes", digits=2)
-RHO = Column("rho", "c_ver / c_gen", "number", "cost to verify over cost to generate", digits=2)
+RHO = Column(
+    *("rho", "cost ratio", "number", "cost to verify over cost to generate, c_ver / c_gen"),
+    digits=2,
+)
 
 
 def _number(name: str, label: str, meaning: str, digits: int = 0) -> Column:
@@ -148,8 +151,8 @@ COST_FIGURES = (
     Figure(
         "optimal_pairs",
         "What would have been enough, problem by problem",
-        "For each problem the cheapest sufficient pair, averaged over many orders: how many"
-        " candidates to generate and how many of the best to verify.",
+        "For each problem the cheapest pair that finds a pass, averaged over many orders: how many"
+        " candidates to generate, and how many of the best to verify. Dashed: pairs of equal cost.",
         "A point for each problem: generated across, verified up, both on logarithmic axes,"
         " coloured by cost, over faint lines of equal cost.",
         (
@@ -162,7 +165,7 @@ COST_FIGURES = (
         "difficulty",
         "Costs relative to adaptive, by number of difficulty groups",
         "Baselines that know each problem's pass rate and give each group of similar problems its"
-        " own pair; and hindsight, which knows the very order.",
+        " own pair. Hindsight knows the very order. The numbers have the other policies, too.",
         "The ratio of each baseline's cost to adaptive's against the number of groups, with"
         " intervals, and lines for the rows without groups.",
         (
@@ -206,10 +209,11 @@ COST_FIGURES = (
     Figure(
         "trials",
         "Trial by trial",
-        "Costs of hindsight and adaptive, trials sorted by hindsight; shaded where the pair matched"
-        " to adaptive's cost fails. Of many trials, neighbours are averaged.",
-        "Two rising curves of cost over sorted trials on a logarithmic axis, over red shades where"
-        " the matched pair fails.",
+        "What each trial costs with adaptive (points; the line is their rolling median, the band"
+        " the middle half) and in hindsight, trials sorted by the latter. Shaded: trials that the"
+        " single pair of the same mean cost as adaptive does not solve.",
+        "Points of adaptive's cost over sorted trials on a logarithmic axis, with a rolling median"
+        " and a band, above the rising curve of hindsight; shades where the matched pair fails.",
         (
             *(LOG, COSTS, _number("place", "place", "of the last trial of the row, from 1")),
             _number("trials", "trials", "how many neighbouring trials the row averages"),
@@ -217,14 +221,17 @@ COST_FIGURES = (
             _cost("hindsight", "hindsight", "mean cost of hindsight"),
             _cost("adaptive", "adaptive", "mean cost of adaptive"),
             _percent("failed", "matched pair fails", "share of the trials that it fails"),
+            _cost("median", "adaptive, median", "median of neighbouring trials"),
+            _cost("low", "lower quartile", "a quarter of the neighbouring trials cost less"),
+            _cost("high", "upper quartile", "a quarter of the neighbouring trials cost more"),
         ),
         "costs",
     ),
     Figure(
         "sensitivity",
         "Costs by cost ratio",
-        "Each policy over a range of cost ratios, relative to adaptive and to verifying in order of"
-        " arrival, in units of the cost to generate one candidate.",
+        "Each policy where verifying costs so many times what generating does, relative to adaptive"
+        " or to verifying in order of arrival, with 95 % intervals, which may leave the picture.",
         "A curve for each policy: relative cost against the cost ratio, on a logarithmic axis.",
         (
             *(LOG, POLICY, RHO, COST, RATIO, LOW, HIGH),
@@ -256,7 +263,7 @@ SCORE_FIGURES = (
     ),
     Figure(
         "coverage",
-        "Does the best of k hold a pass?",
+        "Do the k best hold a pass?",
         "The share of solvable problems of which the k best candidates by score hold a pass,"
         " beside k candidates drawn at random (hypergeometric), in expectation over ties.",
         "Two rising curves against k on a logarithmic axis, by score above, at random below.",

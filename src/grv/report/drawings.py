@@ -106,6 +106,7 @@ def _curves(x: Axis, y: Axis, low: str, high: str, *marks: Layer, view: str = ""
     return Drawing(x, y, layers, view)
 
 
+_RHO = Axis("rho", "log", label="cost to verify over cost to generate")
 _PRICES = Layer("rule", "costs", series="this price list", tone="quiet")
 _EVEN_X = Layer("rule", 1.0, tone="quiet")
 _EVEN_Y = Layer("rule", y=1.0, tone="quiet")
@@ -113,7 +114,11 @@ _NAMES = Axis("policy", "names")
 
 DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     "summary": (
-        Drawing(Axis("cost", zero=True), _NAMES, (Layer("bars", "cost", "policy", by="policy"),)),
+        Drawing(
+            Axis("cost", zero=True, label="mean cost of a trial"),
+            _NAMES,
+            (Layer("bars", "cost", "policy", by="policy"),),
+        ),
     ),
     "paired": (
         Drawing(
@@ -135,10 +140,13 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "difficulty": (
         Drawing(
-            Axis("groups"),
+            Axis("groups", label="difficulty groups"),
             Axis("ratio", "log"),
             (
-                Layer("rule", y="ratio", by="policy", where=("groups", None)),
+                *(
+                    Layer("rule", y="ratio", by="policy", where=("policy", name))
+                    for name in ("hindsight", "adaptive", "verify-all")
+                ),
                 Layer("interval", "groups", "low", y2="high", series="difficulty groups"),
                 Layer("line", "groups", "ratio", series="difficulty groups"),
                 Layer("points", "groups", "ratio", series="difficulty groups"),
@@ -147,7 +155,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "budget_curve": (
         Drawing(
-            Axis("cost", "log"),
+            Axis("cost", "log", label="mean cost of a trial"),
             Axis("solved", zero=True),
             (
                 Layer(
@@ -163,19 +171,21 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
             Axis("adaptive", "log", label="cost"),
             (
                 Layer("shade", "place", "failed", "trials", series="the matched pair fails"),
-                Layer("line", "place", "adaptive", series="adaptive"),
+                Layer("points", "place", "adaptive", series="adaptive: a trial", tone="adaptive"),
+                Layer("band", "place", "low", y2="high", tone="adaptive"),
+                Layer("line", "place", "median", series="adaptive: median", tone="adaptive"),
                 Layer("line", "place", "hindsight", series="hindsight"),
             ),
         ),
     ),
     "sensitivity": (
         _curves(
-            *(Axis("rho", "log"), Axis("ratio", "log"), "low", "high"),
+            *(_RHO, Axis("ratio", "log"), "low", "high"),
             *(_PRICES, _EVEN_Y),
             view="relative to adaptive",
         ),
         _curves(
-            *(Axis("rho", "log"), Axis("in_order", "log"), "in_order_low", "in_order_high"),
+            *(_RHO, Axis("in_order", "log"), "in_order_low", "in_order_high"),
             *(_PRICES, _EVEN_Y),
             view="relative to verifying in order",
         ),
@@ -259,7 +269,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "which_policy": (
         Drawing(
-            Axis("cheapest", zero=True),
+            Axis("cheapest", zero=True, label="share of resamples in which it is the cheapest"),
             _NAMES,
             (Layer("bars", "cheapest", "policy", by="policy"),),
             view="share of resamples",
@@ -268,7 +278,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "pays_for_itself": (
         Drawing(
-            Axis("saving"),
+            Axis("saving", label="saved against verifying in order of arrival"),
             _NAMES,
             (
                 Layer("rule", 0.0, tone="quiet"),
@@ -278,7 +288,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
             view="what it saves",
         ),
         Drawing(
-            Axis("break_even", "log", label="break-even c_ver / c_gen"),
+            Axis("break_even", "log", label="cheaper from this cost ratio on"),
             _NAMES,
             (
                 _PRICES,
@@ -290,7 +300,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "better_score": (
         Drawing(
-            Axis("auc"),
+            Axis("auc", label="mean AUC of the score"),
             Axis("cost", zero=True),
             (
                 Layer("line", "auc", "cost", by="policy"),
@@ -301,7 +311,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "cheaper_verifier": (
         Drawing(
-            Axis("price", "log"),
+            Axis("price", "log", label="price of a verification, now 100 %"),
             Axis("cost", "log"),
             (
                 Layer("line", "price", "cost", by="policy"),
@@ -311,13 +321,13 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "rounds": (
         Drawing(
-            Axis("cost", "log"),
-            Axis("rounds", "log"),
+            Axis("cost", "log", label="mean cost of a trial"),
+            Axis("rounds", "log", label="rounds of waiting"),
             (Layer("points", "cost", "rounds", by="policy"),),
             view="rounds",
         ),
         Drawing(
-            Axis("cost", "log"),
+            Axis("cost", "log", label="mean cost of a trial"),
             Axis("seconds", "log"),
             (Layer("points", "cost", "seconds", by="policy"),),
             view="seconds",
@@ -325,7 +335,7 @@ DRAWINGS: dict[str, tuple[Drawing, ...]] = {
     ),
     "unsolved": (
         Drawing(
-            Axis("cost", zero=True),
+            Axis("cost", zero=True, label="mean cost of a trial"),
             _NAMES,
             (
                 Layer("bars", "solvable_cost", "policy", series="solvable", tone="first"),

@@ -31,10 +31,12 @@ DARK = {
     "warn-edge": "#d9a13a",
 }
 HUES_LIGHT = (
-    *("#0b6bb8", "#c2570c", "#00805a", "#9c3d97", "#3f93c8", "#8a6a14", "#c0232c", "#6a717d"),
+    *("#0b6bb8", "#c2570c", "#00805a", "#9c3d97", "#2f8fb8", "#8a6a14", "#c0232c", "#6a717d"),
+    "#5f7a00",
 )
 HUES_DARK = (
-    *("#62b0f5", "#f59a45", "#3fcf9f", "#e08bdc", "#a5d8f7", "#d8bd66", "#ff8078", "#98a1b0"),
+    *("#62b0f5", "#f59a45", "#3fcf9f", "#e08bdc", "#8fdcf0", "#d8bd66", "#ff8078", "#98a1b0"),
+    "#b9d552",
 )
 RAMP_LIGHT = ("#3f9d55", "#2f9474", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
 RAMP_DARK = ("#7478e0", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
@@ -61,14 +63,14 @@ _KNOWN = {
     "verify-all": 2,
     "uniform-matched": 3,
     "best uniform pair": 3,
-    "adaptive-all": 4,
+    "adaptive-all": 0,
     "first": 0,
     "second": 1,
     "third": 2,
     "passed": 0,
     "failed": 1,
     "quiet": _QUIET,
-    "difficulty groups": 5,
+    "difficulty groups": _QUIET,
     "the matched pair fails": 6,
 }
 _SHAPES = {
@@ -76,6 +78,7 @@ _SHAPES = {
     "hindsight": 2,
     "verify-all": 1,
     "uniform-matched": 3,
+    "adaptive-all": 1,
     "second": 2,
     "third": 1,
 }
@@ -88,7 +91,7 @@ _DASHED = {
     "adaptive-all": 3,
 }
 _DIFFICULTY = re.compile(r"difficulty-\d+")
-_FREE = (6, 3, 5, 4, 2)  # hues for names that nobody foresaw
+_FREE = (6, 5, 8, 4, 3)  # hues for names that nobody foresaw
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
         if name in _KNOWN:
             found[name] = Style(_KNOWN[name], _DASHED.get(name, 0), _SHAPES.get(name, 0))
         elif _DIFFICULTY.fullmatch(name):
-            found[name] = Style(5, groups % len(DASHES), groups % len(SHAPES))
+            found[name] = Style(_QUIET, groups % len(DASHES), groups % len(SHAPES))
             groups += 1
         else:
             place = strangers % len(_FREE)

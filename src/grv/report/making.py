@@ -52,7 +52,7 @@ def make_report(
         if source.log is None:
             _saved(sheets, source)
             continue
-        study = Study(source.name, source.log, asked, stages)
+        study = Study(source.name, source.log, asked, stages, source.cascade)
         _one_log(sheets, study)
         studies.append(study)
     prices = max(len(asked.costs), *(_prices(source) for source in sources))
@@ -107,10 +107,27 @@ def _one_log(sheets: Sheets, study: Study) -> None:
     else:
         _unsolvable_log(sheets, study)
     score_tables(sheets, study.name, log, seed)
+    _say_of_options(sheets, study)
     falls = monotone_tables(sheets, study.name, log, seed)
     if log.solvable:
         distrust_table(sheets, study, falls)
     _unsolved(sheets, study)
+
+
+def _say_of_options(sheets: Sheets, study: Study) -> None:
+    """What options do to a log's numbers."""
+    log, asked = study.log, study.request
+    if study.cascade is not None:
+        text = f"{study.name}: this is about {log.score}; what {log.second} adds for the best"
+        text += f" {study.cascade.top} shows in the costs of policies that verify the best."
+        sheets.note((*SCORE_TABLES, *MONOTONE_TABLES, "better_score"), text)
+    if None in asked.costs:
+        means = f"{log.measured.generate:.3g} to generate and {log.measured.verify:.3g} to verify"
+        sheets.note("summary", f"{study.name}: a candidate cost {means} on average, as measured.")
+    both = sum(len(problem.contradictory) for problem in log.problems)
+    if asked.keys and both:
+        text = f"{study.name}: {both} keys have candidates of both verdicts and are no classes."
+        sheets.warnings.append(text)
 
 
 def _unsolvable_log(sheets: Sheets, study: Study) -> None:
@@ -134,15 +151,20 @@ def _unsolved(sheets: Sheets, study: Study) -> None:
         log.unsolvable, asked.orders, seed=asked.seed, scheme=asked.order_scheme, keyed=asked.keys
     )
     for batch in made:
-        for at, costs in enumerate(asked.costs):
+        for at, costs in enumerate(study.costs):
             for name in asked.live:
                 kind = parse_row(name)
                 assert isinstance(kind, PolicyRow)
-                tried = trials(kind.policy, batch, costs, width=asked.width)
+                tried = trials(
+                    *(kind.policy, batch, costs),
+                    width=asked.width,
+                    value=asked.value,
+                    cascade=study.cascade,
+                )
                 spent.setdefault((at, name), []).append(float(tried.costs(costs).mean()))
     solvable = np.array([problem.solvable for problem in study.problems])
     for (at, name), amounts in spent.items():
-        costs = asked.costs[at]
+        costs = study.costs[at]
         row = _spending(study.tried[costs, name], solvable, amounts) if log.solvable else None
         numbers = row or (float(np.mean(amounts)), None, 1.0, None)
         sheets.add("unsolved", [(study.name, price_name(costs), name, len(amounts), *numbers)])

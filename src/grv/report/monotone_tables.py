@@ -196,7 +196,7 @@ def distrust_table(sheets: Sheets, study: Study, falls: Falls | None) -> None:
             "These problems were picked by the same verdicts that the costs are counted on, so on"
             " fresh candidates the score would mislead less.",
         )
-    for costs in study.request.costs:
+    for costs in study.costs:
         in_order = study.tried[costs, IN_ORDER].by_problem
         for policy in study.request.live:
             spent = study.tried[costs, policy].by_problem

@@ -19,6 +19,7 @@ from typing import Any
 from .answers import answers
 from .contents import BY_NAME, Part
 from .drawings import DRAWINGS
+from .glossary import glossary, meaning, meaning_of_prices
 from .look import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, Style, styles, variables
 from .report import LogFacts, Report
 from .table import Table
@@ -29,7 +30,7 @@ PARTS: dict[Part, str] = {
     "advice": "What should I buy?",
     "time": "Time, and what is not solved",
 }
-_FEW = 12  # rows of a table that is shown without being asked for
+_FEW = 20  # rows of a table that is shown without being asked for
 
 
 def page(report: Report, title: str = "") -> str:
@@ -44,7 +45,7 @@ def page(report: Report, title: str = "") -> str:
         title=escape(title or f"grv report: {names}"),
         logs="".join(map(_log_line, report.logs)),
         answers=_answers(report),
-        warnings=_warnings(report.warnings),
+        warnings=_warnings(_plain(report, text) for text in report.warnings),
         links="".join(f'<a href="#{part}">{escape(PARTS[part])}</a>' for part in _used(report)),
         parts="".join(_part(report, part) for part in _used(report)),
         settings=_settings(report),
@@ -112,9 +113,30 @@ def _answers(report: Report) -> str:
     for answer in answers(report):
         items = "".join(f"<li>{escape(sentence)}</li>" for sentence in answer.sentences)
         cards.append(f"<div class=answer><h2>{escape(answer.question)}</h2><ul>{items}</ul></div>")
-    items = "".join(f"<li>{escape(finding)}</li>" for finding in report.findings)
+    items = "".join(f"<li>{escape(_plain(report, text))}</li>" for text in report.findings)
     more = f"<details class=more><summary>All in words</summary><ul>{items}</ul></details>"
-    return f"<div class=answers>{''.join(cards)}</div>{more if items else ''}"
+    names = f"<details class=more><summary>What the names mean</summary>{_names(report)}</details>"
+    return f"<div class=answers>{''.join(cards)}</div>{more if items else ''}{names}"
+
+
+def _names(report: Report) -> str:
+    lines = [
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
+        for name, text in glossary(_policies(report), _prices(report))
+    ]
+    return f"<dl>{''.join(lines)}</dl>"
+
+
+def _plain(report: Report, text: str) -> str:
+    """The text without the name of the log, where there is only one."""
+    if len(report.logs) > 1:
+        return text
+    name = report.logs[0].name
+    if text.startswith(f"{name}, "):  # and a price list
+        rest = text.removeprefix(f"{name}, ")
+        return f"At {rest.replace('measured:', 'measured costs:', 1)}"
+    rest = text.removeprefix(f"{name}: ")
+    return rest if rest == text else rest[:1].upper() + rest[1:]
 
 
 def _warnings(warnings: Iterable[str]) -> str:
@@ -129,9 +151,9 @@ def _part(report: Report, part: Part) -> str:
     tables = [table for table in report.tables if BY_NAME[table.name].part == part]
     tables = [table for table in tables if not _is_idle(report, table)]
     shown = [table for table in tables if table.rows]
-    drawn = "".join(_card(table) for table in shown if table.name in DRAWINGS)
-    others = "".join(_card(table) for table in shown if table.name not in DRAWINGS)
-    missing = _missing([table for table in tables if not table.rows])
+    drawn = "".join(_card(report, table) for table in shown if table.name in DRAWINGS)
+    others = "".join(_card(report, table) for table in shown if table.name not in DRAWINGS)
+    missing = _missing(report, [table for table in tables if not table.rows])
     return (
         f"<section id={part} class=part><h2>{escape(PARTS[part])}</h2>"
         + (f"<div class=cards>{drawn}</div>" if drawn else "")
@@ -143,25 +165,25 @@ def _part(report: Report, part: Part) -> str:
 
 def _is_idle(report: Report, table: Table) -> bool:
     """Whether it only repeats another table, there being one log or one price list."""
-    if table.name == "per_log":
+    if table.name in ("per_log", "paired"):
         return len(report.logs) < 2
     return table.name == "ratio_ablation" and len(_prices(report)) < 2
 
 
-def _missing(tables: Iterable[Table]) -> str:
+def _missing(report: Report, tables: Iterable[Table]) -> str:
     """Why tables are empty, each reason once."""
     reasons: dict[str, list[str]] = {}
     for table in tables:
-        words = " ".join(table.notes) or "There is nothing to show here."
+        words = " ".join(_plain(report, note) for note in table.notes)
         title = f"<b id={escape(table.name)}>{escape(table.title)}</b>"
         reasons.setdefault(words, []).append(title)
     return "".join(f"<li>{'; '.join(t)}: {escape(words)}</li>" for words, t in reasons.items())
 
 
-def _card(table: Table) -> str:
+def _card(report: Report, table: Table) -> str:
     """One table's place on the page; scripts fill in what is drawn."""
     name, drawn = escape(table.name), table.name in DRAWINGS
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    notes = "".join(f"<li>{escape(_plain(report, note))}</li>" for note in table.notes)
     parts = [f"<h3>{escape(table.title)}</h3><p class=caption>{escape(table.caption)}</p>"]
     if drawn:
         parts.append(f"<div class=chart></div><p class=unseen>{escape(table.alt)}</p>")
@@ -178,6 +200,8 @@ def _card(table: Table) -> str:
 
 def _said(value: Any) -> str:
     """A setting as people write it."""
+    if value is None:
+        return "not given"
     if isinstance(value, list | tuple):
         nested = any(isinstance(each, list | tuple) for each in value)
         return ("; " if nested else ", " if any(isinstance(v, str) for v in value) else ",").join(
@@ -228,6 +252,8 @@ def _data(report: Report) -> str:
         "costs": _prices(report),
         "logs": [log.name for log in report.logs],
         "policies": _policies(report),
+        "meanings": {name: meaning(name) for name in _policies(report)}
+        | {costs: meaning_of_prices(costs) for costs in _prices(report)},
         "styles": {name: asdict(style) for name, style in looks_of(report).items()},
         "dashes": DASHES,
         "shapes": SHAPES,

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from .drawings import Axis, Drawing, Layer
@@ -224,11 +225,10 @@ def _up(panel: Panel, rows: Sequence[Row], layer: Layer) -> np.ndarray[Any, np.d
 
 def _line(panel: Panel, layer: Layer) -> None:
     for name, look, _, rows in panel.groups(layer):
-        width = 0.7 if len(rows) > 300 else 1.4
         x, y = _across(rows, layer), _values(rows, layer.y)
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
-        panel.axes.plot(x, y, label=panel.label(layer, name), linewidth=width, **look)
+        panel.axes.plot(x, y, label=panel.label(layer, name), linewidth=1.4, **look)
 
 
 def _step(panel: Panel, layer: Layer) -> None:
@@ -251,9 +251,10 @@ def _points(panel: Panel, layer: Layer) -> None:
             bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             bar.ax.yaxis.set_minor_locator(NullLocator())
             continue
-        size = 6 if len(rows) > 40 else 20
+        is_cloud = len(rows) > 150
+        plain = {"s": 5, "alpha": 0.5, "linewidths": 0} if is_cloud else {"s": 20}
         label = panel.label(layer, name)
-        panel.axes.scatter(x, y, s=size, marker=marker, color=look["color"], label=label, zorder=3)
+        panel.axes.scatter(x, y, marker=marker, color=look["color"], label=label, zorder=3, **plain)
 
 
 def _bars(panel: Panel, layer: Layer) -> None:
@@ -268,14 +269,15 @@ def _bars(panel: Panel, layer: Layer) -> None:
             )
             kind = next(each for each in panel.table.columns if each.name == layer.x)
             texts = [
-                "" if np.isnan(value) else kind.shown(float(value)) + _partly(row)
+                "" if np.isnan(value) else kind.brief(float(value)) + _partly(row)
                 for value, row in zip(values, rows, strict=True)
             ]
             panel.axes.bar_label(made, texts, padding=3, fontsize=7)
             panel.axes.margins(x=0.15)
             continue
         left, right = _values(rows, layer.x), _values(rows, layer.x2)
-        alpha = 0.55 if layer.by else 1.0
+        is_over = layer.by or any(each.mark == "rule" for each in panel.drawing.layers)
+        alpha = 0.55 if is_over else 1.0
         widths = (right - left) * 0.95
         heights = _values(rows, layer.y)
         panel.axes.bar(left, heights, widths, align="edge", color=colour, alpha=alpha, label=label)
@@ -296,9 +298,11 @@ def _interval(panel: Panel, layer: Layer) -> None:
             up = _up(panel, rows, layer)
             known = ~(np.isnan(ends[0]) | np.isnan(ends[1]))
             panel.axes.hlines(up[known], ends[0][known], ends[1][known], **plain)
-            open_end = np.isnan(ends[1]) & ~np.isnan(ends[0])  # beyond what was tried
-            panel.axes.plot(ends[0][open_end], up[open_end], "|", color=look["color"])
-            panel.axes.plot(ends[0][open_end] * 1.08, up[open_end], ">", color=look["color"], ms=3)
+            is_open = np.isnan(ends[1]) & ~np.isnan(ends[0])  # beyond what was tried
+            if is_open.any():
+                last = np.full(is_open.sum(), _farthest(panel, layer))
+                panel.axes.hlines(up[is_open], ends[0][is_open], last, **plain)
+                panel.axes.plot(last, up[is_open], ">", color=look["color"], ms=3)
         else:
             x = _across(rows, replace(layer, y=""))
             low, high = _values(rows, layer.y), _values(rows, layer.y2)
@@ -306,11 +310,24 @@ def _interval(panel: Panel, layer: Layer) -> None:
             panel.axes.vlines(x[known], low[known], high[known], **plain)
 
 
+def _farthest(panel: Panel, layer: Layer) -> float:
+    """Where an interval without an end is cut off: beyond whatever is drawn."""
+    rows = panel.rows_of(layer)
+    columns = [each.x for each in panel.drawing.layers] + [layer.x2]
+    values = [_values(rows, column) for column in columns if column != ""]
+    return float(np.nanmax(np.concatenate(values)) * 1.2)
+
+
 def _band(panel: Panel, layer: Layer) -> None:
     for _, look, _, rows in panel.groups(layer):
         low, high = _values(rows, layer.y), _values(rows, layer.y2)
         x = _values(rows, layer.x)
-        panel.axes.fill_between(x, low, high, color=look["color"], alpha=0.13, linewidth=0)
+        known = ~(np.isnan(low) | np.isnan(high) | np.isnan(x))
+        x, low, high = x[known], low[known], high[known]
+        outline = np.concatenate([np.stack([x, low], 1), np.stack([x, high], 1)[::-1]])
+        if len(outline):  # as an artist, so that it may leave the picture
+            plain = {"facecolor": look["color"], "alpha": 0.1, "linewidth": 0}
+            panel.axes.add_artist(Polygon(outline, closed=True, **plain))
 
 
 def _shade(panel: Panel, layer: Layer) -> None:
@@ -352,6 +369,10 @@ def _iso(panel: Panel) -> None:
         checked = (cost - generate * made) / verify
         inside = (checked >= bottom) & (checked <= top)
         axes.plot(made[inside], checked[inside], color=LIGHT["faint"], alpha=0.4, linewidth=0.7)
+        if inside.any():
+            at = int(np.argmax(inside))
+            words: dict[str, Any] = {"fontsize": 6, "color": LIGHT["faint"], "va": "bottom"}
+            axes.text(made[at], checked[at], f" {cost:g}", clip_on=True, **words)
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)
 
@@ -377,7 +398,7 @@ def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
         for handle, label in zip(handles, labels, strict=True):
             found[label] = (*found.get(label, ()), handle)[:2] if label in found else (handle,)
     if found:
-        signs = [pair[-1] for pair in found.values()]
-        figure.legend(
-            signs, list(found), loc="outside lower center", ncols=min(4, len(found)), frameon=False
-        )
+        wide = 0.5 + 0.058 * max(map(len, found))  # inches, about
+        columns = max(1, min(4, len(found), int(figure.get_figwidth() / wide)))
+        signs: list[Any] = list(found.values())  # of several handles, one over the other
+        figure.legend(signs, list(found), loc="outside lower center", ncols=columns, frameon=False)

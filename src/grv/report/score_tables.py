@@ -185,7 +185,8 @@ def _calibration(sheets: Sheets, name: str, log: Log) -> None:
     scores, passed = _scored(log)
     if not len(scores):
         return
-    inner = np.unique(np.quantile(scores, np.linspace(0, 1, _CALIBRATION_BINS + 1)[1:-1]))
+    bins = min(_CALIBRATION_BINS, max(1, len(scores) // 10))  # of ten candidates at least
+    inner = np.unique(np.quantile(scores, np.linspace(0, 1, bins + 1)[1:-1]))
     places = np.searchsorted(inner, scores, side="left")
     error = 0.0
     for place in np.unique(places).tolist():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ..core.errors import LogError, UsageError
-from ..core.values import Costs, Measured
+from ..core.values import Cascade, Costs, Measured
 from ..replay.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
 from ..replay.log import Log
 from .report import LogFacts
@@ -24,6 +24,7 @@ class Source:
         log: with candidates.
         comparison: without.
         warnings: what to be careful about, in sentences.
+        cascade: how policies use the log's second scores, if at all.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Source:
     log: Log | None = None
     comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
+    cascade: Cascade | None = None
 
     def __post_init__(self) -> None:
         if (self.log is None) == (self.comparison is None):
@@ -44,7 +46,7 @@ class Source:
                 self.name,
                 log.path,
                 self.kind,
-                log.score,
+                log.score + self._then(),
                 len(log.problems) + len(log.bare),
                 len(log.solvable),
                 log.candidates,
@@ -62,6 +64,12 @@ class Source:
             *(said.problems, said.solvable, said.candidates, said.unlabelled, said.unscored),
             tuple(said.excluded),
         )
+
+    def _then(self) -> str:
+        """What ranks after the score."""
+        if self.cascade is None or self.log is None:
+            return ""
+        return f", then {self.log.second} for the best {self.cascade.top}"
 
 
 def is_comparison(path: str) -> bool:

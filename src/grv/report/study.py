@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from ..core.values import Costs, Latency
+from ..core.values import Cascade, Costs, Latency, Measured
 from ..policies import POLICIES
 from ..replay.compare import Unsolvable, compare
 from ..replay.comparison import Comparison, Resampled, Row
@@ -22,6 +22,7 @@ from ..replay.kernels import Trials
 from ..replay.log import Log, LoggedProblem
 from ..replay.orders import Batch, Scheme, batches
 from ..replay.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
+from .statistics import interval
 
 Progress = Callable[[int, int], None]
 
@@ -67,7 +68,7 @@ class Request:
     """What a report is asked for: the options of `grv compare`, and a few more.
 
     Attributes:
-        costs: the price lists.
+        costs: the price lists; None is what the log says that each candidate cost.
         policies: the rows.
         orders: in how many orders each problem is tried.
         seed: what the orders are drawn from.
@@ -80,7 +81,7 @@ class Request:
         many_orders: in how many orders each problem's optimal pair is found.
     """
 
-    costs: tuple[Costs, ...] = (Costs(),)
+    costs: tuple[Costs | None, ...] = (Costs(),)
     policies: tuple[str, ...] = ()
     orders: int = 10
     seed: int = 0
@@ -95,6 +96,9 @@ class Request:
     def __post_init__(self) -> None:
         if not self.costs:
             raise UsageError("a report needs at least one price list")
+        names = [price_name(costs) for costs in self.costs]
+        if len(set(names)) < len(names):
+            raise UsageError(f"a price list is given twice: {', '.join(names)}")
         if self.many_orders < 1:
             raise UsageError(f"there must be at least 1 order, not {self.many_orders}")
         for text in self.policies:
@@ -117,7 +121,7 @@ class Request:
         costs: Sequence[Costs],
         progress: Progress | None = None,
         *,
-        keys: bool | None = None,
+        cascade: Cascade | None = None,
     ) -> Comparison:
         """These rows at these prices, in the manner asked for."""
         return compare(
@@ -128,19 +132,20 @@ class Request:
             seed=self.seed,
             order_scheme=self.order_scheme,
             width=self.width,
-            keys=self.keys if keys is None else keys,
+            keys=self.keys,
             unsolvable=self.unsolvable,
             value=self.value,
             latency=self.latency,
+            cascade=cascade,
             progress=progress,
         )
 
 
-def price_name(costs: Costs) -> str:
-    """A price list as it is asked for; other kinds than the plain one have their name before it."""
-    if type(costs) is Costs:
-        return f"{costs.candidate:g},{costs.verify:g}"
-    return f"{type(costs).__name__.lower()}:{costs.candidate:.3g},{costs.verify:.3g}"
+def price_name(costs: Costs | None) -> str:
+    """A price list as it is asked for; of measured ones no first guess, as logs have their own."""
+    if costs is None or isinstance(costs, Measured):
+        return "measured"
+    return f"{costs.candidate:g},{costs.verify:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +169,28 @@ class Tried:
 class Study:
     """One log, and the comparisons made on it."""
 
-    def __init__(self, name: str, log: Log, request: Request, progress: Stages) -> None:
+    def __init__(
+        self,
+        name: str,
+        log: Log,
+        request: Request,
+        progress: Stages,
+        cascade: Cascade | None = None,
+    ) -> None:
         self.name, self.log, self.request, self.progress = name, log, request, progress
+        self.cascade = cascade
+        self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
+        self.costs = tuple(log.measured if each is None else each for each in request.costs)
+
+    def compare(
+        self,
+        rows: Sequence[str],
+        costs: Sequence[Costs],
+        progress: Progress,
+        log: Log | None = None,
+    ) -> Comparison:
+        """These rows at these prices, on the log or on another one like it."""
+        return self.request.compare(rows, log or self.log, costs, progress, cascade=self.cascade)
 
     @property
     def problems(self) -> tuple[LoggedProblem, ...]:
@@ -177,7 +202,7 @@ class Study:
     def main(self) -> Comparison:
         """What was asked: equal to what `grv compare` gives with the same options."""
         with self.progress.stage() as tell:
-            return self.request.compare(self.request.rows, self.log, self.request.costs, tell)
+            return self.compare(self.request.rows, self.costs, tell)
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -187,7 +212,7 @@ class Study:
     @property
     def plain_costs(self) -> tuple[Costs, ...]:
         """The price lists that can be scaled: those that are not measured."""
-        return tuple(costs for costs in self.request.costs if type(costs) is Costs)
+        return tuple(costs for costs in self.costs if type(costs) is Costs)
 
     @property
     def range_of_costs(self) -> list[Costs]:
@@ -203,13 +228,13 @@ class Study:
             for costs in self.plain_costs
             for price in CHEAPER
         ]
-        prices = dict.fromkeys([*_CURVE, *cheaper, *self.request.costs])
+        prices = dict.fromkeys([*_CURVE, *cheaper, *self.costs])
         if set(self.curves) <= set(self.request.rows):  # then `main` has those asked for
-            prices = dict.fromkeys(c for c in prices if c not in self.request.costs)
+            prices = dict.fromkeys(c for c in prices if c not in self.costs)
         if not prices:
             return self.main
         with self.progress.stage() as tell:
-            return self.request.compare(self.curves, self.log, list(prices), tell)
+            return self.compare(self.curves, list(prices), tell)
 
     @cached_property
     def tried(self) -> dict[tuple[Costs, str], Tried]:
@@ -224,6 +249,19 @@ class Study:
     def resampled(self) -> Resampled:
         """The resamples of the problems compared: those that `compare` uses."""
         return Resampled(len(self.problems), self.request.seed)
+
+    def totals(self, tried: Tried) -> NDArray[np.float64]:
+        """`[resamples]`: what the row costs in each resample of the problems."""
+        place = tried.row.costs, tried.row.policy
+        if place not in self._totals:
+            self._totals[place] = self.resampled.totals(tried.by_problem)
+        return self._totals[place]
+
+    def interval(self, above: Tried, below: Tried) -> tuple[float, float] | None:
+        """Of the ratio of two rows' costs; as `Resampled.ratio` has it."""
+        if len(self.problems) < 2:
+            return None
+        return interval(self.totals(above) / self.totals(below))
 
     def batches(self, orders: int | None = None) -> Iterator[Batch]:
         """The problems compared, in the orders of the comparison, or in so many."""

@@ -48,7 +48,14 @@ class Column:
             return value
         if self.kind == "percent":
             return f"{100 * value:.{self.digits}f} %"
+        if self.kind == "cost" and 0 < abs(value) < 10:  # in whatever unit, perhaps a dear one
+            return f"{value:.{max(self.digits, 2)}f}" if abs(value) >= 1 else f"{value:.3g}"
         return f"{value:.{self.digits}f}"
+
+    def brief(self, value: float) -> str:
+        """The same beside a mark: large numbers without a fraction."""
+        is_large = self.kind != "percent" and abs(value) >= 1000
+        return f"{value:,.0f}" if is_large else self.shown(value)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values import Costs
+from ..core.values import Costs, Measured
 from ..replay.compare import LARGEST_TABLE
 from ..replay.kernels import hindsight_trials, least_checks_of, paid_checks_of
+from ..replay.orders import Batch
 from ..replay.rows import REFERENCE
 from ..theory.uniform import PairTable
 from .sheets import Sheets
@@ -34,34 +33,39 @@ def _trials(sheets: Sheets, study: Study) -> None:
         (row.costs, row.policy): Tried(row, trials)
         for row, trials in zip(study.main.rows, study.main.trials, strict=True)
     }
-    for costs in study.request.costs:
-        found = [main.get((costs, policy)) for policy in (HINDSIGHT, REFERENCE, MATCHED)]
-        missing = [
-            policy
-            for policy, tried in zip((HINDSIGHT, REFERENCE, MATCHED), found, strict=True)
-            if tried is None
-        ]
-        if missing:
-            text = (
-                f"{study.name}: this needs the rows {', '.join(missing)}, which nobody asked for."
-            )
+    pairs = []
+    for costs in study.costs:
+        needed = {policy: main.get((costs, policy)) for policy in (HINDSIGHT, REFERENCE, MATCHED)}
+        found = [tried for tried in needed.values() if tried is not None]
+        if len(found) < len(needed):
+            missing = ", ".join(policy for policy, tried in needed.items() if tried is None)
+            text = f"{study.name}: this needs the rows {missing}, which nobody asked for."
             sheets.note("trials", text)
             return
-        hindsight, adaptive, matched = (tried for tried in found if tried is not None)
-        prices = price_name(hindsight.row.costs)
-        rows = _sorted_trials(study, hindsight, adaptive, matched)
+        prices, (_, _, matched) = price_name(costs), found
+        rows = _sorted_trials(study, *found)
         sheets.add("trials", [(study.name, prices, *row) for row in rows])
-        _say_of_pair(sheets, study, prices, matched, rows)
+        pairs.append(
+            f"at {prices} it generates {matched.row.m} and verifies the best {matched.row.k},"
+            f" solving {matched.row.solved:.1%}"
+        )
+    sheets.note("trials", f"{study.name}: of the matched pair: {'; '.join(pairs)}.")
+    trials = int(np.prod(found[0].spent.shape))
+    text = f"the median and the quartiles are over {2 * _reach(trials) + 1} neighbouring trials"
+    if trials > _MOST_TRIALS:
+        text += f"; each point is the mean of about {trials / _MOST_TRIALS:.1f} trials"
+    sheets.note("trials", f"{study.name}: {text}.")
 
 
 def _sorted_trials(
     study: Study, hindsight: Tried, adaptive: Tried, matched: Tried
 ) -> list[tuple[Cell, ...]]:
-    """By hindsight, then by adaptive; neighbours averaged where there are many."""
+    """By hindsight, those that the pair fails last of equals; neighbours averaged where many."""
     least, spent = hindsight.spent.ravel(), adaptive.spent.ravel()
     failed = ~matched.trials.solved.ravel()
-    order = np.lexsort((spent, least))
+    order = np.lexsort((failed, least))
     orders = hindsight.spent.shape[1]
+    reach = _reach(len(order))
     rows: list[tuple[Cell, ...]] = []
     for part in np.array_split(order, min(len(order), _MOST_TRIALS)):
         names = {study.main.problems[at // orders] for at in part.tolist()}
@@ -69,21 +73,15 @@ def _sorted_trials(
         place = (rows[-1][0] if rows else 0) or 0
         assert isinstance(place, int)
         means = points([least[part].mean(), spent[part].mean(), failed[part].mean()])
-        rows.append((place + len(part), len(part), problem, *means))
+        start, end = max(place + len(part) // 2 - reach, 0), place + len(part) // 2 + reach + 1
+        around = points(np.quantile(spent[order[start:end]], [0.5, 0.25, 0.75]))
+        rows.append((place + len(part), len(part), problem, *means, *around))
     return rows
 
 
-def _say_of_pair(
-    sheets: Sheets, study: Study, prices: str, matched: Tried, rows: Sequence[tuple[Cell, ...]]
-) -> None:
-    row = matched.row
-    sheets.note(
-        "trials",
-        f"{study.name}, {prices}: the matched pair generates {row.m} and verifies the best {row.k};"
-        f" it solves {row.solved:.1%} of {row.trials} trials.",
-    )
-    if len(rows) < row.trials:
-        sheets.note("trials", f"{study.name}: each point is about {row.trials / len(rows):.1f}.")
+def _reach(trials: int) -> int:
+    """How many neighbours on each side a rolling median takes in."""
+    return max(trials // 40, 2)
 
 
 def _budget_curve(sheets: Sheets, study: Study) -> None:
@@ -106,7 +104,7 @@ def _budget_curve(sheets: Sheets, study: Study) -> None:
             table.add(least, paid_checks_of(batch, least, width=study.request.width))
             tell(done, len(study.problems))
     solved = table.solved()
-    for costs in study.request.costs:
+    for costs in study.costs:
         if type(costs) is not Costs:
             text = f"{study.name}: no curve where costs are measured, as pairs have no one price."
             sheets.note("budget_curve", text)
@@ -140,16 +138,21 @@ def best_within_each(
 
 
 def _optimal_pairs(sheets: Sheets, study: Study) -> None:
-    rows: dict[str, dict[str, tuple[Cell, ...]]] = {price_name(c): {} for c in study.request.costs}
-    orders = study.request.many_orders
+    rows: dict[str, dict[str, tuple[Cell, ...]]] = {price_name(c): {} for c in study.costs}
+    most = study.request.many_orders
     with study.progress.stage() as tell:
-        for done, batch in enumerate(study.batches(orders), 1):
+        for done, batch in enumerate(study.batches(most), 1):
             problem = batch.problem
             if not problem.solvable:
                 continue
             least = least_checks_of(batch)
-            for costs in study.request.costs:
-                found = hindsight_trials(batch, least, costs)
+            for costs in study.costs:
+                # Where each candidate has its own cost, pairs are replayed one by one.
+                orders = min(most, study.request.orders) if isinstance(costs, Measured) else most
+                part = (
+                    Batch(problem, batch.orders[:orders], batch.keyed) if orders < most else batch
+                )
+                found = hindsight_trials(part, least[:orders], costs)
                 means = found.generated.mean(), found.verified.mean(), found.costs(costs).mean()
                 rate = significant(problem.pass_rate)
                 rows[price_name(costs)][problem.id] = (rate, *points(means), orders)
@@ -166,9 +169,9 @@ def _sensitivity(sheets: Sheets, study: Study) -> None:
         for costs in study.range_of_costs:
             tried, in_order = study.tried[costs, policy], study.tried[costs, IN_ORDER]
             row = tried.row
-            against = study.resampled.ratio(tried.by_problem, in_order.by_problem)
+            against = study.interval(tried, in_order)
             adaptive = study.tried[costs, REFERENCE]
-            relation = study.resampled.ratio(tried.by_problem, adaptive.by_problem)
+            relation = study.interval(tried, adaptive)
             sheets.add(
                 "sensitivity",
                 [

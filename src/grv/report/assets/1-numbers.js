@@ -50,7 +50,16 @@ function shown(about, value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
   if (about.kind === "percent") return `${(100 * value).toFixed(about.digits)} %`;
-  return value.toFixed(about.digits);
+  const size = Math.abs(value);
+  if (about.kind === "cost" && size > 0 && size < 1) return String(Number(value.toPrecision(3)));
+  const isSmall = about.kind === "cost" && size > 0 && size < 10;
+  return value.toFixed(isSmall ? Math.max(about.digits, 2) : about.digits);
+}
+
+/** The same beside a mark: large numbers without a fraction. */
+function brief(about, value) {
+  const isLarge = about.kind !== "percent" && Math.abs(value) >= 1000;
+  return isLarge ? Math.round(value).toLocaleString("en") : shown(about, value);
 }
 
 const labelled = (about) => (about.unit ? `${about.label} (${about.unit})` : about.label);

@@ -59,7 +59,7 @@ const SHAPES = {
 
 function shape(parent, style, x, y, size, hue = `hue-${style.hue}`) {
   const name = data.shapes[style.shape];
-  const kind = name === "cross" ? "stroke" : "fill dot";
+  const kind = name === "cross" ? "stroke cross" : "fill dot";
   const outline = SHAPES[name](Number(x.toFixed(1)), Number(y.toFixed(1)), size);
   return draw(parent, "path", { d: outline, class: `${kind} ${hue}` });
 }
@@ -96,7 +96,8 @@ const MARKS = {
     const values = layer.hue ? rows.map((row) => number(panel.table, row, layer.hue)) : [];
     const least = Math.log(Math.min(...values));
     const most = Math.log(Math.max(...values));
-    const size = rows.length > 150 ? 2.2 : rows.length > 40 && !layer.by ? 3.4 : 4.2;
+    const isCloud = rows.length > 150;
+    const size = isCloud ? 2.2 : rows.length > 40 && !layer.by ? 3.4 : 4.2;
     for (let at = rows.length - 1; at >= 0; at -= 1) { // what comes first lies on top
       const row = rows[at];
       const spot = spotOf(panel, layer, row);
@@ -104,7 +105,7 @@ const MARKS = {
       const style = styleOf(panel, layer, row);
       const share = most > least ? (Math.log(values[at]) - least) / (most - least) : 0;
       const hue = layer.hue ? `ramp-${Math.round(share * (RAMP - 1))}` : `hue-${style.hue}`;
-      shape(panel.art, style, ...spot, size, hue);
+      shape(panel.art, style, ...spot, size, isCloud ? `${hue} cloud` : hue);
       remember(panel, layer, row);
     }
   },
@@ -140,10 +141,12 @@ const MARKS = {
   band(panel, layer, rows) {
     const { table, x, y } = panel;
     for (const group of grouped(panel, layer, rows)) {
-      const edge = (name) =>
-        group
-          .map((row) => [x.place(number(table, row, layer.x)), y.place(number(table, row, name))])
-          .filter((spot) => !spot.includes(null));
+      const inside = (up) => (up === null ? null : Math.min(y.start, Math.max(y.end, up)));
+      const spot = (row, name) => [
+        x.place(number(table, row, layer.x)),
+        inside(y.place(number(table, row, name))),
+      ];
+      const edge = (name) => group.map((row) => spot(row, name)).filter((at) => !at.includes(null));
       const [low, high] = [edge(layer.y), edge(layer.y2)];
       if (low.length < 2) continue;
       const outline = `${path([...low, ...high.reverse()])}Z`;
@@ -210,8 +213,7 @@ const MARKS = {
 
 function stroked(panel, style, outline, kind = "line") {
   if (!outline) return;
-  const thin = outline.length > 6000 ? " thin" : "";
-  const look = { class: `stroke hue-${style.hue} ${kind}${thin}`, "stroke-dasharray": dashOf(style) };
+  const look = { class: `stroke hue-${style.hue} ${kind}`, "stroke-dasharray": dashOf(style) };
   draw(panel.art, "path", { d: outline, ...look });
 }
 
@@ -225,7 +227,7 @@ function sidewaysBar(panel, layer, row, style) {
   draw(panel.art, "rect", { ...box, class: `fill hue-${style.hue}` });
   const solved = cell(panel.table, row, "solved");
   const partly = solved !== null && solved < 0.9995 ? `, solves ${(100 * solved).toFixed(0)} %` : "";
-  const label = shown(column(panel.table, layer.x), value) + partly;
+  const label = brief(column(panel.table, layer.x), value) + partly;
   const left = Math.min(end + 5, panel.x.end + 18 - textWidth(label));
   draw(panel.art, "text", { x: left, y: middle + 4, class: "value" }, label);
   remember(panel, layer, row, [Math.min(end, panel.x.end), middle]);
@@ -237,7 +239,8 @@ function standingBar(panel, layer, row, style) {
   const top = y.place(number(table, row, layer.y));
   if (from === null || to === null || top === null) return;
   const box = { x: from + 0.5, y: top, width: Math.max(0.5, to - from - 1), height: y.start - top };
-  draw(panel.art, "rect", { ...box, class: `fill bin hue-${style.hue}${layer.by ? " over" : ""}` });
+  const isOver = layer.by || panel.spec.layers.some((each) => each.mark === "rule");
+  draw(panel.art, "rect", { ...box, class: `fill bin hue-${style.hue}${isOver ? " over" : ""}` });
   remember(panel, layer, row, [(from + to) / 2, top]);
 }
 

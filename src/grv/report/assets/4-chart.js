@@ -18,7 +18,7 @@ function fitted(text, room) {
 /** The layers of a drawing that the reader has not switched off, with their rows. */
 function layersOf(spec, table, rows) {
   return spec.layers
-    .filter((layer) => !isHidden(layer.series))
+    .filter((layer) => !isHidden(layer.series) && !isHidden(layer.tone))
     .map((layer) => {
       if (!layer.where) return { layer, rows };
       const [name, value] = layer.where;
@@ -30,7 +30,7 @@ function layersOf(spec, table, rows) {
 function valuesAlong(direction, spec, table, rows) {
   const values = [];
   for (const { layer, rows: own } of layersOf(spec, table, rows)) {
-    if (layer.mark === "iso" || layer.table) continue;
+    if (["iso", "band"].includes(layer.mark) || layer.table) continue; // bands may leave the picture
     const ends = [layer[direction], layer[`${direction}2`]];
     if (layer.mark === "shade") ends.splice(0, 2, direction === "x" ? layer.x : undefined);
     for (const end of ends) {

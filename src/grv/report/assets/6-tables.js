@@ -63,7 +63,9 @@ function fillTable(holder, table) {
     for (const about of told(table)) {
       const isHead = about.name === (table.at.has("policy") ? "policy" : "problem");
       const attributes = isHead ? { scope: "row", class: about.kind } : { class: about.kind };
-      line.append(make(isHead ? "th" : "td", attributes, shown(about, cell(table, row, about.name))));
+      const value = cell(table, row, about.name);
+      if (["policy", "costs"].includes(about.name)) attributes.title = data.meanings[value] ?? "";
+      line.append(make(isHead ? "th" : "td", attributes, shown(about, value)));
     }
     body.append(line);
   }

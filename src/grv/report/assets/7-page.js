@@ -42,7 +42,7 @@ function choices(legend, type, names, isOn, changed) {
     const input = make("input", { type, name: legend, value: name });
     input.checked = isOn(name);
     input.addEventListener("change", () => changed(name, input.checked));
-    group.append(make("label", {}, input, make("span", {}, name)));
+    group.append(make("label", { title: data.meanings[name] ?? "" }, input, make("span", {}, name)));
   });
   return group;
 }
