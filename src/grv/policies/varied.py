@@ -13,7 +13,7 @@ from ..theory.slots import alternate_draws
 from ..theory.variety import period
 from .variety import Variety
 
-_ONE_IN = 3  # of the verifications after the last draw, this is blind: the oldest candidate
+ONE_IN = 3  # of the verifications after the last draw, this is blind: the oldest candidate
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Varied:
         turn = 0
         while (id := variety.first()) is not None:
             turn += 1
-            if turn % _ONE_IN == 0:
+            if turn % ONE_IN == 0:
                 yield from _verify(variety.oldest(), f"the oldest that is left{least}", variety)
             else:
                 yield from _verify(id, f"the first of those left{least}", variety)

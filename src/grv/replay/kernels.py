@@ -376,7 +376,9 @@ def _varied(policy: Varied, batch: Batch, costs: Costs, width: int | None) -> Tr
         return None
     draws = alternate_draws(exact_ratio(costs))
     limit = period(draws.later) - 1
-    return _summed([run_varied(Scored(*order), draws, limit) for order in batch.by_place])
+    scores = (-np.unique(-batch.problem.scores)).tolist()
+    orders = (Scored(*order, scores) for order in batch.by_place)
+    return _summed([run_varied(order, draws, limit) for order in orders])
 
 
 def _summed(runs: list[Run]) -> Trials:

@@ -1,7 +1,7 @@
 """`Varied` in one order of candidates, without keys and without a state machine.
 
-Candidates are known by their place in the final ranking, as in `paths.py`. Which score failed least
-is asked for now and then only, so what has arrived is put in that order when it is.
+Candidates are known by their place in the final ranking, as in `paths.py`. Which one comes first by
+the failures of its score is asked for now and then only; what has arrived is put in order then.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..policies.varied import _ONE_IN
+from ..policies.varied import ONE_IN
+from ..policies.variety import ties_tell
 from ..theory.slots import Draws
 from .paths import Run
 
@@ -22,11 +23,13 @@ class Scored(NamedTuple):
         places: of each candidate in the ranking of all, in order of arrival; 0 is the best.
         passed: by place.
         levels: by place: equal for equal scores.
+        scores: by level.
     """
 
     places: Sequence[int]
     passed: Sequence[bool]
     levels: Sequence[int]
+    scores: Sequence[float]
 
 
 def run_varied(order: Scored, draws: Draws, limit: int) -> Run:
@@ -51,7 +54,8 @@ def run_varied(order: Scored, draws: Draws, limit: int) -> Run:
             level, length = order.levels[best], 0
         is_over = length == limit
         length = 0 if is_over else length + 1
-        if search.verify(search.least_failed() if is_over else best):
+        other = search.first() if is_over else best
+        if search.verify(other if search.tell else best):
             return search.run(solved=True)
     return search.run(solved=search.finish())
 
@@ -60,13 +64,15 @@ class _Search:
     """What has been generated and verified so far."""
 
     def __init__(self, order: Scored) -> None:
-        self.places, self.passed, self.levels = order
+        self.places, self.passed, self.levels, self.scores = order
+        self.tell = False  # whether ties tell, when it was last looked at
         self.drawn = self.verified = self.generating = 0
         self.exhausted = False  # that there are no more is known when more were asked for
         self._open = [False] * len(self.places)
         self._best: list[int] = []
-        self._least_failed: list[tuple[int, int]] = []  # failures of its score, place
+        self._first: list[tuple[int, int]] = []  # failures that count, place
         self._sorted = 0  # how many arrivals are among those
+        self._looked = 0  # how many arrivals there were at the last look
         self._failures: dict[int, int] = {}
 
     def generate(self, n: int) -> int:
@@ -96,35 +102,51 @@ class _Search:
             heapq.heappop(self._best)
         return self._best[0] if self._best else None
 
-    def least_failed(self) -> int:
-        """Of what is open, which there must be, the one whose score failed least."""
-        heap, failures = self._least_failed, self._failures
+    def look(self) -> None:
+        """See whether ties tell."""
+        self._looked = self.drawn
+        arrived = (self.scores[self.levels[place]] for place in self.places[: self.drawn])
+        before, self.tell = self.tell, ties_tell(arrived)
+        if self.tell is not before:
+            self._first, self._sorted = [], 0
+
+    def first(self) -> int:
+        """Of what is open, which there must be, the best; where ties tell, the least failed."""
+        if self.drawn >= 2 * self._looked:
+            self.look()
         for place in self.places[self._sorted : self.drawn]:
-            heapq.heappush(heap, (failures.get(self.levels[place], 0), place))
+            heapq.heappush(self._first, (self._failed(place), place))
         self._sorted = self.drawn
+        return self._top(self._first, range(len(self.places)))
+
+    def finish(self) -> bool:
+        """Whether what is left holds a pass, which is looked for one by one."""
+        self.look()
+        ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
+        heapq.heapify(ages)
+        turn = 0
+        while self.verified < self.drawn:
+            turn += 1
+            by_age = turn % ONE_IN == 0
+            if self.verify(self._top(ages, self.places) if by_age else self.first()):
+                return True
+        return False
+
+    def _failed(self, place: int) -> int:
+        return self._failures.get(self.levels[place], 0) if self.tell else 0
+
+    def _top(self, heap: list[tuple[int, int]], places: Sequence[int]) -> int:
+        """The first open place of a heap of failures and numbers; `places` has those numbers'."""
         while True:
-            counted, place = heap[0]
-            now = failures.get(self.levels[place], 0)
+            counted, number = heap[0]
+            place = places[number]
+            now = self._failed(place)
             if not self._open[place]:
                 heapq.heappop(heap)
             elif counted == now:
                 return place
             else:
-                heapq.heapreplace(heap, (now, place))
-
-    def finish(self) -> bool:
-        """Whether what is left holds a pass, which is looked for one by one."""
-        oldest = turn = 0
-        while self.verified < self.drawn:
-            turn += 1
-            place = self.least_failed()
-            if turn % _ONE_IN == 0:
-                while not self._open[self.places[oldest]]:
-                    oldest += 1
-                place = self.places[oldest]
-            if self.verify(place):
-                return True
-        return False
+                heapq.heapreplace(heap, (now, number))
 
     def run(self, *, solved: bool) -> Run:
         """How it went."""
