@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grv.core.pool import Pool
 from grv.core.values import CandidateId, Costs, Generate, Step, Verdict, Verify
-from grv.policies.variety import Variety, ties_tell
+from grv.policies.variety import ENOUGH, Variety, ties_tell
 from grv.testing import World, run
 from grv.testing.strategies import worlds
 
@@ -135,3 +135,28 @@ def test_units_do_not_matter(marks: list[int], exponent: int, zero: int) -> None
     moved = [math.ldexp(mark + zero, exponent) for mark in marks]
 
     assert ties_tell(moved) is ties_tell([float(mark) for mark in marks])
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Generates twice, and asks after each what ties tell."""
+
+    draws: tuple[int, int]
+    told: list[bool]
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        variety = Variety(pool)
+        for draws in self.draws:
+            yield Generate(draws)
+            variety.take_in()
+            variety.look()
+            self.told.append(variety.tell)
+
+
+@pytest.mark.parametrize(("first", "told"), [(ENOUGH // 2, [False, True]), (ENOUGH, [False] * 2)])
+def test_enough_candidates_decide_once_and_for_all(first: int, told: list[bool]) -> None:
+    drawn = random.Random(0)
+    scores = tuple(drawn.random() for _ in range(first)) + (2.0,) * ENOUGH
+    asking = Asking((first, ENOUGH), [])
+    run(asking, Costs(1, 10), World(scores, (Verdict.FAILED,) * len(scores)))
+    assert asking.told == told

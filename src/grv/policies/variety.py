@@ -25,6 +25,7 @@ from ..core.pool import Pool
 from ..core.values import CandidateId, Verdict
 
 _Place = tuple[int, int, float, CandidateId]  # failures, -votes, -score, id: the smallest is first
+ENOUGH = 512  # candidates that tell what a tie is
 _SAME_STEP = 1.5  # gaps up to this many times the smallest are one step, as differences are inexact
 
 
@@ -61,7 +62,7 @@ class Variety:
 
     Attributes:
         tell: whether ties tell, as they stood at the last look; until then they do not. One looks
-            when a candidate is asked for and the pool has doubled, which few decisions have to pay.
+            when a candidate is asked for and the pool has doubled, up to `ENOUGH`.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -95,8 +96,10 @@ class Variety:
 
     def look(self) -> None:
         """See anew whether ties tell."""
+        if self._looked >= ENOUGH:
+            return  # what is looked at has not changed
         self._looked = len(self._pool)
-        before, self.tell = self.tell, ties_tell(self._pool.scores)
+        before, self.tell = self.tell, ties_tell(self._pool.scores[:ENOUGH])
         if self.tell is not before:
             places = {self._place(CandidateId(number)) for number in range(self._seen)}
             self._heap = [place for place in places if place is not None]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..policies.varied import ONE_IN
-from ..policies.variety import ties_tell
+from ..policies.variety import ENOUGH, ties_tell
 from ..theory.slots import Draws
 from .paths import Run
 
@@ -104,8 +104,11 @@ class _Search:
 
     def look(self) -> None:
         """See whether ties tell."""
+        if self._looked >= ENOUGH:
+            return
         self._looked = self.drawn
-        arrived = (self.scores[self.levels[place]] for place in self.places[: self.drawn])
+        seen = self.places[: min(self.drawn, ENOUGH)]
+        arrived = (self.scores[self.levels[place]] for place in seen)
         before, self.tell = self.tell, ties_tell(arrived)
         if self.tell is not before:
             self._first, self._sorted = [], 0
