@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from grv.core.values import Costs
+from grv.core.pool import Pool
+from grv.core.values import Costs, Step
 from grv.policies import POLICIES, Adaptive, CenteredStar, Fixed, KnownLaw, VerifyAll
+from grv.policies.learned import learned_plan
+from grv.policies.prior import Prior
+from grv.replay.history import History, PastProblem
+from grv.replay.learning import prior_of
 from grv.replay.star_trials import lineup, measure, stream
 from grv.theory.classes import ConceptClass, family
 from grv.theory.optimum import Law, optimum
@@ -89,6 +96,31 @@ def test_no_sound_policy_is_below_the_bound_at_a_star_of_256(rho: float) -> None
     for row in measure(policies, instance, [Costs(1, rho)], runs=8):
         if row.sound:
             assert row.ratio + 4 * row.error >= row.bound, row.policy
+
+
+@pytest.mark.parametrize("points", [3, 16])
+def test_nor_is_who_learned_from_the_same_instance_with_other_targets(points: int) -> None:
+    instance, chance = instance_of(points), np.random.default_rng(points)
+    at = chance.integers(points, size=(40, 64))
+    past = [
+        PastProblem(str(i), row.astype(float), row == row[-1], np.ones(64, dtype=np.bool_))
+        for i, row in enumerate(at)
+    ]
+    policy = _InMemory(prior_of(History.of(past, "score", ())))
+
+    for row in measure({"learned": policy}, instance, [Costs(1, 1), Costs(1, 10)], runs=20):
+        assert row.sound
+        assert row.ratio + 4 * row.error >= row.tighter >= row.bound
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """The policy `learned` with a prior that is in no file."""
+
+    prior: Prior
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        return learned_plan(self.prior, pool, costs)
 
 
 def test_nor_is_it_where_passing_is_a_matter_of_chance() -> None:

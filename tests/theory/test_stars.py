@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
+from grv.theory import star_tree
 from grv.theory.classes import ConceptClass, family, of_rows
+from grv.theory.star_tree import Rows, Tree
 from grv.theory.stars import Star, is_star, narrowing, star_number
 
 
@@ -209,6 +211,28 @@ def test_from_any_centre_the_interval_is_honest_too() -> None:
         assert before[0] <= star.lower <= number <= star.upper <= before[1]
         assert holds(of, star, any_centre=True)
         before = (star.lower, star.upper)
+
+
+@pytest.mark.parametrize("density", [0.02, 0.1, 0.3, 0.6])
+def test_of_many_sizes_the_bound_is_found_without_trying_all(
+    density: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(8).random((90, 70)) < density
+    monkeypatch.setattr(star_tree, "_ENTRIES_AT_ONCE", 0)  # sixteen at a time
+
+    few = Tree(Rows(values, values)).bound()
+
+    monkeypatch.undo()
+    assert few == Tree(Rows(values, values)).bound()
+
+
+def test_pairs_of_more_points_than_fit_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = ConceptClass((np.random.default_rng(4).random((12, 30)) < 0.4).astype(np.float64))
+    number = star_number(of).number
+    monkeypatch.setattr(star_tree, "_MOST_PAIRED", 29)
+
+    assert Tree(Rows(of.binary(), of.binary())).groups() == 30
+    assert star_number(of).number == number
 
 
 def test_what_is_no_star_is_told_apart() -> None:
