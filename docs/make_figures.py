@@ -22,8 +22,8 @@ from grv.core.values import Costs
 
 FIGURES = Path(__file__).parent / "theory" / "figures"
 COLOURS = (
-    *("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7", "#b8860b", "#008b8b"),
-    *("#a0522d", "#d16ba5", "#4a4a4a", "#222222"),
+    *("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7", "#b8860b", "#00a0a0", "#d16ba5"),
+    *("#333333", "#8a8a8a", "#a0522d"),
 )
 RUNS = 60
 
@@ -71,8 +71,8 @@ class Chart:
             drawn = [(across.at(x), up.at(y)) for x, y in line.points]
             parts.append(_series(drawn, line.style, colour))
             below = 52 + 18 * number
-            ends = [(527.0, below - 4.0), (545.0, below - 4.0)]
-            parts.append(_series(ends[line.style == "dots" :], line.style, colour))
+            places = (536.0,) if line.style == "dots" else (527.0, 545.0)
+            parts.append(_series([(x, below - 4.0) for x in places], line.style, colour))
             parts.append(_text(551, below, line.name, "start", colour=colour))
         return "\n".join([*parts, "</svg>", ""])
 
@@ -159,7 +159,8 @@ def lower() -> dict[str, Any]:
         of = family(f"singletons:{points}")
         assert of is not None
         instance = star_instance(of, star_number(of))
-        measured = measure(lineup(instance)[0], instance, [Costs(1, 100)], runs=RUNS)
+        policies = lineup(instance)[0]
+        measured = measure(policies, instance, [Costs(1, 100)], runs=RUNS, patience=32)
         rows += [
             [row.policy, row.star, row.ratio, row.bound, row.tighter, row.cut_off]
             for row in measured

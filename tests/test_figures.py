@@ -30,7 +30,9 @@ def test_a_figure_is_what_its_numbers_say(name: str) -> None:
 
 
 def test_every_policy_that_can_be_run_is_among_the_numbers() -> None:
-    found = {row[0] for row in DATA["lower"]["rows"]}
+    stars = {row[1] for row in DATA["lower"]["rows"]}
+    named = [row[0] for row in DATA["lower"]["rows"]]
+    found = {name for name in named if named.count(name) == len(stars)}
 
     assert found == set(POLICIES) - {"fixed", "learned"}  # one gives up, one needs a history
 

@@ -49,7 +49,7 @@ class Tree:
         self._support = rows.support.astype(np.float32)
         self._columns = np.ascontiguousarray(self._support.T)
         self._hits = rows.hits.astype(np.float32)
-        self.points = rows.support.shape[1]
+        self.points: int = rows.support.shape[1]
         self._at_once = max(16, min(_MOST_AT_ONCE, _ENTRIES_AT_ONCE // max(1, *rows.support.shape)))
         self.best = np.zeros(self.points, dtype=np.bool_)
         self.nodes = 0
