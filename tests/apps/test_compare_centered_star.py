@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,24 @@ def test_where_the_star_number_is_above_the_ratio_it_is_verify_all(inverted: Pat
     found = costs_of(inverted, "verify-all", "centered-star('subsets:8')", ratio=7)
 
     assert found["centered-star('subsets:8')"] == found["verify-all"]
+
+
+def test_the_example_of_the_documentation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "theory" / "learning.md").read_text("utf-8")
+    log, (centered,) = tmp_path / "kinds.csv", re.findall(r'"(centered-star\(\'0001.*\'\))"', page)
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(program, {})
+    log.write_text(capsys.readouterr().out)
+
+    found = costs_of(log, "adaptive", "balanced", "verify-all", centered)
+
+    assert f"| {found['adaptive'][0]:.0f} |" in page
+    assert f"| {found['balanced'][0]:,.0f} (x" in page
+    assert f"| {found['verify-all'][0]:.0f} (x" in page
+    assert f"| {found[centered][0]:.0f} (x" in page
+    assert found[centered][0] < 0.05 * min(found["adaptive"][0], found["balanced"][0])
 
 
 def test_in_a_simulation_too(tmp_path: Path) -> None:
