@@ -21,17 +21,20 @@ import numpy as np
 from grv.core.values import Costs
 
 FIGURES = Path(__file__).parent / "theory" / "figures"
-COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7", "#b8860b", "#4a4a4a", "#008b8b", "#a0522d")
+COLOURS = (
+    *("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7", "#b8860b", "#00a0a0", "#d16ba5"),
+    *("#333333", "#8a8a8a", "#a0522d"),
+)
 RUNS = 60
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its points, and whether they are joined, solid or dashed."""
+    """One series: its points, and how they are drawn."""
 
     name: str
     points: Sequence[tuple[float, float]]
-    style: str = "solid"  # or dashed, dots
+    style: str = "solid"  # or dashed, dots, steps: level up to the next point
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,9 @@ class Chart:
         across = self._scale([x for x, _ in values], 70, 510)
         up = self._scale([y for _, y in values], 300, 40)
         parts = [
-            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 350"'
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 350"'
             ' font-family="sans-serif" font-size="12">',
-            '<rect width="720" height="350" fill="white"/>',
+            '<rect width="780" height="350" fill="white"/>',
             _text(290, 22, self.title, "middle", weight="bold"),
             _text(290, 340, self.across, "middle"),
             f'<g transform="rotate(-90 16 170)">{_text(16, 170, self.up, "middle")}</g>',
@@ -67,15 +70,19 @@ class Chart:
             colour = COLOURS[number % len(COLOURS)]
             drawn = [(across.at(x), up.at(y)) for x, y in line.points]
             parts.append(_series(drawn, line.style, colour))
-            parts.append(_text(524, 52 + 18 * number, line.name, "start", colour=colour))
+            below = 52 + 18 * number
+            places = (536.0,) if line.style == "dots" else (527.0, 545.0)
+            parts.append(_series([(x, below - 4.0) for x in places], line.style, colour))
+            parts.append(_text(551, below, line.name, "start", colour=colour))
         return "\n".join([*parts, "</svg>", ""])
 
     def _scale(self, values: Sequence[float], start: float, end: float) -> _Scale:
         if self.log:
-            low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-            return _Scale(math.log10, low, max(high, low + 1), start, end)
-        step = 10 ** math.floor(math.log10(max(values) or 1))
-        return _Scale(float, 0, step * math.ceil(max(values) / step - 1e-9), start, end)
+            low, high = math.log10(min(values)), math.log10(max(values))
+            return _Scale(math.log10, math.floor(low * 4) / 4, math.ceil(high * 4) / 4, start, end)
+        size = 10 ** math.floor(math.log10(max(values)))
+        step = next(part * size for part in (0.2, 0.5, 1, 2) if max(values) <= 6 * part * size)
+        return _Scale(float, 0, step * math.ceil(max(values) / step - 1e-9), start, end, step)
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,7 @@ class _Scale:
     high: float
     start: float
     end: float
+    step: float = 0.0
 
     def at(self, value: float) -> float:
         share = (self.by(value) - self.low) / (self.high - self.low)
@@ -93,9 +101,11 @@ class _Scale:
     @property
     def ticks(self) -> list[tuple[float, float]]:
         if self.by is math.log10:
-            values = [10.0**power for power in range(int(self.low), int(self.high) + 1)]
+            powers = range(math.ceil(self.low), math.floor(self.high) + 1)
+            values = [part * 10.0**power for power in powers for part in (1, 3)]
+            values = [value for value in values if math.log10(value) <= self.high]
         else:
-            values = [self.high * part / 5 for part in range(6)]
+            values = [self.step * part for part in range(round(self.high / self.step) + 1)]
         return [(value, self.at(value)) for value in values]
 
 
@@ -112,6 +122,13 @@ def _series(points: Sequence[tuple[float, float]], style: str, colour: str) -> s
     if style == "dots":
         dots = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points)
         return f'<g fill="{colour}" fill-opacity="0.6">{"".join(dots)}</g>'
+    if style == "steps":
+        levels = [y for _, y in points]
+        points = [
+            corner
+            for (x, y), before in zip(points, [levels[0], *levels], strict=False)
+            for corner in ((x, before), (x, y))
+        ]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     dash = ' stroke-dasharray="6 4"' if style == "dashed" else ""
     return f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
@@ -142,9 +159,10 @@ def lower() -> dict[str, Any]:
         of = family(f"singletons:{points}")
         assert of is not None
         instance = star_instance(of, star_number(of))
-        measured = measure(lineup(instance)[0], instance, [Costs(1, 100)], runs=RUNS)
+        policies = lineup(instance)[0]
+        measured = measure(policies, instance, [Costs(1, 100)], runs=RUNS, patience=32)
         rows += [
-            [row.policy, row.star, row.ratio, row.bound, row.tighter]
+            [row.policy, row.star, row.ratio, row.bound, row.tighter, row.cut_off]
             for row in measured
             if row.sound
         ]
@@ -237,12 +255,6 @@ def separating() -> dict[str, Any]:
 def charts(data: dict[str, Any]) -> dict[str, Chart]:
     """Every figure, from the numbers alone."""
     steps, rows = data["closing"]["steps"], data["lower"]["rows"]
-    named = [row[0] for row in rows]
-    policies = [
-        name
-        for name in dict.fromkeys(named)
-        if named.count(name) == max(named.count(other) for other in named)
-    ]  # those that were sound every time
     stars = dict.fromkeys((row[1], row[3], row[4]) for row in rows)
     separation = data["separating"]["rows"]
     largest = max(star for star, _ in data["hitting"]["rows"])
@@ -254,8 +266,8 @@ def charts(data: dict[str, Any]) -> dict[str, Chart]:
             "steps of the method",
             "star number",
             [
-                Line("upper bound", [(step, high) for step, _, high in steps]),
-                Line("largest star so far", [(step, low) for step, low, _ in steps]),
+                Line("upper bound", [(step, high) for step, _, high in steps], "steps"),
+                Line("largest star so far", [(step, low) for step, low, _ in steps], "steps"),
             ],
         ),
         "lower-bound": Chart(
@@ -263,10 +275,7 @@ def charts(data: dict[str, Any]) -> dict[str, Chart]:
             "star number",
             "cost / J*",
             [
-                *(
-                    Line(name, [(row[1], row[2]) for row in rows if row[0] == name])
-                    for name in policies
-                ),
+                *_policies(rows),
                 Line("proved, this instance", [(m, tight) for m, _, tight in stars], "dashed"),
                 Line("1/4 min(s_0, ratio)", [(m, bound) for m, bound, _ in stars], "dashed"),
             ],
@@ -313,6 +322,18 @@ def charts(data: dict[str, Any]) -> dict[str, Chart]:
             log=True,
         ),
     }
+
+
+def _policies(rows: Sequence[Sequence[Any]]) -> list[Line]:
+    """A line for each policy that was sound every time; one for all that cost the same."""
+    found: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    cut_off = {row[0] for row in rows if row[5] > 0}
+    sizes = {row[1] for row in rows}
+    for name in dict.fromkeys(row[0] for row in rows):
+        points = tuple((row[1], row[2]) for row in rows if row[0] == name)
+        if len(points) == len(sizes):
+            found.setdefault(points, []).append(f"{name} (cut off)" if name in cut_off else name)
+    return [Line(", ".join(names), points) for points, names in found.items()]
 
 
 def main() -> None:

@@ -19,19 +19,19 @@ from grv.testing.contracts import PolicyContract
 ONE_TEN = Costs(generate=1, verify=10)
 
 
-class TestCenteredStar(PolicyContract):
+class TestCenteredStar(PolicyContract, max_examples=60):
     policy = CenteredStar("singletons:3")
 
 
-class TestAChain(PolicyContract, max_examples=40):
+class TestAChain(PolicyContract, max_examples=15):
     policy = CenteredStar("thresholds:2", points=(0.0, 1.0))
 
 
-class TestThePapersOwn(PolicyContract, max_examples=40):
+class TestThePapersOwn(PolicyContract, max_examples=15):
     policy = CenteredStar("011 110 100", remember=False)
 
 
-class TestAnUnknownClass(PolicyContract, max_examples=25):
+class TestAnUnknownClass(PolicyContract, max_examples=10):
     policy = CenteredStar()
 
 
@@ -131,7 +131,7 @@ def test_where_the_class_is_right_it_is_cheaper_than_those_that_trust_the_score(
         level = chance.randrange(40)
         return level, 4 <= level < 8
 
-    worlds = [labelled(4000, label) for _ in range(20)]
+    worlds = [labelled(4000, label) for _ in range(8)]
     spent = {
         policy: sum(run(policy, costs, world, width=1).bill.total for world in worlds)
         for policy in (CenteredStar("intervals:40"), Adaptive())

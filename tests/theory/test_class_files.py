@@ -13,7 +13,11 @@ from grv.theory.class_files import load_class
 
 
 @pytest.mark.parametrize(
-    "text", ["0 1\n1 0\n", "0,1\n1,0", "0, 1\n\n1,\t0\n", "# two\n0 1 # the first\n1.0 0e0\n"]
+    "text",
+    [
+        *("0 1\n1 0\n", "0,1\n1,0", "0, 1\n\n1,\t0\n", "# two\n0 1 # the first\n1.0 0e0\n"),
+        *("\ufeff0,1\r\n1,0\r\n", "  0 ,1  \n1 0"),
+    ],
 )
 def test_entries_are_apart_by_blanks_or_commas(text: str, tmp_path: Path) -> None:
     path = tmp_path / "class.txt"
@@ -48,6 +52,10 @@ def test_a_file_named_like_a_family_is_a_file(
         (b"0 one\n", ":1: 'one' is not a number from 0 to 1"),
         (b"0 nan\n", ":1: 'nan' is not a number from 0 to 1"),
         (b"0;1\n", ":1: '0;1' is not a number"),
+        (b"0 0_1\n", ":1: '0_1' is not a number"),
+        (b"0,1\n1,,0\n", ":2: an entry is missing"),
+        (b"0,1,\n", ":1: an entry is missing"),
+        (b",,\n", ":1: an entry is missing"),
         (b"", ": there are no concepts"),
         (b"# nothing\n\n", ": there are no concepts"),
         (b"\xff\xfe0", "neither text nor named .npy"),
@@ -85,7 +93,16 @@ def test_an_array_that_is_no_class_is_refused(
         load_class(str(path))
 
 
-@pytest.mark.parametrize("content", [b"", b"not numpy at all", b"\x93NUMPY\x01\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"not numpy at all", b"\x93NUMPY\x01\x00"),
+        b"\x93NUMPY\x01\x00v\x00{junk" + b" " * 112 + b"\n",
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9), }".ljust(117)
+        + b"\n",
+    ],
+)
 def test_what_is_only_called_npy_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "class.npy"
     path.write_bytes(content)

@@ -27,7 +27,7 @@ def brute(traces: list[set[int]]) -> int:
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(families)
 def test_brute_force_agrees(traces: list[set[int]]) -> None:
     found = smallest_hitting_set(traces)
@@ -56,7 +56,7 @@ def classes_and_batches(draw: st.DrawFn) -> tuple[ConceptClass, list[int]]:
     return of, draw(st.lists(st.integers(0, points - 1), max_size=20))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(classes_and_batches())
 def test_the_lemma_no_batch_needs_more_than_the_star_number(
     given_: tuple[ConceptClass, list[int]],

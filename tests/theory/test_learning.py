@@ -123,6 +123,26 @@ def test_the_guarantee_of_the_theorem(text: str, mass: float) -> None:
     assert found / RUNS >= 1 - 2 * DELTA - 4 * error
 
 
+def test_the_guarantee_cannot_be_better() -> None:
+    """A learner that guesses, with 2 delta, between two concepts: it errs with delta only."""
+    chance, mass, runs = np.random.default_rng(2), 2.2 * EPSILON, 2000
+
+    def learner(pool: Sequence[int]):  # type: ignore[no-untyped-def]
+        label = chance.random() < 0.5
+        if chance.random() >= 2 * DELTA and 1 in pool:
+            label = yield pool.index(1)
+        return lambda point: label and point == 1
+
+    found = wrong = 0
+    for _ in range(runs):
+        pool = (chance.random(100) < mass).astype(int).tolist()
+        found += pool[found_by_learning(learner, pool, bool).index]
+        wrong += not taught(learner, pool, bool).hypothesis(1)
+    error = math.sqrt(2 * DELTA * (1 - 2 * DELTA) / runs)
+    assert wrong / runs == pytest.approx(DELTA, abs=4 * error)
+    assert found / runs == pytest.approx(1 - 2 * DELTA * (1 - mass), abs=4 * error)
+
+
 def _law(truth: np.ndarray, mass: float, chance: np.random.Generator) -> np.ndarray:
     """A random law that gives the target just so much; all of it where everything passes."""
     weights = chance.random(len(truth)) + 0.01

@@ -57,6 +57,7 @@ def lower_bound(
     \b
     grv theory lower-bound
     grv theory lower-bound singletons:256 --costs 1,1000 --policy adaptive --policy verify-all
+    grv theory lower-bound intervals:9 --policy centered-star --policy "learned('prior.json')"
     grv theory lower-bound rates.npy --eta 0.5
     """
     prices = [parse_costs(text) for text in costs]
@@ -67,9 +68,10 @@ def lower_bound(
     from ..replay.star_trials import measure
 
     rows: list[tuple[str, Measured]] = []
+    untold: tuple[str, ...] = ()
     for text in classes or _CLASSES:
         instance = _instance(text, least, limit)
-        policies = _policies(policy, instance)
+        policies, untold = _policies(policy, instance)
         with progress(text) as tell:
             measured = measure(
                 policies, instance, prices, runs=how_many, seed=drawn_from, progress=tell
@@ -78,6 +80,11 @@ def lower_bound(
     if json is not None:
         _save(json, {"seed": drawn_from, "rows": [_record(text, row) for text, row in rows]})
     typer.echo(_table(rows))
+    if untold:
+        typer.echo(
+            f"left out: {', '.join(untold)}; give what they need with --policy, as in"
+            " \"learned('prior.json')\""
+        )
     below = [row for _, row in rows if row.sound and row.ratio + 3 * row.error < row.bound]
     typer.echo(
         f"below the bound by more than three standard errors: {len(below)} of"
@@ -99,16 +106,17 @@ def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
     return star_instance(of, star, eta=1.0 if eta is None else eta)
 
 
-def _policies(specs: list[str] | None, instance: StarInstance) -> dict[str, Policy]:
+def _policies(
+    specs: list[str] | None, instance: StarInstance
+) -> tuple[dict[str, Policy], tuple[str, ...]]:
+    """By name, those that are asked for; or all, and the names of those that cannot be told."""
     from ..policies.spec import parse
     from ..replay.star_trials import lineup
 
     told, untold = lineup(instance)
     if not specs:
-        if untold:
-            typer.echo(f"left out, as they need parameters: {', '.join(untold)}")
-        return told
-    return {text: told[text] if text in told else parse(text) for text in specs}
+        return told, untold
+    return {text: told[text] if text in told else parse(text) for text in specs}, ()
 
 
 def _table(rows: list[tuple[str, Measured]]) -> str:

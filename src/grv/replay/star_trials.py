@@ -29,7 +29,7 @@ from ..theory.star_bounds import StarInstance, lower_bound
 Progress = Callable[[int, int], None]
 
 _BLOCK = 256  # candidates
-_GIVE_UP = 8  # times the bound: where a run that goes on and on is cut off, and counted as that
+_LEAST_BOUND = 12.5  # a lower one counts as this where runs that go on and on are cut off
 
 
 def stream(
@@ -151,14 +151,18 @@ def measure(
     *,
     runs: int = 100,
     seed: int = 0,
-    width: int | None = 1,
+    patience: float = 8,
     progress: Progress | None = None,
 ) -> list[Measured]:
-    """Every policy at every price list, against the same random targets."""
+    """Every policy at every price list, against the same random targets.
+
+    A run that goes on and on is cut off at `patience` times the bound, and counted as that; where
+    the bound is below 12.5, at so many times 12.5.
+    """
     rows = []
     for costs in prices:
         for name, policy in policies.items():
-            rows.append(_measured(name, policy, instance, costs, runs, seed, width))
+            rows.append(_measured(name, policy, instance, costs, runs, seed, patience))
             if progress is not None:
                 progress(len(rows), len(prices) * len(policies))
     return rows
@@ -171,7 +175,7 @@ def _measured(
     costs: Costs,
     runs: int,
     seed: int,
-    width: int | None,
+    patience: float,
 ) -> Measured:
     least = lower_bound(instance.star, costs, instance.eta)
     spent = np.zeros(runs)
@@ -180,8 +184,8 @@ def _measured(
         chance = np.random.default_rng((seed, run))
         target = int(chance.integers(instance.star))
         unit = instance.optimum(target, costs)
-        limit = max(_GIVE_UP * least, 100) * unit
-        outcome = stream(policy, instance.law(target), costs, chance, budget=limit, width=width)
+        limit = patience * max(least, _LEAST_BOUND) * unit
+        outcome = stream(policy, instance.law(target), costs, chance, budget=limit)
         spent[run] = outcome.bill.total / unit
         ends.append(outcome.reason)
     gave_up = sum(end not in (Reason.SOLVED, Reason.OUT_OF_BUDGET) for end in ends)

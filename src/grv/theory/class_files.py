@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tokenize
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,9 @@ def _npy(path: str) -> NDArray[Any]:
         if len(shape) == 2:
             check_size(shape[0], shape[1], path)
         found: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        if isinstance(error, UsageError):
-            raise
+    except UsageError:
+        raise
+    except (ValueError, EOFError, SyntaxError, OverflowError, tokenize.TokenError) as error:
         raise UsageError(f"{path}: not an .npy file of numbers ({error})") from error
     return found
 
@@ -45,11 +46,11 @@ def _text(path: str) -> NDArray[np.float64]:
     rows: list[list[float]] = []
     entries = 0
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
-                words = line.partition("#")[0].replace(",", " ").split()
-                if not words:
+                if not (kept := line.partition("#")[0].strip()):
                     continue
+                words = [word for cell in kept.split(",") for word in cell.split() or [""]]
                 rows.append(_row(words, f"{path}:{number}"))
                 entries += len(words)
                 if len(words) != len(rows[0]):
@@ -70,10 +71,11 @@ def _row(words: list[str], place: str) -> list[float]:
     found = []
     for word in words:
         try:
-            value = float(word)
+            value = float(word) if "_" not in word else -1.0  # Python's own 0_1 is a slip here
         except ValueError:
             value = -1.0
         if not 0 <= value <= 1:
-            raise UsageError(f"{place}: {word[:40]!r} is not a number from 0 to 1")
+            what = f"{word[:40]!r} is not a number from 0 to 1" if word else "an entry is missing"
+            raise UsageError(f"{place}: {what}")
         found.append(value)
     return found

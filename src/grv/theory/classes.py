@@ -21,7 +21,7 @@ from ..core.errors import UsageError
 
 MOST_ENTRIES = 20_000_000  # concepts times points; more does not fit
 FAMILIES = ("thresholds", "intervals", "singletons", "subsets", "unions")
-_FAMILY = re.compile(r"([a-z]+):(\d+)(?::(\d+))?")
+_FAMILY = re.compile(r"([a-z]+):([0-9]+)(?::([0-9]+))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,20 +118,23 @@ def check_size(concepts: int, points: int, name: str) -> None:
 
 def thresholds(n: int) -> ConceptClass:
     """All `x >= t`, from everything to nothing: n + 1 concepts. s_0 is 1."""
-    _fits(n, n + 1, f"thresholds:{n}")
+    check_size(n + 1, n, f"thresholds:{n}")
     return ConceptClass(np.triu(np.ones((n + 1, n))), f"thresholds:{n}")
 
 
 def intervals(n: int) -> ConceptClass:
     """All runs of neighbours, and nothing: n (n + 1) / 2 + 1 concepts. s_0 is n."""
-    return _named(unions(n, 1), f"intervals:{n}")
+    return _unions(n, 1, f"intervals:{n}")
 
 
 def unions(n: int, k: int) -> ConceptClass:
     """All unions of at most k intervals, and nothing. s_0 is n."""
-    name = f"unions:{n}:{k}"
+    return _unions(n, k, f"unions:{n}:{k}")
+
+
+def _unions(n: int, k: int, name: str) -> ConceptClass:
     k = min(k, (n + 1) // 2)  # more intervals than that would touch
-    _fits(n, sum(math.comb(n + 1, 2 * j) for j in range(k + 1)), name)
+    check_size(sum(math.comb(n + 1, 2 * j) for j in range(k + 1)), n, name)
     ends = (chosen for j in range(k + 1) for chosen in combinations(range(n + 1), 2 * j))
     at = np.arange(n)
     found = [sum((at >= edge).astype(np.int64) for edge in edges) % 2 for edges in ends]
@@ -140,23 +143,15 @@ def unions(n: int, k: int) -> ConceptClass:
 
 def singletons(n: int) -> ConceptClass:
     """Each point alone, and nothing: n + 1 concepts. s_0 is n."""
-    _fits(n, n + 1, f"singletons:{n}")
+    check_size(n + 1, n, f"singletons:{n}")
     return ConceptClass(np.vstack([np.zeros(n), np.eye(n)]), f"singletons:{n}")
 
 
 def subsets(n: int) -> ConceptClass:
     """Every set of points: 2^n concepts. s_0 is n."""
-    _fits(n, 2 ** min(n, 64), f"subsets:{n}")
+    check_size(2 ** min(n, 64), n, f"subsets:{n}")
     numbers = np.arange(2**n)[:, None]
     return ConceptClass(((numbers >> np.arange(n)) & 1).astype(np.float64), f"subsets:{n}")
-
-
-def _fits(points: int, concepts: int, name: str) -> None:
-    check_size(concepts, points, name)
-
-
-def _named(made: ConceptClass, name: str) -> ConceptClass:
-    return ConceptClass(made.values, name)
 
 
 def family(text: str) -> ConceptClass | None:

@@ -12,8 +12,9 @@ the e_j: each that was not asked for is a coin.
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,17 +82,26 @@ def best_success(d: int, epsilon: float, labels: int) -> float:
     coins, allowed = max(0, d - labels), math.floor(2 * d * epsilon + 1e-9)
     if allowed >= coins:
         return 1.0
-    return sum(math.comb(coins, heads) for heads in range(allowed + 1)) / (1 << coins)
+    ways = total = 1
+    for heads in range(allowed):
+        ways = ways * (coins - heads) // (heads + 1)
+        total += ways
+    return total / (1 << coins)
 
 
 def fewest_labels(d: int, epsilon: float, delta: float) -> int:
     """What every (epsilon, delta)-learner needs at least: `best_success` of 1 - delta."""
-    return next(m for m in range(d + 1) if best_success(d, epsilon, m) >= 1 - delta)
+    return _fewest(d, lambda labels: best_success(d, epsilon, labels) >= 1 - delta)
 
 
 def labels_bound(d: int, epsilon: float, delta: float) -> int:
     """The same by `success_bound`, which is weaker, but has a slope: (1 - 4 epsilon) / 2 of d."""
-    return next(m for m in range(d + 1) if success_bound(d, epsilon, m) >= 1 - delta)
+    return _fewest(d, lambda labels: success_bound(d, epsilon, labels) >= 1 - delta)
+
+
+def _fewest(d: int, enough: Callable[[int], bool]) -> int:
+    """From how many labels on there are enough; d always are."""
+    return bisect.bisect_left(range(d), True, key=enough)
 
 
 def search(pool: Sequence[int]) -> int | None:

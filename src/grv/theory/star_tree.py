@@ -29,7 +29,8 @@ Bits = NDArray[np.bool_]
 _Ones = NDArray[np.float32]  # zeros and ones
 
 _MOST_AT_ONCE = 256  # nodes
-_ENTRIES_AT_ONCE = 2**19  # nodes times rows
+_ENTRIES_AT_ONCE = 2**19  # nodes times rows or points, whichever are more
+_MOST_PAIRED = 5000  # points; the pairs of more take too much room
 _WITHOUT_THREADS = 2**18  # multiplications in one product
 
 
@@ -48,8 +49,8 @@ class Tree:
         self._support = rows.support.astype(np.float32)
         self._columns = np.ascontiguousarray(self._support.T)
         self._hits = rows.hits.astype(np.float32)
-        self.points = rows.support.shape[1]
-        self._at_once = max(16, min(_MOST_AT_ONCE, _ENTRIES_AT_ONCE // max(1, len(rows.support))))
+        self.points: int = rows.support.shape[1]
+        self._at_once = max(16, min(_MOST_AT_ONCE, _ENTRIES_AT_ONCE // max(1, *rows.support.shape)))
         self.best = np.zeros(self.points, dtype=np.bool_)
         self.nodes = 0
 
@@ -57,8 +58,10 @@ class Tree:
         """A quick upper bound: into how many groups the points fall that a star has one of each.
 
         Two points go together if no row hits the one without meeting the other, or the other way
-        round.
+        round. Of more points than `_MOST_PAIRED` it says nothing.
         """
+        if self.points > _MOST_PAIRED:
+            return self.points
         apart = self._hits.T @ (1 - self._support) > 0  # [hit, not met]
         packed = np.packbits(apart & apart.T, axis=1, bitorder="little")
         fits = [int.from_bytes(row.tobytes(), "little") for row in packed]  # as sets of points
@@ -73,20 +76,29 @@ class Tree:
         return groups
 
     def bound(self) -> int:
-        """Another upper bound: the largest u that is not refuted without branching."""
-        sizes = np.arange(1, self.points + 1)
-        alive = np.zeros(self.points, dtype=np.bool_)
-        for start in range(0, self.points, self._at_once):
-            part = sizes[start : start + self._at_once]
-            nodes = _Nodes.root(len(part), self.points)
-            while True:
-                view = self._look(nodes, part)
-                alive[part - 1] = view.alive
-                if not (changed := view.alive & (view.left != nodes.open).any(axis=1)).any():
-                    break
-                nodes = _Nodes(nodes.taken[changed], view.left[changed])
-                part = part[changed]
-        return int(sizes[alive].max(initial=0))
+        """Another upper bound: the largest u that is not refuted without branching.
+
+        What refutes u refutes all that is larger: there is less slack. So where there are many
+        sizes, some are tried, and then those between the last that stood and the first that fell.
+        """
+        low, high = 0, min(self._support.shape)  # of stars, no row speaks for two points
+        while low < high:
+            sizes = np.unique(np.linspace(low + 1, high, min(self._at_once, high - low), dtype=int))
+            stands = self._stand(sizes)
+            low = int(sizes[stands].max(initial=low))
+            high = int(sizes[~stands].min(initial=high + 1)) - 1
+        return low
+
+    def _stand(self, sizes: NDArray[np.int64]) -> Bits:
+        """Which sizes are not refuted without branching."""
+        stands = np.ones(len(sizes), dtype=np.bool_)
+        at, nodes = np.arange(len(sizes)), _Nodes.root(len(sizes), self.points)
+        while len(at):
+            view = self._look(nodes, sizes[at])
+            stands[at] = view.alive
+            changed = view.alive & (view.left != nodes.open).any(axis=1)
+            at, nodes = at[changed], _Nodes(nodes.taken[changed], view.left[changed])
+        return stands
 
     def search(self, u: int) -> Iterator[None]:
         """Look for a star of u points; `best` is one, if there is one, when this has ended."""

@@ -31,7 +31,8 @@ from .star_tree import Bits, Rows, Tree
 
 Centre = Literal["zero", "any"]
 
-_FIRST_CLIMB = 200  # attempts to improve on the greedy star before anything is refuted
+_FIRST_CLIMB = 200  # attempts to improve on the greedy star before anything is refuted; a few
+# points, with fewer pairs than that, are searched through sooner
 _CENTRE_CLIMB = 5  # the same around each centre, where there are many
 _CLIMB_EVERY = 8  # batches of nodes from one attempt to the next, after that
 _MOST_COMPARED = 4000  # rows; beyond, looking for superfluous hits takes longer than it saves
@@ -159,6 +160,11 @@ class _Problem:
         return Tree(self._rows)
 
     @property
+    def pairs(self) -> int:
+        """Of points that matter."""
+        return len(self._columns) * (len(self._columns) - 1) // 2
+
+    @property
     def size(self) -> int:
         """The points of the best star so far."""
         return int(self.best.sum())
@@ -213,7 +219,7 @@ def _from_zero(support: Bits, hits: Bits) -> Iterator[Star]:
             known = problem.star(problem.upper)
         return known
 
-    for attempts in (1, _FIRST_CLIMB):
+    for attempts in (1, min(_FIRST_CLIMB, problem.pairs)):
         for _ in problem.grow(attempts):
             yield shown()
         problem.look()
