@@ -105,10 +105,14 @@ def test_what_is_left_is_tried_by_variety_and_every_third_time_by_age() -> None:
 
 @given(worlds(broken=False), price_lists().filter(lambda costs: costs.ratio < 1000))
 def test_with_keys_it_costs_no_more_than_alternate_without(world: World, costs: Costs) -> None:
-    """Slot by slot, as long as there is something to draw: so the bounds are kept."""
-    if not any(world.keys):
-        seen = zip(world.scores, world.verdicts, strict=True)
-        world = dataclasses.replace(world, keys=tuple(f"{s}{verdict.value}" for s, verdict in seen))
+    """Slot by slot, as long as there is something to draw: so the bounds are kept.
+
+    A key must be there before a slot is given away; here the first candidate has one.
+    """
+    seen = zip(world.scores, world.verdicts, strict=True)
+    keys = world.keys if any(world.keys) else tuple(f"{s}{v.value}" for s, v in seen)
+    first = tuple(key or "its-own" for key in keys[:1])
+    world = dataclasses.replace(world, keys=first + keys[1:])
     world += labelled(3 * math.ceil(costs.ratio) + 6, lambda _: (0.0, True))  # one of them is drawn
     plain = run(Alternate(), costs, dataclasses.replace(world, keys=()), width=1)
     assert not plain.pool.exhausted
