@@ -32,7 +32,7 @@ from grv.theory.rounds import StepLaw
 from grv.theory.steps import step_cost
 
 RATIOS = (1.0, 3.0, 9.5, 40.0)
-STREAMS = 250
+STREAMS = 160
 POLICIES = (Balanced(), Alternate(), Hedged())
 
 

@@ -195,7 +195,7 @@ def test_algorithm_1_as_a_path() -> None:
 
     found = [
         step_ratio(slots(), StepLaw(q, p), 10, most=30).low
-        for q in np.geomspace(0.004, 1, 6).tolist()
+        for q in np.geomspace(0.02, 1, 6).tolist()
         for p in (1.0, 0.2)
     ]
 

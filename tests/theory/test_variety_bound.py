@@ -69,7 +69,7 @@ def test_at_one_score_that_passes_now_and_then_it_stays_within_three(
     rho = 10
     optimum = (1 + rho * q) / (p * q)
     size = int(8 * optimum)  # several times what is drawn
-    worlds = [two_levels(q, p, tied_below=tied_below, size=size, seed=i) for i in range(150)]
+    worlds = [two_levels(q, p, tied_below=tied_below, size=size, seed=i) for i in range(100)]
 
     mean, error = mean_cost(Costs(1, rho), worlds)
 
@@ -93,7 +93,7 @@ def test_whatever_score_passes_it_is_within_three_of_verifying_everything(
     low: float, high: float, levels: int
 ) -> None:
     rho = 10
-    worlds = [passing_only(low, high, levels, seed=i) for i in range(150)]
+    worlds = [passing_only(low, high, levels, seed=i) for i in range(100)]
     passing = [low <= level / levels < high for level in range(levels)]
     rate = sum(passing) / levels if levels else high - low
 
