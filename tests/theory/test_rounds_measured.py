@@ -33,7 +33,7 @@ from grv.theory.steps import step_cost
 
 RATIOS = (1.0, 3.0, 9.5, 40.0)
 STREAMS = 160
-POLICIES = (Balanced(), Alternate(), Hedged())
+POLICIES: tuple[Balanced | Alternate | Hedged, ...] = (Balanced(), Alternate(), Hedged())
 
 
 class Measured(NamedTuple):
