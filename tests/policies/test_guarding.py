@@ -20,7 +20,7 @@ from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verif
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.guarding import Guard, guarded
 from grv.replay.streams import CandidateLaw, Stream
-from grv.testing import World, run
+from grv.testing import World, labelled, run
 from grv.testing.laws import Binormal, Pieces
 from grv.testing.populations import flat_law, needle_law
 from grv.testing.strategies import price_lists, worlds
@@ -53,6 +53,14 @@ def verifies_the_worst(pool: Pool, costs: Costs) -> Iterator[Step]:
             yield Verify((CandidateId(worst),))
 
 
+def verifies_the_best(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Leaves the guard nothing to verify, as long as nothing better comes."""
+    while not pool.exhausted:
+        yield Generate(1)
+        while best := pool.best(1):
+            yield Verify(best)
+
+
 def waits_then_verifies_the_worst(pool: Pool, costs: Costs) -> Iterator[Step]:
     """Saves its allowance up, and wastes it in one go."""
     yield Generate(20)
@@ -68,6 +76,7 @@ INNERS: list[Inner] = [
     gives_up,
     only_generates,
     verifies_the_worst,
+    verifies_the_best,
     waits_then_verifies_the_worst,
     verifies_everything,
 ]
@@ -122,6 +131,20 @@ def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
 ) -> None:
     policy = Guarded(inner)
     assert_the_guard_was_kept(run(policy, costs, world, width=1), costs, FACTOR)
+
+
+@pytest.mark.parametrize("factor", [2.0, FACTOR])
+@pytest.mark.parametrize("rho", [0.5, 3, 10, 30])
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
+    inner: Inner, rho: float, factor: float
+) -> None:
+    """The best of a block may be its last, after another one that was the best was verified."""
+    costs, world = Costs(1, rho), labelled(300, lambda i: (float(i), False))
+
+    search = run(Guarded(inner, factor), costs, world, width=1)
+
+    assert_the_guard_was_kept(search, costs, factor)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")

@@ -30,10 +30,14 @@ def over_all_orders(logged: Sequence[Logged], m: int, k: int) -> float:
 def in_fractions(ranked: Sequence[bool], m: int, k: int) -> Fraction:
     """The same without ties: given what passes, best first, in exact arithmetic."""
     n, failing, ways = len(ranked), 0, 0
+    before = 0  # C(failing - 1, k - 1), and C(n - t, m - k): each from the one before
+    after = math.comb(n, m - k)
     for t, passed in enumerate(ranked, start=1):
+        after = after * (n - t + 1 - (m - k)) // (n - t + 1)
         if not passed:
             failing += 1
-            ways += math.comb(failing - 1, k - 1) * math.comb(n - t, m - k)
+            before = before * (failing - 1) // (failing - k) if failing > k else int(failing == k)
+            ways += before * after
     return 1 - Fraction(ways, math.comb(n, m))
 
 

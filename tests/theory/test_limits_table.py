@@ -44,7 +44,7 @@ def test_the_worst_ratios_and_that_none_beats_the_limit(row: list[float]) -> Non
 
     assert least == pytest.approx(least_constant(rho), abs=6e-4)
     for policy, shown in ((Balanced(), balanced), (Alternate(), alternate), (Hedged(), hedged)):
-        found = worst_ratio(policy.slots(costs), rho).ratio
+        found = worst_ratio(policy.slots(costs), rho, most=30).ratio
         assert found == pytest.approx(shown, abs=6e-4)
     assert verify_all == 1 + rho
     assert min(balanced, alternate, hedged, adaptive, verify_all) >= least
@@ -58,7 +58,8 @@ def test_the_worst_ratio_of_algorithm_1(row: list[float]) -> None:
     def slots() -> Iterable[Slot]:
         return one_by_one((shell.draws(), shell.checks()) for shell in shells(costs))
 
-    laws = [StepLaw(q, p) for q in np.geomspace(1e-3, 1, 25).tolist() for p in (1.0, 0.5)]
+    shares = np.geomspace(1e-3, 1, 13).tolist()
+    laws = [StepLaw(q, p) for q in shares for p in (1.0, 0.5) if p == 1 or q > 0.01]
     found = max(step_ratio(slots(), law, row[0], most=30).low for law in laws)
 
     assert found == pytest.approx(row[5], abs=0.06)

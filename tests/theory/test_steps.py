@@ -29,6 +29,7 @@ from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
 from grv.theory.steps import step_cost, step_ratio, worst_ratio
 
 VERIFY_ALL = Schedule((), (BLIND,))
+FEW = 20  # states that are told apart: enough at needles, and what is found is from below anyway
 laws = st.builds(StepLaw, st.floats(0.001, 1), st.floats(0.01, 1))
 ratios = st.one_of(st.floats(0.05, 100), st.integers(1, 60).map(float))
 
@@ -85,7 +86,7 @@ def test_a_short_path_costs_what_all_its_outcomes_cost(slots: list[Slot], law: S
 
 
 @settings(max_examples=20)
-@given(laws.filter(lambda law: law.q * law.p > 0.002), ratios)
+@given(laws.filter(lambda law: law.q * law.p > 0.01), ratios)
 def test_a_schedule_is_solved_as_it_is_followed(law: StepLaw, rho: float) -> None:
     for policy in (Balanced(), Alternate(), Hedged(every=2)):
         schedule = policy.slots(Costs(1, rho))
@@ -152,8 +153,8 @@ def test_rounds_of_any_size_keep_theirs(law: StepLaw, rho: float, g: int) -> Non
 @pytest.mark.parametrize("rho", [1.0, 3.0, 10.0, 30.0, 100.0])
 def test_the_constants_are_reached_at_whole_ratios(rho: float) -> None:
     costs = Costs(1, rho)
-    balanced = worst_ratio(Balanced().slots(costs), rho)
-    alternate = worst_ratio(Alternate().slots(costs), rho)
+    balanced = worst_ratio(Balanced().slots(costs), rho, most=FEW)
+    alternate = worst_ratio(Alternate().slots(costs), rho, most=FEW)
 
     assert balanced.ratio == pytest.approx(balanced_constant(rho), abs=1e-3)
     assert alternate.ratio == pytest.approx(alternate_constant(rho), abs=1e-3)
@@ -182,7 +183,7 @@ def test_no_path_of_ours_beats_the_lower_bound(rho: float) -> None:
     paths += [Schedule((), (Slot(g), BLIND)) for g in (1, 4, 20)]
 
     for path in paths:
-        assert worst_ratio(path, rho).ratio >= least_constant(rho) - 1e-3
+        assert worst_ratio(path, rho, most=FEW).ratio >= least_constant(rho) - 1e-3
 
 
 def test_algorithm_1_as_a_path() -> None:
@@ -193,8 +194,8 @@ def test_algorithm_1_as_a_path() -> None:
         return one_by_one((shell.draws(), shell.checks()) for shell in shells(costs))
 
     found = [
-        step_ratio(slots(), StepLaw(q, p), 10).low
-        for q in np.geomspace(0.002, 1, 6).tolist()
+        step_ratio(slots(), StepLaw(q, p), 10, most=30).low
+        for q in np.geomspace(0.02, 1, 6).tolist()
         for p in (1.0, 0.2)
     ]
 

@@ -1,4 +1,7 @@
-"""Theorem 7: what Alternate's rounds may give away for variety, and what Varied costs at worst."""
+"""Theorem 7: what Alternate's rounds may give away for variety, and what Varied costs at worst.
+
+The inequality itself is proved: `test_variety_proof.py`. Here are what it is about, and the policy.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from grv.testing import World, labelled, run
 from grv.theory.slots import alternate_draws
 from grv.theory.variety import period, varied_ratio
 
-SHARES = [10 ** (-7 * i / 600) for i in range(601)]  # from 1 down to 1e-7
+SHARES = [10 ** (-7 * i / 300) for i in range(301)]  # from 1 down to 1e-7
 
 
 def alternate_constant(rho: float) -> float:
@@ -27,12 +30,6 @@ def test_the_period_is_its_formula() -> None:
         assert period(n) == max(3, 1 + math.ceil(math.sqrt(n) / 2 - 1e-12))
 
 
-@pytest.mark.parametrize("rounded", [*range(2, 60), 80, 120, 200, 399, 1000, 100_000])
-def test_no_threshold_law_costs_more_than_three_times_its_optimum(rounded: int) -> None:
-    for rho in (rounded - 0.5, rounded, rounded + 0.499999):  # the bound is linear in rho
-        assert max(varied_ratio(rho, q) for q in SHARES) <= 3
-
-
 @pytest.mark.parametrize("rho", [3, 10, 20, 30, 100])
 def test_at_whole_ratios_it_is_what_is_proven_of_alternate(rho: float) -> None:
     worst = max(varied_ratio(rho, q) for q in SHARES)
@@ -40,12 +37,7 @@ def test_at_whole_ratios_it_is_what_is_proven_of_alternate(rho: float) -> None:
     assert worst == pytest.approx(alternate_constant(rho), rel=1e-4)
 
 
-def test_with_more_variety_this_proof_would_not_do() -> None:
-    assert max(varied_ratio(30, q, e=3) for q in SHARES) > 3
-    assert max(varied_ratio(200, q, e=6) for q in SHARES) > 3
-
-
-def two_levels(q: float, p: float, *, tied_below: bool, seed: int) -> World:
+def two_levels(q: float, p: float, *, tied_below: bool, size: int, seed: int) -> World:
     """A share q at one score, where p pass; below it nothing passes."""
     chance = random.Random(f"two levels {seed}")
 
@@ -54,7 +46,7 @@ def two_levels(q: float, p: float, *, tied_below: bool, seed: int) -> World:
             return 1.0, chance.random() < p
         return (0.0 if tied_below else chance.random() / 2), False
 
-    return labelled(int(40 / (p * q)), label)
+    return labelled(size, label)
 
 
 def mean_cost(costs: Costs, worlds: list[World]) -> tuple[float, float]:
@@ -63,6 +55,7 @@ def mean_cost(costs: Costs, worlds: list[World]) -> tuple[float, float]:
     for world in worlds:
         search = run(Varied(), costs, world, width=1)
         assert search.outcome is not None
+        assert search.outcome.solved  # so nothing is as if the candidates had come to an end
         bills.append(search.outcome.bill.total)
     return statistics.mean(bills), statistics.stdev(bills) / math.sqrt(len(bills))
 
@@ -74,11 +67,13 @@ def test_at_one_score_that_passes_now_and_then_it_stays_within_three(
 ) -> None:
     """The laws for which variety is waste. Statistically: three standard errors."""
     rho = 10
-    worlds = [two_levels(q, p, tied_below=tied_below, seed=i) for i in range(150)]
+    optimum = (1 + rho * q) / (p * q)
+    size = int(8 * optimum)  # several times what is drawn
+    worlds = [two_levels(q, p, tied_below=tied_below, size=size, seed=i) for i in range(100)]
 
     mean, error = mean_cost(Costs(1, rho), worlds)
 
-    assert mean - 3 * error <= 3 * (1 + rho * q) / (p * q)
+    assert mean - 3 * error <= 3 * optimum
 
 
 def passing_only(low: float, high: float, levels: int, seed: int) -> World:
@@ -89,7 +84,7 @@ def passing_only(low: float, high: float, levels: int, seed: int) -> World:
         score = chance.randrange(levels) / levels if levels else chance.random()
         return score, low <= score < high
 
-    return labelled(2000, label)
+    return labelled(1000, label)
 
 
 @pytest.mark.parametrize("levels", [0, 10, 40])
@@ -98,10 +93,9 @@ def test_whatever_score_passes_it_is_within_three_of_verifying_everything(
     low: float, high: float, levels: int
 ) -> None:
     rho = 10
-    worlds = [passing_only(low, high, levels, seed=i) for i in range(150)]
-    rate = statistics.mean(
-        sum(v.name == "PASSED" for v in world.verdicts) / len(world) for world in worlds
-    )
+    worlds = [passing_only(low, high, levels, seed=i) for i in range(100)]
+    passing = [low <= level / levels < high for level in range(levels)]
+    rate = sum(passing) / levels if levels else high - low
 
     mean, error = mean_cost(Costs(1, rho), worlds)
 

@@ -39,9 +39,13 @@ class Guard:
         return len(self._pool) + self._rho * len(self._pool.verdicts)
 
     def has_room(self, id: CandidateId | None = None) -> bool:
-        """Whether the allowance covers a verification (of this candidate) and what is owed."""
-        due = self._due()
-        owed = self._left + (self._rho if due and id != self._best else 0.0)
+        """Whether the allowance covers a verification (of this candidate) and what is owed.
+
+        As long as a block is not complete its best may be still to come, and is owed whatever has
+        been verified.
+        """
+        due = self._left > 0 or (id != self._best and self._due() != ())
+        owed = self._left + (self._rho if due else 0.0)
         room = self._allowance + _ROUNDING - self.spent - owed
         return self._pool.exhausted or self._rho <= room
 

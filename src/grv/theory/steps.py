@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -151,14 +152,19 @@ class _Chain:
 
     def drawn(self, draws: int, state: _Vector) -> _Vector:
         """The state after so many draws; what is beyond the last state is counted in it."""
-        chances = _binomial(draws, self._law.q, self._most)
-        more = np.zeros_like(state)
-        size = self._most + 1
-        for good, chance in enumerate(chances):
-            if chance > 1e-300:
-                more[..., good:] += chance * state[..., : size - good]
-        more[..., -1] += np.maximum(state.sum(axis=-1) - more.sum(axis=-1), 0)
-        return more
+        return state @ _moves(draws, self._law.q, self._most) if draws else state
+
+
+@lru_cache(maxsize=64)  # both chains, and every slot of a cycle, ask for the same ones
+def _moves(draws: int, q: float, most: int) -> _Vector:
+    """The chances to get from a state (row) to another (column) by so many draws."""
+    chances = np.zeros(most + 1)
+    found = _binomial(draws, q, most)
+    chances[: len(found)] = found
+    more = np.subtract.outer(np.arange(most + 1), np.arange(most + 1)).T  # column less row
+    moves = np.where(more >= 0, chances[more], 0.0)
+    moves[:, -1] = np.maximum(1 - moves[:, :-1].sum(axis=1), 0)
+    return moves
 
 
 def _binomial(n: int, q: float, most: int) -> list[float]:
