@@ -19,14 +19,14 @@ class TestText(GeneratorContract):
     seeded = True
 
     def make(self) -> EmbeddedGenerator:
-        return EmbeddedGenerator(max_tokens=8, temperature=0.8, seed=1, batch=4)
+        return EmbeddedGenerator(max_tokens=4, temperature=0.8, seed=1, batch=4)
 
 
 class TestChat(GeneratorContract):
     seeded = True
 
     def make(self) -> EmbeddedGenerator:
-        return EmbeddedGenerator(chat=True, max_tokens=8, temperature=0.8, seed=1, batch=4)
+        return EmbeddedGenerator(chat=True, max_tokens=4, temperature=0.8, seed=1, batch=4)
 
 
 def generator(max_tokens: int = 8, seed: int | None = 1) -> EmbeddedGenerator:
