@@ -18,7 +18,7 @@ from grv.testing.servers import FaultyServer, Received
 
 NAMES = [f"p{i:02}" for i in range(12)]
 RIGHT = {name: 6 + 5 * i % 29 for i, name in enumerate(NAMES)}
-KILLS, CONCURRENCY = 15, 4
+KILLS, CONCURRENCY = 10, 4
 
 
 def name_of(request: Received) -> str:
