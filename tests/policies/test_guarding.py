@@ -197,7 +197,7 @@ def test_whatever_the_policy_does_it_costs_at_most_the_factor(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-@pytest.mark.parametrize("rho", [3.0, 10.0, 30.0])
+@pytest.mark.parametrize("rho", [3.0, 30.0])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_wrong_prior_costs_at_most_the_factor(law: str, rho: float) -> None:
     """Fitted to another kind of problem, and of score, than any of these."""
