@@ -75,7 +75,7 @@ def say_star(star: Any) -> None:
 
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
-    startup = bench("startup.py")
+    startup = bench("startup.py", *flags)
     replay = bench("replay.py", *flags)
     decisions = bench("decisions.py", *flags)
     sandbox = bench("sandbox.py", *flags)

@@ -101,7 +101,7 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
     with CheckVerifier(workers=workers) as verifier:
         for check in (FUNCTION, STDIN, ASSERTS):
             kind = str(check["kind"])
-            turn(1.0, workers, lambda: ours(verifier, check))  # noqa: B023
+            turn(min(1.0, seconds), workers, lambda: ours(verifier, check))  # noqa: B023
             ratios, rates = [], []
             for _ in range(turns):
                 done, took = turn(seconds, workers, lambda: fresh(kind))  # noqa: B023
@@ -164,7 +164,7 @@ def first_of(pid: int | None) -> int | None:
 def memory(runs: int) -> dict[str, Any]:
     """Memory of judge and zygote, at the start and at the end of many runs."""
     with Worker() as worker:
-        for _ in range(200):
+        for _ in range(min(200, runs)):
             one_run(worker)
         zygote = first_of(worker.pid)
 
@@ -192,12 +192,12 @@ def sizes() -> Iterator[int]:
 
 def main() -> None:
     quick = "--quick" in sys.argv
-    turns, seconds = (1, 0.3) if quick else (5, 2.0)
+    turns, seconds = (1, 0.1) if quick else (5, 2.0)
     figures = {
         "processors": len(os.sched_getaffinity(0)),
         "against_fresh": [against_fresh(workers, turns, seconds) for workers in sizes()],
-        "per_run": per_run(20 if quick else 500),
-        "memory": memory(option("--runs", 100 if quick else 10_000)),
+        "per_run": per_run(5 if quick else 500),
+        "memory": memory(option("--runs", 20 if quick else 10_000)),
     }
     print(json.dumps(figures, indent=1))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+from unittest.mock import patch
+
+from grv.testing.commands import here
 
 COMMANDS = (
     *("", "demo", "solve", "collect", "runs", "problems", "compare", "learn"),
@@ -20,13 +20,11 @@ def reference() -> str:
     parts = [
         "# Commands\n\nWritten by `docs/make_reference.py`; a test checks that it is current.\n"
     ]
-    for command in COMMANDS:
-        words = ["grv", *command.split(), "--help"]
-        grv = Path(sys.executable).with_name("grv")
-        environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb"}
-        call = [str(grv), *words[1:]]
-        shown = subprocess.run(call, check=True, capture_output=True, text=True, env=environment)
-        parts.append(f"## {' '.join(words[:-1])}\n\n```\n{shown.stdout.rstrip()}\n```\n")
+    with patch.dict("os.environ", {"COLUMNS": "100", "TERM": "dumb"}):
+        for command in COMMANDS:
+            words = command.split()
+            shown = here(*words, "--help").out.rstrip()
+            parts.append(f"## {' '.join(['grv', *words])}\n\n```\n{shown}\n```\n")
     return "\n".join(parts)
 
 

@@ -15,7 +15,8 @@ from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies.prior import load
-from grv.testing.commands import grv, write_problems
+from grv.testing.commands import here as grv
+from grv.testing.commands import write_problems
 from grv.testing.servers import FaultyServer, Received
 
 Said = Callable[..., str]

@@ -18,7 +18,8 @@ from grv.ledger.entries import Ended, Made, Told
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import DEFAULT, spec
 from grv.replay.engine import replayed
-from grv.testing.commands import grv, kill, start, write_problems
+from grv.testing.commands import here as grv
+from grv.testing.commands import kill, start, write_problems
 from grv.testing.servers import FaultyServer, Received
 
 

@@ -1,4 +1,4 @@
-"""`grv solve` as a process: what it writes, how it ends, how it goes on."""
+"""`grv solve`, where it matters as a process: what it writes, how it ends, how it goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from grv.backends.completions import seed_of
-from grv.testing.commands import Ran, ended, grv, records, start, write_problems
+from grv.testing.commands import Ran, ended, grv, here, records, start, write_problems
 from grv.testing.servers import FaultyServer, Received, Status
 
 FIELDS = ["problem", "outcome", "answer", "answer_verified", "generated", "verified", "cost"]
@@ -51,7 +51,7 @@ class Folder:
         return ["solve", self.problems, "--generator", "openai:m", *where, *more]
 
     def solve(self, server: FaultyServer, *more: object) -> Ran:
-        return grv(*self.command(server, *more))
+        return here(*self.command(server, *more))
 
     @property
     def verified(self) -> list[str]:
@@ -73,7 +73,7 @@ def until(condition: Any, process: subprocess.Popen[str]) -> None:
 def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a", "b", "hopeless")
     sampling = ["--max-tokens", 50, "--seed", 0]
-    ran = folder.solve(server, "--policy", "adaptive", "--budget", 60, *sampling)
+    ran = grv(*folder.command(server, "--policy", "adaptive", "--budget", 60, *sampling))
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[0] == "3 problems: 2 solved, 1 out of budget"
     found = {record["problem"]: record for record in records(folder.out)}
@@ -189,8 +189,8 @@ def test_the_total_budget_is_never_passed_however_often_it_is_run(
     spent = generated(server) + 4 * len(folder.verified)
     folder.solve(server, "--total-budget", 200, "--costs", "1,4")
     assert spent < generated(server) + 4 * len(folder.verified) <= 200
-    assert grv("runs", "check", folder.ledger).code == 0
-    assert "not over" not in grv("runs", "list", folder.ledger).out
+    assert here("runs", "check", folder.ledger).code == 0
+    assert "not over" not in here("runs", "list", folder.ledger).out
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_a_job_file_holds_the_same_options(tmp_path: Path, server: FaultyServer)
         f'problems = "{folder.problems}"\nout = "{folder.out}"\ngenerator = "openai:m"\n'
         f'base-url = "{server.url}"\nbudget = 30\ntemperature = 1\nstop = ["END"]\nkeys = true\n'
     )
-    ran = grv("solve", "--job", job, "--max-tokens", 9)
+    ran = here("solve", "--job", job, "--max-tokens", 9)
     assert (ran.code, ran.err) == (1, "")
     body = server.received[0].body
     assert (body["temperature"], body["stop"]) == (1, ["END"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grv.testing.commands import Ran, grv, records, write_problems
+from grv.testing.commands import Ran, grv, here, records, write_problems
 from grv.testing.servers import (
     Cut,
     Drop,
@@ -37,9 +37,10 @@ def text(request: Received, seed: int) -> str:
 
 
 def solve(folder: Path, server: FaultyServer, *more: object, **options: Any) -> Ran:
+    """In a process of its own where there are `options` for one."""
     where = ["--base-url", server.url, "--out", folder / "out", "--first-pause", 0.02]
-    problems = folder / "problems"
-    return grv("solve", problems, "--generator", "openai:m", *where, *more, **options)
+    command = ["solve", folder / "problems", "--generator", "openai:m", *where, *more]
+    return grv(*command, **options) if options else here(*command)
 
 
 def asked_twice(server: FaultyServer, script: list[Fault | None]) -> int:
@@ -175,7 +176,7 @@ def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
             *("solved", "failed", "solved")
         ]
         assert fault.message in found["bad"]["message"]
-        shown = grv("runs", "show", tmp_path / "out.ledger", "bad")
+        shown = here("runs", "show", tmp_path / "out.ledger", "bad")
         assert f"failed: status {fault.code}: {fault.message}" in shown.out
         down[0] = False
         assert solve(tmp_path, server).code == 0
@@ -201,4 +202,4 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) ->
         assert solve(tmp_path, server).code == 0
         assert asked_twice(server, []) <= 1  # what was in flight cannot be written down
     assert sorted(record["problem"] for record in records(tmp_path / "out")) == names
-    assert grv("runs", "check", tmp_path / "out.ledger").out == "all is well\n"
+    assert here("runs", "check", tmp_path / "out.ledger").out == "all is well\n"

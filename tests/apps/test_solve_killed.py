@@ -13,12 +13,12 @@ import pytest
 from grv.backends.completions import seed_of
 from grv.ledger.entries import Found, Made
 from grv.ledger.sqlite import SqliteLedger
-from grv.testing.commands import grv, kill, records, start, write_problems
+from grv.testing.commands import grv, here, kill, records, start, write_problems
 from grv.testing.servers import FaultyServer, Received
 
 NAMES = [f"p{i:02}" for i in range(12)]
 RIGHT = {name: 6 + 5 * i % 29 for i, name in enumerate(NAMES)}
-KILLS, CONCURRENCY = 15, 4
+KILLS, CONCURRENCY = 10, 4
 
 
 def name_of(request: Received) -> str:
@@ -101,7 +101,7 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
         generated, verified = Counter(asked(server.received)), Counter(shown(seen))
 
         whole = tmp_path / "whole"
-        assert grv(*command, "--out", whole).code == 0
+        assert here(*command, "--out", whole).code == 0
 
     answers = {record["problem"]: record for record in records(out)}
     assert len(records(out)) == len(answers) == len(NAMES)
@@ -114,4 +114,4 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
         mine = answers[record["problem"]]
         for name in ("outcome", "answer", "answer_verified", "generated", "verified", "cost"):
             assert mine[name] == record[name]
-    assert grv("runs", "check", ledger).out == "all is well\n"
+    assert here("runs", "check", ledger).out == "all is well\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grv.testing.commands import grv, records
+from grv.testing.commands import grv, here, records
 
 PROBLEMS: list[dict[str, Any]] = [
     {
@@ -32,7 +32,7 @@ def test_a_real_model_within_a_small_budget(
     problems, out = tmp_path / "problems", tmp_path / "out"
     problems.write_text("".join(json.dumps(each) + "\n" for each in PROBLEMS))
     command: list[object] = ["solve", problems, "--max-tokens", 8, "--stop", "\n"]
-    command += ["--costs", "1,2", "--total-budget", 60, "--budget", 40, "--out", out]
+    command += ["--costs", "1,2", "--total-budget", 30, "--budget", 20, "--out", out]
     if served:
         url = request.getfixturevalue("model_url")
         command += ["--generator", "openai-text:SmolLM2", "--base-url", url]
@@ -43,13 +43,13 @@ def test_a_real_model_within_a_small_budget(
     found = {record["problem"]: record for record in records(out)}
     assert found.keys() == {"add", "odd"}
     assert found["odd"]["outcome"] == "out of budget"
-    assert sum(record["cost"] for record in found.values()) <= 60
+    assert sum(record["cost"] for record in found.values()) <= 30
     for record in found.values():
         assert record["answer_verified"] is (record["outcome"] == "solved")
         assert record["usage"]["completion_tokens"] >= record["generated"]
         assert record["usage"]["seconds"] > 0
         assert record["unscored"] < record["generated"]
     out.unlink()
-    assert grv(*command).code == 1  # from the ledger
+    assert here(*command).code == 1  # from the ledger
     assert {record["problem"]: record for record in records(out)} == found
-    assert grv("runs", "check", f"{out}.ledger").out == "all is well\n"
+    assert here("runs", "check", f"{out}.ledger").out == "all is well\n"

@@ -1,4 +1,4 @@
-"""`grv solve` as a process: real dollars, giving up, and a second score for the best."""
+"""`grv solve`: real dollars, giving up, and a second score for the best."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from grv.backends.completions import seed_of
-from grv.testing.commands import Ran, grv, records, write_problems
+from grv.testing.commands import Ran, records, write_problems
+from grv.testing.commands import here as grv
 from grv.testing.servers import FaultyServer, Received
 
 PRICES = """

@@ -19,14 +19,14 @@ class TestText(GeneratorContract):
     seeded = True
 
     def make(self) -> EmbeddedGenerator:
-        return EmbeddedGenerator(max_tokens=8, temperature=0.8, seed=1, batch=4)
+        return EmbeddedGenerator(max_tokens=4, temperature=0.8, seed=1, batch=4)
 
 
 class TestChat(GeneratorContract):
     seeded = True
 
     def make(self) -> EmbeddedGenerator:
-        return EmbeddedGenerator(chat=True, max_tokens=8, temperature=0.8, seed=1, batch=4)
+        return EmbeddedGenerator(chat=True, max_tokens=4, temperature=0.8, seed=1, batch=4)
 
 
 def generator(max_tokens: int = 8, seed: int | None = 1) -> EmbeddedGenerator:
@@ -107,6 +107,15 @@ async def main():
 asyncio.run(main())
 print("ended", flush=True)
 """
+# Stopped while it is loaded, and so before it is asked anything.
+UNASKED = """
+from grv.backends.embedded import _Call
+
+call = _Call({"prompt": "One", "max_tokens": 1900, "n": 8}, chat=False)
+call.stop()
+call.run(8)
+print("ended", flush=True)
+"""
 ABANDONED = """
 import threading, time
 from grv.backends.embedded import _Call
@@ -118,14 +127,16 @@ print("ended", flush=True)
 """
 
 
-@pytest.mark.parametrize("program", [CANCELLED, ABANDONED], ids=["cancelled", "abandoned"])
+@pytest.mark.parametrize(
+    "program", [CANCELLED, ABANDONED, UNASKED], ids=["cancelled", "abandoned", "unasked"]
+)
 def test_a_program_can_end_while_the_model_is_at_work(program: str) -> None:
     call = [sys.executable, "-c", program]
     with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ended:
         assert ended.stdout is not None
         said = ended.stdout.readline()
         try:
-            _, complained = ended.communicate(timeout=80)  # 8 x 1900 tokens take longer at best
+            _, complained = ended.communicate(timeout=30)  # 8 x 1900 tokens take longer at best
         finally:
             ended.kill()
 

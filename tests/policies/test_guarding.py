@@ -5,6 +5,7 @@ Measured is with four standard errors allowed, as in `test_rounds_measured.py`; 
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -46,11 +47,19 @@ def only_generates(pool: Pool, costs: Costs) -> Iterator[Step]:
 
 def verifies_the_worst(pool: Pool, costs: Costs) -> Iterator[Step]:
     """Spends all it may on what is least likely to pass."""
+    waiting: list[tuple[float, int]] = []  # the worst first, of equals the last
+    known = 0
     while not pool.exhausted:
         yield Generate(1)
-        while waiting := [i for i in range(len(pool)) if pool.is_open(CandidateId(i))]:
-            worst = min(waiting, key=lambda i: (pool.scores[i], -i))
-            yield Verify((CandidateId(worst),))
+        while True:
+            for i in range(known, len(pool)):
+                heapq.heappush(waiting, (pool.scores[i], -i))
+            known = len(pool)
+            while waiting and not pool.is_open(CandidateId(-waiting[0][1])):
+                heapq.heappop(waiting)
+            if not waiting:
+                break
+            yield Verify((CandidateId(-waiting[0][1]),))
 
 
 def verifies_the_best(pool: Pool, costs: Costs) -> Iterator[Step]:
@@ -211,7 +220,7 @@ def test_whatever_the_policy_does_it_costs_at_most_the_factor(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-@pytest.mark.parametrize("rho", [3.0, 10.0, 30.0])
+@pytest.mark.parametrize("rho", [3.0, 30.0])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_wrong_prior_costs_at_most_the_factor(law: str, rho: float) -> None:
     """Fitted to another kind of problem, and of score, than any of these."""

