@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grv.core.errors import LogError, UsageError
-from grv.core.values import Costs
+from grv.core.values import Cascade, Costs, Measured
 from grv.policies import Fixed
 from grv.replay.compare import compare
 from grv.replay.comparison import Resampled
@@ -141,6 +141,16 @@ def test_trials_are_sorted_by_hindsight_and_add_up(report: Report) -> None:
     assert 1 - failed == pytest.approx(float(summary["uniform-matched"]["solved"] or 0))
 
 
+def test_the_rolling_median_is_that_of_the_neighbours(report: Report) -> None:
+    rows = report["trials"].only(log="second", costs="1,10").records()
+    spent = [float(row["adaptive"] or 0) for row in rows]  # 32 trials, 2 neighbours on each side
+    for at, row in enumerate(rows):
+        around = spent[max(at - 2, 0) : at + 3]
+        assert row["median"] == pytest.approx(np.median(around), rel=1e-4)
+        assert row["low"] == pytest.approx(np.quantile(around, 0.25), rel=1e-4)
+        assert row["high"] == pytest.approx(np.quantile(around, 0.75), rel=1e-4)
+
+
 def test_many_trials_are_averaged() -> None:
     log = population("coding", problems=3, candidates=12, seed=1)
     asked = Request(
@@ -229,6 +239,57 @@ def test_unsolved_problems_cost_what_compare_says(report: Report) -> None:
     again = included["unsolved"].only(costs="1,10", policy="adaptive").records()[0]
     assert again["solvable_cost"] == pytest.approx(solvable)
     assert "first, 1,10: 1 problems have no candidate" in " ".join(report.findings)
+
+
+def test_who_gives_up_spends_no_more_than_it_is_worth_in_vain() -> None:
+    asked = Request(orders=2, many_orders=1, policies=("adaptive", "verify-all"), value=50.0)
+    spent = make_report([Source("x", log=LOG)], asked)["unsolved"].column("cost")
+    assert all(0 < float(cost or 0) <= 50 for cost in spent)
+    with pytest.raises(UsageError, match="nothing is worth trying"):
+        make_report([Source("x", log=LOG)], dataclasses.replace(asked, value=10.0))
+
+
+def with_columns(log: Log) -> Log:
+    """The log with measured costs and second scores."""
+    rng = np.random.default_rng(1)
+    problems = [
+        dataclasses.replace(
+            problem,
+            generate_costs=rng.uniform(0.001, 0.003, len(problem)),
+            verify_costs=rng.uniform(0.01, 0.05, len(problem)),
+            second=problem.scores + 2 * problem.passed,
+        )
+        for problem in log.problems
+    ]
+    return dataclasses.replace(log, problems=tuple(problems), second="second")
+
+
+FEW = ("hindsight", "adaptive", "verify-all", "uniform-matched")
+
+
+def test_measured_costs_are_those_of_compare() -> None:
+    log = with_columns(Log(OTHER.problems[:4]))
+    asked = Request(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
+    made = make_report([Source("x", log=log)], asked)
+    saved = compare(FEW, log, log.measured, orders=2).rows
+    assert made["summary"].only(costs="measured").column("cost") == [row.cost for row in saved]
+    assert made["optimal_pairs"].only(costs="measured").column("orders") == [2] * 4
+    assert any("on average, as measured" in note for note in made["summary"].notes)
+    assert "measured" in " ".join(made["cheaper_verifier"].notes)
+    with pytest.raises(LogError, match="'generate_cost' is not there"):
+        make_report([Source("x", log=OTHER)], asked)
+    with pytest.raises(UsageError, match="given twice"):
+        Request(costs=(None, Measured(1, 10)))
+
+
+def test_a_cascade_is_that_of_compare() -> None:
+    log, cascade = with_columns(Log(OTHER.problems[:4])), Cascade(4, 0.5)
+    asked = Request(policies=FEW, orders=2, many_orders=1)
+    made = make_report([Source("x", log=log, cascade=cascade)], asked)
+    saved = compare(FEW, log, Costs(), orders=2, cascade=cascade).rows
+    assert made["summary"].column("cost") == [row.cost for row in saved]
+    assert made.logs[0].score == "score, then second for the best 4"
+    assert "what second adds" in " ".join(made["auc_summary"].notes)
 
 
 def test_logs_are_paired_on_the_problems_they_share() -> None:
