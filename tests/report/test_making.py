@@ -21,6 +21,7 @@ from grv.replay.rows import DEFAULT_ROWS
 from grv.report.advice_tables import changed
 from grv.report.contents import BY_NAME, FIGURES
 from grv.report.making import make_report
+from grv.report.monotone_tables import rests_on
 from grv.report.report import Report
 from grv.report.score_tables import aucs_of
 from grv.report.source import Source, parse_comparison
@@ -31,6 +32,7 @@ from grv.theory.optimum import rule_cost
 
 PRICES = (Costs(1, 10), Costs(1, 3))
 REQUEST = Request(costs=PRICES, orders=4, many_orders=20)
+FEW = ("hindsight", "adaptive", "verify-all", "uniform-matched")
 
 
 def with_hopeless(log: Log) -> Log:
@@ -100,6 +102,29 @@ def test_auc_is_a_count_of_pairs(report: Report) -> None:
     assert row["above_chance"] == pytest.approx(np.mean(np.array(values) > 0.5))
     counts = report["auc"].only(log="second").column("problems")
     assert sum(int(count or 0) for count in counts) == len(values)
+
+
+def test_the_tables_of_a_score_recomputed_by_hand() -> None:
+    worlds = ("9- 8+ 7- 6- 5+ 4-", "9+ 8- 7- 6- 5- 4-", "9- 8- 7- 6+ 5+ 4+")
+    log = Log(tuple(World.of(text).logged(name) for name, text in zip("abc", worlds, strict=True)))
+    made = make_report([Source("x", log=log)], Request(orders=1, many_orders=1, policies=FEW))
+    passed = [[word[-1] == "+" for word in text.split()] for text in worlds]  # best first
+    for k, row in enumerate(made["coverage"].records(), 1):
+        draws = [list(itertools.combinations(flags, k)) for flags in passed]
+        at_random = np.mean([np.mean([any(each) for each in sets]) for sets in draws])
+        assert row["at_random"] == pytest.approx(at_random, abs=1e-4)
+        assert row["by_score"] == pytest.approx(np.mean([any(f[:k]) for f in passed]), abs=1e-4)
+    by_rank = np.mean(passed, axis=0)
+    assert made["rank_pass"].column("pass_rate") == pytest.approx(by_rank.tolist(), abs=1e-4)
+    (row,) = made["calibration"].records()  # 6 of 18, Wilson: (0.1628, 0.5626)
+    assert (row["candidates"], row["passed"]) == (18, 6)
+    assert (row["low"], row["high"]) == pytest.approx((0.1628, 0.5626), abs=2e-4)
+    worse, better = made["monotonicity"].records()  # the lower half of each ranking and the upper
+    rates = [np.mean([flags[3:] for flags in passed]), np.mean([flags[:3] for flags in passed])]
+    assert [worse["pass_rate"], better["pass_rate"]] == pytest.approx(rates, abs=1e-4)
+    pooled = [np.mean(rates)] * 2 if rates[0] > rates[1] else rates
+    assert [worse["isotonic"], better["isotonic"]] == pytest.approx(pooled, abs=1e-4)
+    assert rates[0] > rates[1]
 
 
 def test_the_budget_curve_is_the_best_of_all_pairs() -> None:
@@ -264,9 +289,6 @@ def with_columns(log: Log) -> Log:
     return dataclasses.replace(log, problems=tuple(problems), second="second")
 
 
-FEW = ("hindsight", "adaptive", "verify-all", "uniform-matched")
-
-
 def test_measured_costs_are_those_of_compare() -> None:
     log = with_columns(Log(OTHER.problems[:4]))
     asked = Request(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
@@ -401,6 +423,10 @@ def test_rows_that_nobody_asked_for_are_missed_in_words() -> None:
     )
     assert "nothing to relate costs to" in " ".join(hindsight_only["summary"].notes)
     assert "could run live" in hindsight_only["which_policy"].notes[0]
+
+
+def test_it_is_known_of_every_policy_what_it_rests_on() -> None:
+    assert all(rests_on(name) != "not stated" for name in default_rows() if runs_live(name))
 
 
 def test_an_inverted_score_is_warned_of_and_the_policies_that_rest_on_it_are_distrusted() -> None:
