@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import shutil
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from grv.apps.cli import run
+from grv.apps.compare import compare
+from grv.apps.report import report
 
 FAST = ["--orders", "2", "--many-orders", "3"]
 
@@ -51,6 +54,50 @@ def test_the_numbers_are_those_of_compare(log: str, capsys: pytest.CaptureFixtur
     assert [(row["policy"], row["cost"]) for row in rows] == [
         (row["policy"], row["cost"]) for row in wanted
     ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--costs", "measured", "--score", "score_a"],
+        ["--costs", "1,5", "--costs", "measured:0.1,3", "--score", "score_b"],
+        ["--score", "cascade(score_a, score_b, top=3, cost=0.5)"],
+        ["--keys", "--value", "60", "--latency", "20,60", "--score", "score_a"],
+        ["--order-scheme", "paper", "--unsolvable", "include", "--score", "score_b"],
+    ],
+    ids=["measured", "measured from a guess", "cascade", "keys, value, latency", "paper"],
+)
+def test_every_option_of_compare_means_the_same(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["problem,candidate,passed,score_a,score_b,key,generate_cost,verify_cost"]
+    for problem, one_in in (("a", 3), ("b", 5), ("c", 100)):
+        for at in range(12):
+            passed = int(at % one_in == one_in - 1)
+            scores = f"{at * 7 % 12 + 2 * passed},{at * 5 % 12 + 4 * passed}"
+            costs = f"{1 + at % 3},{5 + at % 4}"
+            rows.append(f"{problem},{at},{passed},{scores},{passed}{at % 4},{costs}")
+    Path("log.csv").write_text("\n".join(rows), encoding="utf-8")
+    policies = ["--policy", "adaptive", "--policy", "hindsight", "--policy", "verify-all"]
+    given = ["log.csv", "--json", "numbers.json", "--orders", "2", *policies, *options]
+    assert run(["compare", *given]) == 0
+    wanted = json.loads(Path("numbers.json").read_text())["rows"]
+    assert run(["report", *given, "--many-orders", "1"]) == 0
+    tables = json.loads(Path("numbers.json").read_text())["tables"]
+    found = {table["name"]: table for table in tables}
+    names = [column["name"] for column in found["summary"]["columns"]]
+    rows_found = [dict(zip(names, row, strict=True)) for row in found["summary"]["rows"]]
+    same = ("policy", "cost", "generated", "verified", "solved", "ratio", "low", "high")
+    assert [[row[key] for key in same] for row in rows_found] == [
+        [row[key] for key in same] for row in wanted
+    ]
+    assert [row[-1] for row in found["rounds"]["rows"]] == [row.get("seconds") for row in wanted]
+
+
+def test_report_takes_every_option_of_compare() -> None:
+    own = inspect.signature(report).parameters.keys()
+    assert inspect.signature(compare).parameters.keys() - own == {"log"}  # it takes several
 
 
 def test_logs_and_saved_comparisons_side_by_side(
@@ -118,6 +165,11 @@ def test_figures_without_matplotlib_are_refused_before_any_work(
         (["log.csv", "--many-orders", "0"], "--many-orders 0: give a whole number"),
         (["log.csv", "--policy", "nonsense"], "nonsense"),
         (["log.csv", "--job", "log.csv"], "log.csv"),
+        (["log.csv", "--costs", "measured"], "'generate_cost' is not there"),
+        (["log.csv", "--costs", "1,5", "--costs", "1,5"], "given twice: 1,5, 1,5"),
+        (["log.csv", "--value", "3"], "nothing is worth trying"),
+        (["log.csv", "--score", "cascade(a, b)"], "write cascade(first, second, top=4"),
+        (["log.csv", "--score", "none.json"], "none.json"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -129,3 +181,16 @@ def test_what_is_wrong_is_said_in_one_line(
     assert said.count("\n") == 1
     assert "bug" not in said
     assert not Path("report.html").exists()
+
+
+def test_an_interrupted_report_leaves_no_file(
+    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grv.report.page.page", interrupted)
+    before = sorted(path.name for path in Path().iterdir())
+    assert run(["report", log, "--policy", "verify-all", *FAST]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == before

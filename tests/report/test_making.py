@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grv.core.errors import LogError, UsageError
-from grv.core.values import Costs
+from grv.core.values import Cascade, Costs, Measured
 from grv.policies import Fixed
 from grv.replay.compare import compare
 from grv.replay.comparison import Resampled
@@ -21,6 +21,7 @@ from grv.replay.rows import DEFAULT_ROWS
 from grv.report.advice_tables import changed
 from grv.report.contents import BY_NAME, FIGURES
 from grv.report.making import make_report
+from grv.report.monotone_tables import rests_on
 from grv.report.report import Report
 from grv.report.score_tables import aucs_of
 from grv.report.source import Source, parse_comparison
@@ -31,6 +32,7 @@ from grv.theory.optimum import rule_cost
 
 PRICES = (Costs(1, 10), Costs(1, 3))
 REQUEST = Request(costs=PRICES, orders=4, many_orders=20)
+FEW = ("hindsight", "adaptive", "verify-all", "uniform-matched")
 
 
 def with_hopeless(log: Log) -> Log:
@@ -102,6 +104,29 @@ def test_auc_is_a_count_of_pairs(report: Report) -> None:
     assert sum(int(count or 0) for count in counts) == len(values)
 
 
+def test_the_tables_of_a_score_recomputed_by_hand() -> None:
+    worlds = ("9- 8+ 7- 6- 5+ 4-", "9+ 8- 7- 6- 5- 4-", "9- 8- 7- 6+ 5+ 4+")
+    log = Log(tuple(World.of(text).logged(name) for name, text in zip("abc", worlds, strict=True)))
+    made = make_report([Source("x", log=log)], Request(orders=1, many_orders=1, policies=FEW))
+    passed = [[word[-1] == "+" for word in text.split()] for text in worlds]  # best first
+    for k, row in enumerate(made["coverage"].records(), 1):
+        draws = [list(itertools.combinations(flags, k)) for flags in passed]
+        at_random = np.mean([np.mean([any(each) for each in sets]) for sets in draws])
+        assert row["at_random"] == pytest.approx(at_random, abs=1e-4)
+        assert row["by_score"] == pytest.approx(np.mean([any(f[:k]) for f in passed]), abs=1e-4)
+    by_rank = np.mean(passed, axis=0)
+    assert made["rank_pass"].column("pass_rate") == pytest.approx(by_rank.tolist(), abs=1e-4)
+    (row,) = made["calibration"].records()  # 6 of 18, Wilson: (0.1628, 0.5626)
+    assert (row["candidates"], row["passed"]) == (18, 6)
+    assert (row["low"], row["high"]) == pytest.approx((0.1628, 0.5626), abs=2e-4)
+    worse, better = made["monotonicity"].records()  # the lower half of each ranking and the upper
+    rates = [np.mean([flags[3:] for flags in passed]), np.mean([flags[:3] for flags in passed])]
+    assert [worse["pass_rate"], better["pass_rate"]] == pytest.approx(rates, abs=1e-4)
+    pooled = [np.mean(rates)] * 2 if rates[0] > rates[1] else rates
+    assert [worse["isotonic"], better["isotonic"]] == pytest.approx(pooled, abs=1e-4)
+    assert rates[0] > rates[1]
+
+
 def test_the_budget_curve_is_the_best_of_all_pairs() -> None:
     log = Log((World.of("9- 8- 7+ 6- 5+").logged("a"), World.of("9+ 8- 7- 3- 2-").logged("b")))
     asked = Request(costs=(Costs(1, 3),), policies=("adaptive",), orders=3)
@@ -139,6 +164,16 @@ def test_trials_are_sorted_by_hindsight_and_add_up(report: Report) -> None:
         assert mean == pytest.approx(float(summary[policy]["cost"] or 0), rel=1e-4)
     failed = np.mean([float(row["failed"] or 0) for row in rows])
     assert 1 - failed == pytest.approx(float(summary["uniform-matched"]["solved"] or 0))
+
+
+def test_the_rolling_median_is_that_of_the_neighbours(report: Report) -> None:
+    rows = report["trials"].only(log="second", costs="1,10").records()
+    spent = [float(row["adaptive"] or 0) for row in rows]  # 32 trials, 2 neighbours on each side
+    for at, row in enumerate(rows):
+        around = spent[max(at - 2, 0) : at + 3]
+        assert row["median"] == pytest.approx(np.median(around), rel=1e-4)
+        assert row["low"] == pytest.approx(np.quantile(around, 0.25), rel=1e-4)
+        assert row["high"] == pytest.approx(np.quantile(around, 0.75), rel=1e-4)
 
 
 def test_many_trials_are_averaged() -> None:
@@ -229,6 +264,54 @@ def test_unsolved_problems_cost_what_compare_says(report: Report) -> None:
     again = included["unsolved"].only(costs="1,10", policy="adaptive").records()[0]
     assert again["solvable_cost"] == pytest.approx(solvable)
     assert "first, 1,10: 1 problems have no candidate" in " ".join(report.findings)
+
+
+def test_who_gives_up_spends_no_more_than_it_is_worth_in_vain() -> None:
+    asked = Request(orders=2, many_orders=1, policies=("adaptive", "verify-all"), value=50.0)
+    spent = make_report([Source("x", log=LOG)], asked)["unsolved"].column("cost")
+    assert all(0 < float(cost or 0) <= 50 for cost in spent)
+    with pytest.raises(UsageError, match="nothing is worth trying"):
+        make_report([Source("x", log=LOG)], dataclasses.replace(asked, value=10.0))
+
+
+def with_columns(log: Log) -> Log:
+    """The log with measured costs and second scores."""
+    rng = np.random.default_rng(1)
+    problems = [
+        dataclasses.replace(
+            problem,
+            generate_costs=rng.uniform(0.001, 0.003, len(problem)),
+            verify_costs=rng.uniform(0.01, 0.05, len(problem)),
+            second=problem.scores + 2 * problem.passed,
+        )
+        for problem in log.problems
+    ]
+    return dataclasses.replace(log, problems=tuple(problems), second="second")
+
+
+def test_measured_costs_are_those_of_compare() -> None:
+    log = with_columns(Log(OTHER.problems[:4]))
+    asked = Request(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
+    made = make_report([Source("x", log=log)], asked)
+    saved = compare(FEW, log, log.measured, orders=2).rows
+    assert made["summary"].only(costs="measured").column("cost") == [row.cost for row in saved]
+    assert made["optimal_pairs"].only(costs="measured").column("orders") == [2] * 4
+    assert any("on average, as measured" in note for note in made["summary"].notes)
+    assert "measured" in " ".join(made["cheaper_verifier"].notes)
+    with pytest.raises(LogError, match="'generate_cost' is not there"):
+        make_report([Source("x", log=OTHER)], asked)
+    with pytest.raises(UsageError, match="given twice"):
+        Request(costs=(None, Measured(1, 10)))
+
+
+def test_a_cascade_is_that_of_compare() -> None:
+    log, cascade = with_columns(Log(OTHER.problems[:4])), Cascade(4, 0.5)
+    asked = Request(policies=FEW, orders=2, many_orders=1)
+    made = make_report([Source("x", log=log, cascade=cascade)], asked)
+    saved = compare(FEW, log, Costs(), orders=2, cascade=cascade).rows
+    assert made["summary"].column("cost") == [row.cost for row in saved]
+    assert made.logs[0].score == "score, then second for the best 4"
+    assert "what second adds" in " ".join(made["auc_summary"].notes)
 
 
 def test_logs_are_paired_on_the_problems_they_share() -> None:
@@ -340,6 +423,10 @@ def test_rows_that_nobody_asked_for_are_missed_in_words() -> None:
     )
     assert "nothing to relate costs to" in " ".join(hindsight_only["summary"].notes)
     assert "could run live" in hindsight_only["which_policy"].notes[0]
+
+
+def test_it_is_known_of_every_policy_what_it_rests_on() -> None:
+    assert all(rests_on(name) != "not stated" for name in default_rows() if runs_live(name))
 
 
 def test_an_inverted_score_is_warned_of_and_the_policies_that_rest_on_it_are_distrusted() -> None:

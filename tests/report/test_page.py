@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 
 from grv.core.values import Costs
+from grv.policies import POLICIES
 from grv.replay.log import Log, LoggedProblem
 from grv.report.answers import answers
 from grv.report.contents import BY_NAME, FIGURES
 from grv.report.drawings import DRAWINGS
+from grv.report.glossary import glossary, meaning, meaning_of_prices
 from grv.report.look import DARK, HUES_DARK, HUES_LIGHT, LIGHT, RAMP_DARK, RAMP_LIGHT, styles
 from grv.report.making import make_report
 from grv.report.page import page
 from grv.report.report import Report
 from grv.report.source import Source
-from grv.report.study import Request
+from grv.report.study import Request, default_rows
 from grv.testing import population
 
 REQUEST = Request(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)
@@ -134,12 +136,37 @@ def test_names_of_one_report_never_share_a_whole_style() -> None:
 def test_the_first_screen_answers_three_questions(report: Report) -> None:
     costs, score, advice = answers(report)
     rows = {row["policy"]: row for row in report["summary"].only(costs="1,10").records()}
-    assert f"adaptive {rows['adaptive']['cost']:.0f}" in costs.sentences[0]
+    assert f"adaptive {rows['adaptive']['cost']:.3g}," in costs.sentences[0]
+    assert "costs 1 to generate and 10 to verify" in costs.sentences[0]
     auc = report["auc_summary"].records()[0]["mean"]
     assert isinstance(auc, float)
     assert f"{100 * auc:.0f}\N{NO-BREAK SPACE}% of the cases" in score.sentences[0]
     best = report["which_policy"].records()[0]["policy"]
     assert f"use {best}" in advice.sentences[0]
+
+
+def test_policies_that_cost_the_same_are_named_together() -> None:
+    log = population("coding", problems=8, candidates=40, seed=4)
+    asked = Request(costs=(Costs(1, 1),), policies=("verify-all", "alternate"), orders=2)
+    advice = answers(make_report([Source("x", log=log)], replace(asked, many_orders=1)))[2]
+    assert "use verify-all" in advice.sentences[0]
+    assert "(alternate costs the same): the cheapest in 100" in advice.sentences[0]
+
+
+def test_every_name_on_a_page_has_a_meaning(report: Report) -> None:
+    assert all(meaning(name) for name in (*default_rows(), *POLICIES, "fixed(64, 4)", "default"))
+    assert meaning("nonsense(") == ""
+    text = page(report)
+    assert "<dt>costs 1,3</dt><dd>1 to generate (and score) a candidate, 3 to verify one" in text
+    assert "<dt>difficulty-K</dt>" in text
+    assert meaning_of_prices("measured") in dict(glossary([], ["measured"]))["costs measured"]
+
+
+def test_the_name_of_the_only_log_is_not_repeated(report: Report) -> None:
+    notes = report["rank_pass"].notes
+    assert notes[0].startswith("a log: the rolling mean")
+    assert "<li>The rolling mean" in page(report)
+    assert "<li>At 1,10: " in page(report)
 
 
 def test_the_page_that_the_documents_show_is_made_as_pages_are_today(report: Report) -> None:
@@ -159,5 +186,6 @@ def test_a_page_of_a_large_log_stays_small() -> None:
         passed = rng.random(500) < rng.beta(0.5, 4)
         scores = rng.normal(size=500) + passed
         problems.append(LoggedProblem(f"a problem with quite a long name {at}", scores, passed))
-    request = Request(costs=(Costs(1, 10), Costs(1, 30)), orders=2, many_orders=5)
-    assert len(page(make_report([Source("large", log=Log(tuple(problems)))], request))) < 600_000
+    rows = ("hindsight", "adaptive", "verify-all", "uniform-matched")
+    request = Request((Costs(1, 10), Costs(1, 30)), rows, orders=1, many_orders=1)
+    assert len(page(make_report([Source("large", log=Log(tuple(problems)))], request))) < 3_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def test_files_of_the_items_asked_for(report: Report, tmp_path: Path) -> None:
     assert (tmp_path / "figure-1.png").read_bytes().startswith(b"\x89PNG")
     assert r"\toprule" in (tmp_path / "table-1.tex").read_text(encoding="utf-8")
     assert (tmp_path / "table-1.csv").read_text().splitlines()[0] == "policy,cost,solved"
+
+
+def test_the_only_log_is_named_in_data_but_not_in_print(tmp_path: Path) -> None:
+    asked = Request(orders=1, many_orders=1, policies=("adaptive", "verify-all"))
+    made = make_report([Source("the log", log=log("coding"))], asked)
+    kept = dataclasses.replace(made, tables=(made["groups"], made["auc_summary"]))
+    files = write_sheets(kept, str(tmp_path))
+    assert sorted(files) == [f"auc_summary.{ending}" for ending in ("csv", "md", "tex", "txt")]
+    assert "the log" in (tmp_path / "auc_summary.csv").read_text()
+    assert "the log &" not in (tmp_path / "auc_summary.tex").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(DRAWINGS))

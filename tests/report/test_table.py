@@ -53,9 +53,17 @@ def test_text_is_aligned_and_has_the_notes() -> None:
         "log  policy  cost   solved",
         "a_1  x|y     12.3  100.0 %",
         "a_1  z & w    0.3",
-        "b    x|y      7.0   50.0 %",
+        "b    x|y     7.00   50.0 %",
         "A note.",
     ]
+
+
+def test_costs_in_a_dear_unit_keep_their_digits() -> None:
+    cost = COLUMNS[2]
+    assert [cost.shown(value) for value in (0, 0.00123456, 5, 12.34, 1234.5)] == [
+        *("0.0", "0.00123", "5.00", "12.3", "1234.5"),
+    ]
+    assert [cost.brief(value) for value in (12.34, 123456.7)] == ["12.3", "123,457"]
 
 
 def test_markdown_escapes_pipes() -> None:

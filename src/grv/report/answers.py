@@ -55,7 +55,7 @@ def _costs(report: Report) -> tuple[str, ...]:
     found: dict[Cell, dict[Cell, dict[str, Cell]]] = {}
     for row in report["summary"].only(costs=prices).records():
         found.setdefault(row["log"], {})[row["policy"]] = row
-    sentences = []
+    sentences: list[str] = []
     for log, rows in found.items():
         named = {_NAMES[name]: rows[name] for name in _NAMES if name in rows}
         said = named or {str(name): row for name, row in list(rows.items())[:4]}

@@ -157,7 +157,11 @@ def _set_axis(panel: Panel, which: str, axis: Axis) -> None:
         (panel.axes.set_xscale if which == "x" else panel.axes.set_yscale)("log")
     factor = 100 if column.kind == "percent" else 1
     percent = " %" if column.kind == "percent" else ""
-    one.set_major_formatter(FuncFormatter(lambda value, _: f"{factor * value:g}{percent}"))
+    one.set_major_formatter(
+        FuncFormatter(
+            lambda value, _: "" if percent and value > 1.0001 else f"{factor * value:g}{percent}"
+        )
+    )
     values = {value for value in panel.table.column(axis.column) if value is not None}
     if axis.scale == "linear" and not axis.zero and len(values) <= 8 and _are_whole(values):
         one.set_ticks(sorted(values, key=float))

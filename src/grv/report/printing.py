@@ -24,11 +24,15 @@ _TEXTS: dict[str, Callable[[Table], str]] = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """What becomes files of one name: a table, drawn or set."""
+    """What becomes files of one name: a table, drawn or set.
+
+    `is_brief` leaves the name of the only log out where it is set; data files have it.
+    """
 
     name: str
     table: Table
     drawing: Drawing | None = None
+    is_brief: bool = False
 
 
 def sheets_of(report: Report, items: Sequence[Item] = ()) -> list[Sheet]:
@@ -38,7 +42,7 @@ def sheets_of(report: Report, items: Sequence[Item] = ()) -> list[Sheet]:
         table = item.of(report)
         found.append(Sheet(item.id, table, DRAWINGS[item.table][0] if item.draw else None))
     for table in report.tables if not items else ():
-        found += [*_drawn(table), Sheet(table.name, table)]
+        found += [*_drawn(table), Sheet(table.name, table, is_brief=len(report.logs) == 1)]
     return [sheet for sheet in found if sheet.table.rows]
 
 
@@ -96,8 +100,10 @@ def write_sheets(
 def _write(report: Report, folder: Path, sheet: Sheet) -> list[str]:
     files = []
     if sheet.drawing is None:
+        brief = sheet.table.without("log") if sheet.is_brief else sheet.table
         for ending, written in _TEXTS.items():
-            write_whole(folder / f"{sheet.name}.{ending}", written(sheet.table) + "\n")
+            table = sheet.table if ending == "csv" else brief
+            write_whole(folder / f"{sheet.name}.{ending}", written(table) + "\n")
             files.append(f"{sheet.name}.{ending}")
         return files
     from .page import looks_of

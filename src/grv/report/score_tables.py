@@ -146,6 +146,11 @@ def _auc(sheets: Sheets, name: str, log: Log, seed: int) -> None:
         ends = interval(Resampled(len(known), seed).totals(known) / len(known))
     numbers = (float(median), float(lower), float(upper), float((known > 0.5).mean()))
     sheets.add("auc_summary", [(name, len(known), float(known.mean()), *ends, *numbers)])
+    sheets.note(
+        "auc",
+        f"{name}: mean {known.mean():.2f}, median {median:.2f}, quartiles {lower:.2f} and"
+        f" {upper:.2f}; above one half on {numbers[-1]:.0%} of {len(known)} problems.",
+    )
 
 
 def _score_distribution(sheets: Sheets, name: str, log: Log) -> None:

@@ -181,6 +181,12 @@ class Study:
         self.cascade = cascade
         self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
         self.costs = tuple(log.measured if each is None else each for each in request.costs)
+        for costs in self.costs:
+            if costs.of(1, 1) > request.value:
+                raise UsageError(
+                    f"--value {request.value:g}: at {price_name(costs)} nothing is worth trying, as"
+                    f" one candidate, generated and verified, costs {costs.of(1, 1):.3g}"
+                )
 
     def compare(
         self,
@@ -216,8 +222,12 @@ class Study:
 
     @property
     def range_of_costs(self) -> list[Costs]:
-        """One price list for each cost ratio tried on purpose, cheap verifiers first."""
-        found = {costs.ratio: costs for costs in (*_CURVE, *self.plain_costs)}
+        """One price list for each cost ratio tried on purpose, cheap verifiers first.
+
+        Without those at which an answer is worth less than the first attempt at it.
+        """
+        tried = [costs for costs in _CURVE if costs.of(1, 1) <= self.request.value]
+        found = {costs.ratio: costs for costs in (*tried, *self.plain_costs)}
         return [found[ratio] for ratio in sorted(found)]
 
     @cached_property
@@ -228,7 +238,7 @@ class Study:
             for costs in self.plain_costs
             for price in CHEAPER
         ]
-        prices = dict.fromkeys([*_CURVE, *cheaper, *self.costs])
+        prices = dict.fromkeys([*self.range_of_costs, *cheaper, *self.costs])
         if set(self.curves) <= set(self.request.rows):  # then `main` has those asked for
             prices = dict.fromkeys(c for c in prices if c not in self.costs)
         if not prices:

@@ -169,6 +169,7 @@ function drawPanel(art, spec, table, rows, spans, box, log) {
   for (const [scale, axis] of [[panel.x, spec.x], [panel.y, spec.y]]) {
     const about = column(table, axis.column);
     if (about.kind === "number" && !about.digits) scale.ticks = scale.ticks.filter(Number.isInteger);
+    if (about.kind === "percent") scale.ticks = scale.ticks.filter((tick) => tick <= 1);
   }
   if (log) draw(art, "text", { x: left, y: box.y + 12, class: "panel" }, fitted(log, right - left));
   drawAxes(panel, spec);
@@ -180,7 +181,8 @@ function drawPanel(art, spec, table, rows, spans, box, log) {
 
 function panelHeight(spec, spans, width) {
   const isShared = spec.layers.some((layer) => layer.lane);
-  if (spec.y.scale === "names") return 60 + spans.y.length * (isShared ? 34 : 26);
+  const least = spans.y.length * (isShared ? 34 : 26);
+  if (spec.y.scale === "names") return 60 + Math.max(least, Math.min(spans.y.length * 42, 230));
   return Math.min(340, Math.max(250, width * 0.62));
 }
 

@@ -122,7 +122,14 @@ function mountFilters() {
     place.append(choices("Logs", "checkbox", data.logs, () => true, flip(chosen.logs)));
   }
   if (data.policies.length) {
-    more.append(choices("Policies", "checkbox", data.policies, () => true, flip(chosen.policies)));
+    const group = choices("Policies", "checkbox", data.policies, () => true, flip(chosen.policies));
+    const setAll = (on) => {
+      data.policies.forEach((name) => chosen.policies[on ? "add" : "delete"](name));
+      group.querySelectorAll("input").forEach((input) => { input.checked = on; });
+      redrawAll();
+    };
+    group.append(action("All", () => setAll(true)), action("None", () => setAll(false)));
+    more.append(group);
   }
 }
 
