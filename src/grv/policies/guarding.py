@@ -13,7 +13,7 @@ from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.decimals import exact_ratio
 from ..theory.guard import FACTOR, guard_blocks
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 class Guard:
@@ -42,7 +42,7 @@ class Guard:
         """Whether the allowance covers a verification (of this candidate) and what is owed."""
         due = self._due()
         owed = self._left + (self._rho if due and id != self._best else 0.0)
-        room = self._allowance + _ROUNDING - self.spent - owed
+        room = self._allowance + ROUNDING - self.spent - owed
         return self._pool.exhausted or self._rho <= room
 
     def carried_out(self, step: Step) -> Iterator[Step]:
