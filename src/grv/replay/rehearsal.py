@@ -11,9 +11,11 @@ nothing like the history's is left to the engine.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,8 @@ from ..policies.likeness import SIZES, Likeness
 from ..policies.prior import Looks, Prior, Scale
 from ..theory.decimals import exact_ratio
 from ..theory.guard import FACTOR, guard_blocks
-from .orders import Batch
 from .learning import on_scale
+from .orders import Batch
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -36,8 +38,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Orders side by side. Arrays are `[orders, candidates]`, best candidate first, ties to the
-    older; those of shorter orders are filled up at the end. The last four are in order of arrival.
+    """Orders side by side.
+
+    Arrays are `[orders, candidates]`, best candidate first, ties to the older, but the last four,
+    which are in order of arrival. Those of shorter orders are filled up at the end.
 
     Attributes:
         sizes: `[orders]`, how many candidates there are.
@@ -101,9 +105,9 @@ def _strange_at(prior: Prior, scores: list[float]) -> int:
     return 0
 
 
-def _rows(batch: Batch) -> list[tuple[NDArray[np.generic], ...]]:
+def _rows(batch: Batch) -> list[tuple[NDArray[Any], ...]]:
     """What a line has of each order, apart from its size."""
-    found = []
+    found: list[tuple[NDArray[Any], ...]] = []
     for at, ranked in enumerate(batch.ranked):
         ranks = np.empty_like(ranked)
         ranks[ranked] = np.arange(len(ranked))
@@ -151,11 +155,25 @@ class Rehearsed:
     unlike: Flags
 
 
+@dataclass(frozen=True)
+class Limits:
+    """The merits at which a candidate is verified: before any candidate has a key, and then."""
+
+    plain: float
+    keyed: float
+
+    @classmethod
+    def of(cls, prior: Prior, ratio: float) -> Limits:
+        """Those of a prior."""
+        plain, keyed = (prior.tilt(ratio, keyed=keyed) for keyed in (False, True))
+        return cls(math.exp(plain), math.exp(keyed))
+
+
 def rehearse(
-    prior: Prior, line: Line, ratio: float, limits: Sequence[float], factor: float = FACTOR
+    prior: Prior, line: Line, ratio: float, limits: Sequence[Limits], factor: float = FACTOR
 ) -> Rehearsed:
-    """All orders at every limit of the merit, each verification costing `ratio` candidates."""
-    run = _Run(prior, line, ratio, np.asarray(limits), factor)
+    """All orders with all of these limits, each verification costing `ratio` candidates."""
+    run = _Run(prior, line, ratio, limits, factor)
     run.carry_out()
     shape = (len(limits), len(line.sizes))
     return Rehearsed(
@@ -168,18 +186,22 @@ def rehearse(
 
 
 class _Run:
-    """Searches side by side. Of `[orders, ...]`: the line, bins, and who is on offer; all else is
-    `[searches, ...]`, a search being one order at one limit.
+    """Searches side by side, a search being one order with one pair of limits.
+
+    The line, bins, and who is on offer are `[orders, ...]`, all else is `[searches, ...]`.
     """
 
     def __init__(
-        self, prior: Prior, line: Line, ratio: float, limits: Numbers, factor: float
+        self, prior: Prior, line: Line, ratio: float, limits: Sequence[Limits], factor: float
     ) -> None:
         orders, longest = line.ranks.shape
         searches = orders * len(limits)
         self.prior, self.line, self.longest = prior, line, longest
         self.of = np.tile(np.arange(orders), len(limits))
-        self.limits = np.repeat(limits, orders)
+        self.limits = np.repeat([limit.plain for limit in limits], orders)
+        self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
+        arrived = np.take_along_axis(line.keys, line.ranks, axis=1) >= 0
+        self.keyed_from = np.where(arrived.any(axis=1), arrived.argmax(axis=1) + 1, longest + 1)
         self.rho = float(exact_ratio(Costs(1, ratio)))
         self.blocks = guard_blocks(exact_ratio(Costs(1, ratio)), factor)
         tables = tables_of(prior, ratio)
@@ -225,12 +247,16 @@ class _Run:
             if not len(going):
                 break
             going = self._generate(going, drawn)
-            going = self._verify(going, allowance - drawn - (end - drawn))
+            fits = self.keyed_from[self.of[going]] == drawn
+            self.limits[going[fits]] = self.keyed_limits[going[fits]]
+            going = self._verify(going, allowance - end)
         self._verify_rest(np.concatenate(ended))
 
     def _settle(self, going: Places) -> Places:
-        """The best of the block that is over, where it was not verified; or else the pool's best,
-        where its class is refuted."""
+        """Verify the best of the block that is over, as the guard wants it.
+
+        Where its class is refuted, the pool's best is verified instead.
+        """
         first = self.first[self.of[going]]
         owing = first < self.longest
         owing[owing] = self.counts[going[owing], first[owing]] == 0

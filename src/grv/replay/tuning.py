@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.pool import Pool
 from ..core.values import Costs, Step
@@ -18,7 +19,7 @@ from .history import History, PastProblem
 from .learning import completed, prior_of
 from .log import LoggedProblem
 from .orders import Batch, batches
-from .rehearsal import Line, rehearse
+from .rehearsal import Limits, Line, rehearse
 
 RATIOS = (1.0, 3.0, 10.0, 30.0, 100.0)
 TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # of equals the first
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """The policy that goes by a prior in memory."""
 
     prior: Prior
@@ -98,39 +99,40 @@ class _Tuning:
         self, prior: Prior, ratio: float, tilts: Sequence[float], *, keyed: bool
     ) -> list[float]:
         """What each tilt costs."""
-        costs = costs_of(prior, self._batches[keyed], ratio, tilts, self._lines[keyed])
+        tilted = [tilted_at(prior, ratio, tilt) for tilt in tilts]
+        costs = costs_of(tilted, self._batches[keyed], ratio, self._lines[keyed])
         self._done += 1
         self._progress(self._done, self._total)
-        return costs
+        totals: list[float] = costs.sum(axis=1).tolist()
+        return totals
+
+
+def tilted_at(prior: Prior, ratio: float, tilt: float) -> Prior:
+    """The prior with another tilt."""
+    return dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,), keyed_tilts=(tilt,))
 
 
 def costs_of(
-    prior: Prior,
-    batches: Sequence[Batch],
-    ratio: float,
-    tilts: Sequence[float],
-    line: Line | None = None,
-) -> list[float]:
-    """What going by a prior with each of these tilts costs, all searches together.
+    priors: Sequence[Prior], batches: Sequence[Batch], ratio: float, line: Line | None = None
+) -> NDArray[np.float64]:
+    """`[priors, orders]`: what searches cost that go by priors which differ in their tilts only.
 
     The line is that of the batches, where somebody has it already.
     """
-    found = rehearse(prior, line or Line.of(batches), ratio, [math.exp(tilt) for tilt in tilts])
-    costs = np.where(found.unlike, 0.0, found.generated + ratio * found.verified)
-    totals = costs.sum(axis=1).tolist()
+    line = line or Line.of(batches)
+    found = rehearse(priors[0], line, ratio, [Limits.of(prior, ratio) for prior in priors])
+    costs: NDArray[np.float64] = found.generated + ratio * found.verified
     orders = [(batch, order) for batch in batches for order in batch.orders.tolist()]
     for at, number in np.argwhere(found.unlike).tolist():
-        tilted = dataclasses.replace(
-            prior, ratios=(ratio,), tilts=(tilts[at],), keyed_tilts=(tilts[at],)
-        )
         batch, order = orders[number]
-        totals[at] += replay(
-            *(_Trial(tilted), batch.problem, Costs(1, ratio)),
+        outcome = replay(
+            *(Trial(priors[at]), batch.problem, Costs(1, ratio)),
             order=order,
             width=1,
             keys=batch.keyed,
-        ).bill.total
-    return [float(total) for total in totals]
+        )
+        costs[at, number] = outcome.bill.total
+    return costs
 
 
 def _is_tied(problem: PastProblem) -> bool:
