@@ -134,7 +134,8 @@ def _measure_logs(record: dict[str, Any], data: Path, orders: int, seeds: int, q
                 _tell(f"  learned {_ratio(plain['learned'], plain['adaptive-all']):.3f}")
                 if log.has_keys:
                     keyed = _costs(log, folds, ratio, orders, seed, keys=True)
-                    _tell(f"  with keys: learned {_ratio(keyed['learned'], plain['adaptive-all']):.3f}")
+                    ratio_now = _ratio(keyed["learned"], plain["adaptive-all"])
+                    _tell(f"  with keys: learned {ratio_now:.3f}")
                     _append(found, "real, keys", seed, (keyed, plain, name))
                     _append(found, "real, keyed / keyed", seed, (keyed, keyed, name))
     record["columns"] |= {name: _summary(runs) for name, runs in found.items()}

@@ -36,11 +36,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Trial:
-    """The policy that goes by a prior in memory."""
+    """`Learned`, with a prior in memory instead of a file."""
 
     prior: Prior
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """What `Learned` does with a file."""
         return learned_plan(self.prior, pool, costs)
 
 
