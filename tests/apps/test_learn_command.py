@@ -199,6 +199,19 @@ def test_bad_input_is_one_line(complaint: Said, arguments: tuple[str, ...], mess
     assert not Path("p.json").exists()
 
 
+def test_who_interrupts_it_finds_no_half_of_a_prior(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grv.replay.tuning.rehearse", interrupted)
+
+    assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
+    assert capsys.readouterr() == ("", "grv: interrupted\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["log.csv", "other.csv"]
+
+
 def search(ledger: SqliteLedger, name: str, scorer: str, verdicts: str) -> None:
     """A search whose candidates were verified with these results, from the first on."""
     marks = {"+": Verdict.PASSED, "-": Verdict.FAILED, "?": Verdict.BROKEN}

@@ -22,17 +22,17 @@ PRIOR = str(ASSET)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearned(PolicyContract):
+class TestLearned(PolicyContract, max_examples=60):
     policy = Learned(PRIOR)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearnedWithAnotherFactor(PolicyContract):
+class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
     policy = Learned(PRIOR, factor=2)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearnedWithTiesAndVotes(PolicyContract):
+class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
     policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
 
 

@@ -153,7 +153,7 @@ def answers(problems: int, *, seed: int = 0) -> list[LoggedProblem]:
 
 
 def test_where_right_answers_are_given_more_often_votes_count() -> None:
-    prior = learn(history_of(answers(40)))
+    prior = learn(history_of(answers(20)))
 
     assert prior.votes > 0
     assert len(prior.keyed_tilts) == len(prior.ratios)
