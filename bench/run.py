@@ -47,7 +47,11 @@ def say_live(live: Any) -> None:
 
 def say_decisions(decisions: Any) -> None:
     print("Microseconds of a decision (the time that one in a hundred exceeds), with keys:")
+    load = decisions["load"]
+    print(f"  (processor time; load {load['1 minute']} on {load['processors']} processors)")
     for policy, sizes in decisions.items():
+        if policy == "load":
+            continue
         figures = [
             f"{figure['median']} ({figure['one_in_a_hundred']}) in a pool of {size.split()[0]}"
             for size, figure in sizes.items()

@@ -106,6 +106,7 @@ def test_labels_may_be_missing(said: Said) -> None:
 
     labels = int(text.split(" labels of 150 candidates")[0].split()[-1])
     assert 25 < labels < 70
+    assert "censored, some labels missing: 6 problems" in text
 
 
 def test_a_combination_of_scores_ranks_like_a_score(said: Said) -> None:
@@ -181,18 +182,35 @@ def test_scores_unlike_the_history_are_warned_of_once(
             "--score: the same score is given twice",
         ),
         (("vain.csv", "--score", "a", "-o", "p.json"), "vain.csv: no candidate passed"),
+        (("dark.csv", "--score", "a", "-o", "p.json"), "dark.csv: no candidate has a label"),
+        (("bare.csv", "--score", "a", "-o", "p.json"), "bare.csv: no candidate has the score 'a'"),
+        (("log.csv", "./log.csv", "--score", "a", "-o", "p.json"), "the same file is given twice"),
         (("log.csv", "c.csv", "-o", "p.json"), "which score?"),
         (("c.csv", "d.csv", "-o", "p.json"), "the files have different scores: 'c' in c.csv, 'd'"),
     ],
     ids=str,
 )
 def test_bad_input_is_one_line(complaint: Said, arguments: tuple[str, ...], message: str) -> None:
-    Path("vain.csv").write_text("problem,candidate,passed,a\nx,0,false,1\n")
+    for name, row in (("vain", "false,1"), ("dark", ",1"), ("bare", "true,")):
+        Path(f"{name}.csv").write_text(f"problem,candidate,passed,a\nx,0,{row}\n")
     for name in "cd":
         Path(f"{name}.csv").write_text(f"problem,candidate,passed,{name}\nx,0,true,1\n")
 
     assert message in complaint("learn", *arguments)
     assert not Path("p.json").exists()
+
+
+def test_who_interrupts_it_finds_no_half_of_a_prior(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grv.replay.tuning.rehearse", interrupted)
+
+    assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
+    assert capsys.readouterr() == ("", "grv: interrupted\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["log.csv", "other.csv"]
 
 
 def search(ledger: SqliteLedger, name: str, scorer: str, verdicts: str) -> None:

@@ -85,7 +85,7 @@ def test_a_merit_of_one_is_the_break_even_where_the_prompt_is_known() -> None:
 
 @pytest.mark.parametrize("tie", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("levels", [3, 40, 10_000])
-@pytest.mark.parametrize("candidates", [7, 64, 300])
+@pytest.mark.parametrize("candidates", [7, 40, 140])
 def test_a_crowd_offers_the_candidate_of_the_greatest_merit(
     tie: float, levels: int, candidates: int
 ) -> None:
@@ -179,11 +179,11 @@ def test_prompts_of_the_history_are_refused_more_rarely_than_said() -> None:
     shift = 2 * NormalDist().inv_cdf(0.5 + PRIOR.looks.distance / 2)
     chance = random.Random(5)
     refused = 0
-    for _ in range(500):
+    for _ in range(300):
         scores = [chance.gauss(shift, 1) for _ in range(128)]
         inside = [min(max(s, PRIOR.scale.values[0]), PRIOR.scale.values[-1]) for s in scores]
         refused += looked_at(inside) is not None
-    assert refused <= 3  # expected are at most 0.5
+    assert refused <= 3  # expected are at most 0.3
     assert FALSE_ALARM == 0.001
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
@@ -134,6 +134,7 @@ def assert_the_guard_was_kept(search: Search, costs: Costs, factor: float) -> No
 
 
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+@settings(max_examples=40)
 @given(worlds(broken=False), price_lists())
 def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
     inner: Inner, world: World, costs: Costs
@@ -157,6 +158,7 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@settings(max_examples=50)
 @given(worlds(broken=False), price_lists())
 def test_so_it_is_for_who_goes_by_history(world: World, costs: Costs) -> None:
     for factor in (2.0, FACTOR):
@@ -198,7 +200,7 @@ LAWS: dict[str, CandidateLaw] = {
     "tied": Pieces((0.9, 0.1), (0.0, 0.15), tied=True),
     "binormal": Binormal(0.02, 1.5),
 }
-STREAMS = 120
+STREAMS = 80
 
 
 def low_end(policy: Policy, law: CandidateLaw, costs: Costs) -> float:

@@ -22,17 +22,17 @@ PRIOR = str(ASSET)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearned(PolicyContract):
+class TestLearned(PolicyContract, max_examples=60):
     policy = Learned(PRIOR)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearnedWithAnotherFactor(PolicyContract):
+class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
     policy = Learned(PRIOR, factor=2)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
-class TestLearnedWithTiesAndVotes(PolicyContract):
+class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
     policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
 
 
@@ -121,14 +121,27 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
         ({"format": "something else"}, "not a prior; grv learn makes one"),
         ({"tie": 0}, "a broken prior: tie must be above 0"),
         ({"weights": [1.0]}, "a broken prior: there must be 72 weights"),
+        ({"weights": []}, "a broken prior: there must be 72 weights"),
+        ({"weights": None}, "a broken prior: "),
+        ({"weights": [float("nan")] * 72}, "a broken prior: a number is not finite"),
+        ({"weights": [-1.0] * 72}, "a broken prior: weights must be positive"),
+        ({"weights": [1e308] * 72}, "a broken prior: weights must be smaller"),
+        ({"levels": [-1e4] * 12}, "a broken prior: levels and shape must stay within 500"),
+        ({"shape": [1e300] * 12}, "a broken prior: levels and shape must stay within 500"),
+        ({"tilts": [1e9] * 5}, "a broken prior: tilts must stay within 50"),
+        ({"score": 3}, "a broken prior: the score must be a name"),
+        ({"version": "1"}, "a prior of version '1', and this grv reads version 1"),
         ({"shape": [0.0]}, "a broken prior: there must be 12 bins"),
         ({"edges": "wide"}, "a broken prior: "),
         ({"anchor": float("nan")}, "a broken prior: a number is not finite"),
         ({"anchor": -1}, "a broken prior: anchor must not be negative"),
         ({"ratios": [3.0]}, "a broken prior: each ratio needs its tilts"),
         ({"ratios": [0.0, 1.0, 2.0, 3.0, 4.0]}, "a broken prior: ratios must increase"),
-        ({"looks": {}}, "a broken prior: "),
+        ({"looks": {}}, "a broken prior: 'distance' is missing"),
+        ({"looks": {"distance": None, "outside": 0}}, "a broken prior: "),
+        ({"looks": {"distance": 2, "outside": 0}}, "looks must be from 0 to 1"),
         ({"scale": {"values": [1, 1], "normals": [0, 1]}}, "values of a scale must increase"),
+        ({"scale": {"values": [1, 2], "normals": [1, 0]}}, "normals of a scale must increase"),
         ({"scale": {"values": [1], "normals": []}}, "as many values as normals"),
     ],
     ids=lambda each: str(each)[:30],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,8 @@ def learn(
     grv compare other.parquet --score both.json --policy "learned('both.json')"
     """
     check_outputs([out], logs)
+    if len({os.path.realpath(path) for path in logs}) < len(logs):
+        raise UsageError("the same file is given twice: its evidence would count twice")
     if not out.endswith(".json"):
         raise UsageError(f"{out}: the name of a prior ends in .json")
     from ..policies.prior import hash_of
@@ -76,6 +79,8 @@ def learn(
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:
     from ..replay.history import History
 
+    if problems and not any(x > -math.inf for each in problems for x in each.scores):
+        raise UsageError(f"{', '.join(logs)}: no candidate has the score {score!r}")
     return History.of(problems, score, logs)
 
 
@@ -105,6 +110,8 @@ def _told(prior: Prior, out: str, hash: str) -> list[str]:
         f" {evidence.labels} labels of {evidence.candidates} candidates, worth"
         f" {math.floor(evidence.effective)} independent ones",
     ]
+    if evidence.censored:
+        lines.append(f"censored, some labels missing: {evidence.censored} problems")
     if evidence.left_out:
         lines.append(f"left out, all labels known and none passed: {evidence.left_out} problems")
     if prior.parts:

@@ -20,7 +20,7 @@ class Belief:
     """The weights of the prior's prompts, given failures."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
-        self._tables = _tables(prior, ratio)
+        self._tables = tables_of(prior, ratio)
         self._logs = list(self._tables.weights)
         self.merits = self._merits()
 
@@ -49,7 +49,7 @@ class Belief:
         return tuple(sum(map(mul, weights, worth)) / total for worth in self._tables.worth)
 
 
-class _Tables:
+class Tables:
     """What does not change during a search; inner sequences have one number a prompt."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
@@ -65,5 +65,6 @@ class _Tables:
 
 
 @lru_cache(maxsize=64)
-def _tables(prior: Prior, ratio: float) -> _Tables:
-    return _Tables(prior, ratio)
+def tables_of(prior: Prior, ratio: float) -> Tables:
+    """The tables of a prior at a ratio of costs, computed once."""
+    return Tables(prior, ratio)

@@ -5,7 +5,7 @@ one, the candidates at a score. Its merit is that of its bin, less for every fai
 more for every candidate that agrees. Units of equal merit stand in one heap, by their *place*.
 
 Bins are relative to the mean of the prompt's candidates, which is not known at first. So all are
-placed anew whenever there are twice as many, up to `_SETTLED`; from then on the mean stays.
+placed anew whenever there are twice as many, up to `SETTLED`; from then on the mean stays.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..core.values import CandidateId, Verdict
 from .belief import Belief
 from .prior import Prior
 
-_SETTLED = 512
-_MOST_FAILED = 6  # at one score; more make no difference
-_MOST_DOUBLINGS = 7  # of the candidates of a key
+SETTLED = 512
+MOST_FAILED = 6  # at one score; more make no difference
+MOST_DOUBLINGS = 7  # of the candidates of a key
 
 
 class Chosen(NamedTuple):
@@ -65,8 +65,8 @@ class Crowd:
         self._failed: dict[float, int] = {}  # by score
         self._heaps: dict[_Place, list[_Entry]] = {}
         self._failures: list[tuple[float, float]] = []  # where on the scale, and what it counts
-        self._ties = [prior.tie**failed for failed in range(_MOST_FAILED + 1)]
-        self._votes = [2 ** (prior.votes * d) for d in range(_MOST_DOUBLINGS + 1)]
+        self._ties = [prior.tie**failed for failed in range(MOST_FAILED + 1)]
+        self._votes = [2 ** (prior.votes * d) for d in range(MOST_DOUBLINGS + 1)]
         self._seen = self._told = 0
         self._sum = prior.anchor * prior.centre
         self._mean = prior.centre
@@ -84,7 +84,7 @@ class Crowd:
             name = self._name(id)
             self._put(name, self._units[name])
         self._told = len(asked)
-        if self._seen >= self._replace_at and self._replace_at <= _SETTLED:
+        if self._seen >= self._replace_at and self._replace_at <= SETTLED:
             self._replace()
 
     def best(self) -> Chosen | None:
@@ -128,7 +128,7 @@ class Crowd:
         normal, counts = self._prior.scale.normal(score), self._ties[failed]
         self._failures.append((normal, counts))
         self._belief.fail(self._bin(normal), counts)
-        if failed < _MOST_FAILED and self._prior.tie < 1:
+        if failed < MOST_FAILED and self._prior.tie < 1:
             self._failed[score] = failed + 1
             for name in self._at_score.get(score, ()):
                 self._put(name, self._units[name])
@@ -156,7 +156,7 @@ class Crowd:
             return
         score = -unit.heap[0][0]
         self._at_score.setdefault(score, set()).add(name)
-        doublings = min(max(unit.size, 1).bit_length() - 1, _MOST_DOUBLINGS)
+        doublings = min(max(unit.size, 1).bit_length() - 1, MOST_DOUBLINGS)
         bin = self._bin(self._prior.scale.normal(score))
         unit.place = _Place(bin, self._failed.get(score, 0), doublings)
         heapq.heappush(self._heaps.setdefault(unit.place, []), (*unit.heap[0], name))

@@ -13,7 +13,7 @@ from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.decimals import exact_ratio
 from ..theory.guard import FACTOR, guard_blocks
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 class Guard:
@@ -46,7 +46,7 @@ class Guard:
         """
         due = self._left > 0 or (id != self._best and self._due() != ())
         owed = self._left + (self._rho if due else 0.0)
-        room = self._allowance + _ROUNDING - self.spent - owed
+        room = self._allowance + ROUNDING - self.spent - owed
         return self._pool.exhausted or self._rho <= room
 
     def carried_out(self, step: Step) -> Iterator[Step]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from .prior import Prior, Scale
 
 FALSE_ALARM = 0.001
-_FIRST, _LAST = 8, 512  # candidates at the looks: as many, then twice as many, and so on
+SIZES = (8, 16, 32, 64, 128, 256, 512)  # how many candidates there are at the looks
 
 
 def distance(scale: Scale, scores: Sequence[float]) -> float:
@@ -43,12 +43,12 @@ class Likeness:
 
     def __init__(self, prior: Prior) -> None:
         self._prior = prior
-        self._next = _FIRST
+        self._next = SIZES[0]
         self._risk = FALSE_ALARM / 2  # of both looks at the next size; half as much each time
 
     def complaint(self, scores: Sequence[float]) -> str | None:
         """What is strange about the scores seen so far; None while nothing is."""
-        if len(scores) < self._next or self._next > _LAST:
+        if len(scores) < self._next or self._next > SIZES[-1]:
             return None
         self._next = 2 * len(scores)
         chance = math.sqrt(math.log(4 / self._risk) / (2 * len(scores)))

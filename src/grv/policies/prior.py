@@ -26,6 +26,7 @@ from typing import Any
 from ..core.errors import UsageError
 
 FORMAT, VERSION = "grv prior", 1
+_FURTHEST, _STEEPEST = 500, 50  # of a level with its shape, and of a tilt: their powers of e exist
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,11 @@ class Scale:
     def __post_init__(self) -> None:
         _check(len(self.values) == len(self.normals) > 0, "a scale needs as many values as normals")
         _check(_increasing(self.values), "the values of a scale must increase")
+        _check(_increasing(self.normals, strictly=False), "the normals of a scale must increase")
 
     def normal(self, score: float) -> float:
         """Where a score lies; linear in between, flat outside."""
-        values, normals = self.values, self.normals
-        at = bisect.bisect_right(values, score)
-        if at == 0:
-            return normals[0]
-        if at == len(values):
-            return normals[-1]
-        low, high = values[at - 1], values[at]
-        return normals[at - 1] + (normals[at] - normals[at - 1]) * (score - low) / (high - low)
+        return _between(self.values, self.normals, score)
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,9 @@ class Looks:
     distance: float
     outside: float
 
+    def __post_init__(self) -> None:
+        _check(0 <= self.distance <= 1 and 0 <= self.outside <= 1, "looks must be from 0 to 1")
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -76,6 +74,7 @@ class Evidence:
         effective: labels that count, where those of tied scores say much the same.
         sources: the files.
         left_out: problems whose candidates all have a label, none of which passed.
+        censored: problems some of whose candidates have no label.
     """
 
     problems: int
@@ -85,6 +84,7 @@ class Evidence:
     effective: float
     sources: tuple[str, ...] = ()
     left_out: int = 0
+    censored: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,18 +141,24 @@ class Prior:
     parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
+        _check(isinstance(self.score, str), "the score must be a name")
         bins = len(self.edges) + 1
         _check(_increasing(self.edges, strictly=False), "edges must increase")
         _check(len(self.shape) == len(self.shares) == bins, f"there must be {bins} bins")
         pairs = len(self.levels) * len(self.strengths)
         _check(len(self.weights) == pairs > 0, f"there must be {pairs} weights")
         _check(all(w > 0 for w in (*self.weights, *self.shares)), "weights must be positive")
+        _check(math.isfinite(sum(self.weights)), "weights must be smaller")
+        far = max(map(abs, self.levels)) + max(map(abs, self.strengths)) * max(map(abs, self.shape))
+        _check(far <= _FURTHEST, f"levels and shape must stay within {_FURTHEST}")
         _check(0 < self.tie <= 1, "tie must be above 0 and at most 1")
         _check(self.anchor >= 0, "anchor must not be negative")
         _check(0 <= self.votes <= 4, "votes must be from 0 to 4")
         tilts = {len(self.tilts), len(self.keyed_tilts), len(self.ratios)}
         _check(len(tilts) == 1 and self.ratios != (), "each ratio needs its tilts")
         _check(_increasing(self.ratios) and self.ratios[0] > 0, "ratios must increase from above 0")
+        steep = max(map(abs, (*self.tilts, *self.keyed_tilts)))
+        _check(steep <= _STEEPEST, f"tilts must stay within {_STEEPEST}")
 
     @cached_property
     def chances(self) -> tuple[tuple[float, ...], ...]:
@@ -166,7 +172,7 @@ class Prior:
     def tilt(self, ratio: float, *, keyed: bool = False) -> float:
         """The tilt at a ratio of costs; linear in its logarithm, flat outside."""
         logs = tuple(math.log(each) for each in self.ratios)
-        return Scale(logs, self.keyed_tilts if keyed else self.tilts).normal(math.log(ratio))
+        return _between(logs, self.keyed_tilts if keyed else self.tilts, math.log(ratio))
 
     def to_text(self) -> str:
         """As it stands in its file."""
@@ -205,12 +211,14 @@ def from_text(text: str, path: str = "prior") -> Prior:
         raise UsageError(f"{path}: not a prior; grv learn makes one")
     if record.get("version") != VERSION:
         raise UsageError(
-            f"{path}: a prior of version {record.get('version')}, and this grv reads version"
+            f"{path}: a prior of version {record.get('version')!r}, and this grv reads version"
             f" {VERSION}; learn it again with grv learn"
         )
     try:
         return _prior(record)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except KeyError as error:
+        raise UsageError(f"{path}: a broken prior: {error} is missing; learn it again") from error
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
 
 
@@ -220,7 +228,7 @@ def _prior(record: Mapping[str, Any]) -> Prior:
         if isinstance(value, list) and name != "parts":
             values[name] = _numbers(value)
     values["scale"] = _scale(record["scale"])
-    values["looks"] = Looks(**record["looks"])
+    values["looks"] = Looks(*_numbers([record["looks"][name] for name in ("distance", "outside")]))
     evidence = dict(record["evidence"])
     values["evidence"] = Evidence(**evidence | {"sources": tuple(evidence["sources"])})
     values["parts"] = tuple(
@@ -240,6 +248,17 @@ def _numbers(values: list[Any]) -> tuple[float, ...]:
     found = tuple(float(value) for value in values)
     _check(all(math.isfinite(value) for value in found), "a number is not finite")
     return found
+
+
+def _between(xs: tuple[float, ...], ys: tuple[float, ...], x: float) -> float:
+    """The value at x; linear in between, flat outside."""
+    at = bisect.bisect_right(xs, x)
+    if at == 0:
+        return ys[0]
+    if at == len(xs):
+        return ys[-1]
+    share = (x - xs[at - 1]) / (xs[at] - xs[at - 1])
+    return ys[at - 1] + (ys[at] - ys[at - 1]) * share
 
 
 def _increasing(values: tuple[float, ...], *, strictly: bool = True) -> bool:

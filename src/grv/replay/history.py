@@ -59,6 +59,11 @@ class History:
     def of(cls, problems: Sequence[PastProblem], score: str, sources: Sequence[str]) -> History:
         """A history of those that can be learned from."""
         kept = [p for p in problems if p.labelled.any() and not p.is_hopeless]
+        if not any(problem.labelled.any() for problem in problems):
+            raise UsageError(
+                f"{', '.join(sources) or 'the history'}: no candidate has a label, so there is"
+                " nothing to learn from"
+            )
         if not any(problem.passed.any() for problem in kept):
             raise UsageError(
                 f"{', '.join(sources) or 'the history'}: no candidate passed, so there is nothing"

@@ -93,7 +93,14 @@ class Placed:
 
 def on_scale(scale: Scale, scores: Numbers) -> Numbers:
     """Scores on the common scale; those that are missing at its lower end."""
-    found: Numbers = np.interp(np.maximum(scores, scale.values[0]), scale.values, scale.normals)
+    values, normals = np.array(scale.values), np.array(scale.normals)
+    inside = np.clip(scores, values[0], values[-1])
+    high = np.clip(np.searchsorted(values, inside, side="right"), 1, max(len(values) - 1, 1))
+    if len(values) == 1:
+        return np.full(inside.shape, normals[0])
+    low = high - 1
+    share = (inside - values[low]) / (values[high] - values[low])
+    found: Numbers = normals[low] + (normals[high] - normals[low]) * share
     return found
 
 
@@ -213,6 +220,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
             effective=float(labels.sum()),
             sources=history.sources,
             left_out=history.left_out,
+            censored=sum(not problem.labelled.all() for problem in problems),
         ),
     )
 

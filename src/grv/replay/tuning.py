@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.pool import Pool
 from ..core.values import Costs, Step
@@ -17,10 +18,11 @@ from .engine import replay
 from .history import History, PastProblem
 from .learning import completed, prior_of
 from .log import LoggedProblem
-from .orders import batches
+from .orders import Batch, batches
+from .rehearsal import Limits, Line, rehearse
 
 RATIOS = (1.0, 3.0, 10.0, 30.0, 100.0)
-TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # the likely ones first
+TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # of equals the first
 TIES = (1.0, 0.5, 0.1)
 VOTES = (0.0, 0.5, 1.0, 2.0)
 _FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # to choose tie and votes by
@@ -33,12 +35,13 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class _Trial:
-    """The policy that goes by a prior in memory."""
+class Trial:
+    """`Learned`, with a prior in memory instead of a file."""
 
     prior: Prior
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """What `Learned` does with a file."""
         return learned_plan(self.prior, pool, costs)
 
 
@@ -61,7 +64,12 @@ class _Tuning:
     """The history as it is replayed, and how much of that is done."""
 
     def __init__(self, history: History, progress: Progress, ties: int, *, keyed: bool) -> None:
-        self._problems = _logged(completed(history, prior_of(history)))
+        problems = _logged(completed(history, prior_of(history)))
+        self._batches = {
+            with_keys: list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
+            for with_keys in ((False, True) if keyed else (False,))
+        }
+        self._lines = {name: Line.of(each) for name, each in self._batches.items()}
         self._progress = progress
         choices = (ties > 1) * ties + keyed * len(VOTES)
         self._total = choices * len(_FEW_RATIOS) + (1 + keyed) * len(RATIOS)
@@ -73,7 +81,7 @@ class _Tuning:
             return priors[0]
         sums = [
             sum(
-                math.log(self._best(prior, ratio, _FEW_TILTS, keyed=keyed)[0])
+                math.log(min(self._costs(prior, ratio, _FEW_TILTS, keyed=keyed)))
                 for ratio in _FEW_RATIOS
             )
             for prior in priors
@@ -82,40 +90,50 @@ class _Tuning:
 
     def tilts(self, prior: Prior, *, keyed: bool) -> tuple[float, ...]:
         """The best tilt at every ratio."""
-        return tuple(self._best(prior, ratio, TILTS, keyed=keyed)[1] for ratio in RATIOS)
+        found = []
+        for ratio in RATIOS:
+            costs = self._costs(prior, ratio, TILTS, keyed=keyed)
+            found.append(TILTS[costs.index(min(costs))])
+        return tuple(found)
 
-    def _best(
+    def _costs(
         self, prior: Prior, ratio: float, tilts: Sequence[float], *, keyed: bool
-    ) -> tuple[float, float]:
-        """The least cost over some tilts, and the tilt."""
-        best = (math.inf, math.nan)
-        for tilt in tilts:
-            cost = cost_of(prior, self._problems, ratio, tilt, keyed=keyed, limit=best[0])
-            best = min(best, (cost, tilt))
+    ) -> list[float]:
+        """What each tilt costs."""
+        tilted = [tilted_at(prior, ratio, tilt) for tilt in tilts]
+        costs = costs_of(tilted, self._batches[keyed], ratio, self._lines[keyed])
         self._done += 1
         self._progress(self._done, self._total)
-        return best
+        totals: list[float] = costs.sum(axis=1).tolist()
+        return totals
 
 
-def cost_of(
-    prior: Prior,
-    problems: Sequence[LoggedProblem],
-    ratio: float,
-    tilt: float,
-    *,
-    keyed: bool = False,
-    limit: float = math.inf,
-) -> float:
-    """The cost of going by a prior, all searches together; infinity once it is above the limit."""
-    tilted = dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,), keyed_tilts=(tilt,))
-    policy, costs, total = _Trial(tilted), Costs(1, ratio), 0.0
-    for batch in batches(problems, _ORDERS, seed=_SEED, keyed=keyed):
-        for order in batch.orders.tolist():
-            outcome = replay(policy, batch.problem, costs, order=order, width=1, keys=keyed)
-            total += outcome.bill.total
-        if total > limit:
-            return math.inf
-    return total
+def tilted_at(prior: Prior, ratio: float, tilt: float) -> Prior:
+    """The prior with another tilt."""
+    return dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,), keyed_tilts=(tilt,))
+
+
+def costs_of(
+    priors: Sequence[Prior], batches: Sequence[Batch], ratio: float, line: Line | None = None
+) -> NDArray[np.float64]:
+    """`[priors, orders]`: what searches cost that go by priors which differ in their tilts only.
+
+    The line is that of the batches, where somebody has it already.
+    """
+    line = line or Line.of(batches)
+    found = rehearse(priors[0], line, ratio, [Limits.of(prior, ratio) for prior in priors])
+    costs: NDArray[np.float64] = found.generated + ratio * found.verified
+    orders = [(batch, order) for batch in batches for order in batch.orders.tolist()]
+    for at, number in np.argwhere(found.unlike).tolist():
+        batch, order = orders[number]
+        outcome = replay(
+            *(Trial(priors[at]), batch.problem, Costs(1, ratio)),
+            order=order,
+            width=1,
+            keys=batch.keyed,
+        )
+        costs[at, number] = outcome.bill.total
+    return costs
 
 
 def _is_tied(problem: PastProblem) -> bool:
