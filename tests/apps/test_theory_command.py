@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from grv.apps import cli
 from grv.policies import POLICIES
+from grv.replay import star_trials
+from grv.theory import separation
+
+_MEASURED = {"lower-bound": (star_trials, "_measured"), "separation": (separation, "measure")}
 
 
 def test_the_lower_bound_holds_for_all_policies(
@@ -99,3 +104,27 @@ def test_a_class_where_nothing_passes_has_no_hard_instance(
 def test_help_shows_how(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["theory", command, "--help"]) == 0
     assert f"\n  grv theory {command}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", ["lower-bound", "separation"])
+def test_interrupted_it_shows_and_saves_what_there_is(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, name = _MEASURED[what]
+    real, calls = getattr(module, name), []
+
+    def interrupted_at_the_third(*args: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **named)
+
+    monkeypatch.setattr(module, name, interrupted_at_the_third)
+    out = tmp_path / "out.json"
+
+    assert cli.run(["theory", what, "--runs", "2", "--json", str(out)]) == 130
+
+    saved, (said, complaint) = json.loads(out.read_text()), capsys.readouterr()
+    assert (saved["complete"], len(saved["rows"])) == (False, 2)
+    assert len([line for line in said.splitlines() if line.strip()]) >= 3
+    assert complaint == "grv: interrupted\n"

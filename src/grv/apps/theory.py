@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json as json_text
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -69,16 +71,18 @@ def lower_bound(
 
     rows: list[tuple[str, Measured]] = []
     untold: tuple[str, ...] = ()
-    for text in classes or _CLASSES:
-        instance = _instance(text, least, limit)
-        policies, untold = _policies(policy, instance)
-        with progress(text) as tell:
-            measured = measure(
-                policies, instance, prices, runs=how_many, seed=drawn_from, progress=tell
-            )
-        rows += [(text, row) for row in measured]
+    with _kept_so_far() as end:
+        for text in classes or _CLASSES:
+            instance = _instance(text, least, limit)
+            policies, untold = _policies(policy, instance)
+            with progress(text) as tell:
+                measured = measure(policies, instance, prices, runs=how_many, seed=drawn_from)
+                for done, row in enumerate(measured, 1):
+                    rows.append((text, row))
+                    tell(done, len(prices) * len(policies))
     if json is not None:
-        _save(json, {"seed": drawn_from, "rows": [_record(text, row) for text, row in rows]})
+        records = [_record(text, row) for text, row in rows]
+        _save(json, {"seed": drawn_from, "complete": end.complete, "rows": records})
     typer.echo(_table(rows))
     if untold:
         typer.echo(
@@ -90,6 +94,29 @@ def lower_bound(
         f"below the bound by more than three standard errors: {len(below)} of"
         f" {sum(row.sound for _, row in rows)} sound ones"
     )
+    end.say()
+
+
+@dataclasses.dataclass
+class _End:
+    """Whether all was measured."""
+
+    complete: bool = True
+
+    def say(self) -> None:
+        """End as one that was interrupted ends, if it was."""
+        if not self.complete:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _kept_so_far() -> Iterator[_End]:
+    """Work that may be interrupted, after which what there is so far is shown."""
+    end = _End()
+    try:
+        yield end
+    except KeyboardInterrupt:
+        end.complete = False
 
 
 def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
@@ -190,13 +217,20 @@ def separation(
     from ..theory.separation import measure
 
     rows = []
-    with progress("separating") as tell:
+    with _kept_so_far() as end, progress("separating") as tell:
         for done, size in enumerate(dimensions, 1):
             rows.append(measure(size, error, failure, runs=how_many, seed=drawn_from))
             tell(done, len(dimensions))
     if json is not None:
         settings = {"epsilon": error, "delta": failure, "runs": how_many, "seed": drawn_from}
-        _save(json, {**settings, "rows": [dataclasses.asdict(row) for row in rows]})
+        _save(
+            json,
+            {
+                **settings,
+                "complete": end.complete,
+                "rows": [dataclasses.asdict(row) for row in rows],
+            },
+        )
     cells = [
         (
             *(str(row.d), str(row.search_pool), f"{row.search_labels:.2f}"),
@@ -210,6 +244,7 @@ def separation(
         *("labels >= (Hoeffding)", "(exact)"),
     )
     typer.echo(aligned(head, cells, left=0))
+    end.say()
 
 
 def _share(option: str, text: str, below: float) -> float:

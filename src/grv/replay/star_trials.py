@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,6 @@ from ..policies import POLICIES
 from ..policies.spec import parse
 from ..theory.optimum import Law
 from ..theory.star_bounds import StarInstance, lower_bound
-
-Progress = Callable[[int, int], None]
 
 _BLOCK = 256  # candidates
 _LEAST_BOUND = 12.5  # a lower one counts as this where runs that go on and on are cut off
@@ -152,20 +150,15 @@ def measure(
     runs: int = 100,
     seed: int = 0,
     patience: float = 8,
-    progress: Progress | None = None,
-) -> list[Measured]:
-    """Every policy at every price list, against the same random targets.
+) -> Iterator[Measured]:
+    """Every policy at every price list, against the same random targets, one after the other.
 
     A run that goes on and on is cut off at `patience` times the bound, and counted as that; where
     the bound is below 12.5, at so many times 12.5.
     """
-    rows = []
     for costs in prices:
         for name, policy in policies.items():
-            rows.append(_measured(name, policy, instance, costs, runs, seed, patience))
-            if progress is not None:
-                progress(len(rows), len(prices) * len(policies))
-    return rows
+            yield _measured(name, policy, instance, costs, runs, seed, patience)
 
 
 def _measured(
