@@ -23,7 +23,7 @@ PAGE = HERE / "report-sample.html"
 # A picture's name, its width, its theme, and the first and last element it shows.
 PICTURES = (
     ("first-screen", 1180, "light", "header", "#optimal_pairs"),
-    ("costs", 1180, "light", "#difficulty", "#budget_curve"),
+    ("costs", 1180, "light", "#difficulty", "#sensitivity"),
     ("score", 1180, "dark", "#rank_pass", "#score_distribution"),
     ("phone", 390, "light", "#which_policy", "#pays_for_itself"),
 )
