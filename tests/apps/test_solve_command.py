@@ -145,7 +145,7 @@ def test_a_signal_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
         assert ran.err.splitlines()[-1] == "grv: interrupted"
         assert "Traceback" not in ran.err
         records(folder.out)
-        assert grv(*command).code == 0
+        assert here(*command).code == 0
         asked = Counter((r.prompt, r.body["seed"]) for r in server.received)
     assert max(asked.values()) == 1
     assert max(Counter(folder.verified).values()) == 1
@@ -294,19 +294,21 @@ def test_a_second_run_does_not_write_over_the_answers_of_the_first(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_keys_and_passwords_stay_out_of_the_ledger(tmp_path: Path) -> None:
+def test_keys_and_passwords_stay_out_of_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where a server repeats the key in what it says, and where it stands in the address."""
     folder = Folder(tmp_path, "a", "hopeless")
     secrets = ("sk-very-secret", "pass-word-1", "pass-word-2")
     said = iter([Status(500, message=f"bad key {secrets[0]}")] * 3)
-    key = {"OPENAI_API_KEY": secrets[0]}
+    monkeypatch.setenv("OPENAI_API_KEY", secrets[0])
     with FaultyServer(lambda _: next(said, None), text=text) as server:
         options = ["--first-pause", 0.01, "--budget", 30, "--attempts", 2]
-        ran = grv(*folder.command(server, *options), env=key)
+        ran = folder.solve(server, *options)
         assert any(secrets[0] in str(request.headers) for request in server.received)
         address = ["--base-url", server.url.replace("http://", f"http://me:{secrets[1]}@")]
         score = ["--score", f"score:{server.root.replace('//', f'//me:{secrets[2]}@')}"]
-        again = grv(*folder.command(server, *options, *address, *score), env=key)
+        again = folder.solve(server, *options, *address, *score)
         assert (ran.code, again.code) == (1, 1)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"Solve hopeless" in kept

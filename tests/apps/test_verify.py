@@ -1,4 +1,4 @@
-"""`grv verify`, as a process: killed, interrupted, started again."""
+"""`grv verify`, where it matters as a process: killed, interrupted, started again."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from grv.testing.commands import ended, here
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 # A process in the background may have been told to ignore Ctrl-C; this one listens.
@@ -37,9 +39,8 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
-    process = start(*arguments)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+    ran = here(*arguments)
+    return ran.code, ran.out, ran.err
 
 
 def problems(path: Path, *records: dict[str, Any]) -> Path:
@@ -62,10 +63,10 @@ def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
         {"problem": "a", "check": CHECK, "candidates": [RIGHT, WRONG, "no ("]},
         {"problem": "b", "check": CHECK, "candidates": []},
     )
-    code, out, err = run("verify", file, "--out", tmp_path / "out", "--workers", "1")
-    assert (code, err) == (0, "")
-    assert out.startswith("3 candidates of 2 problems: 1 passed, 2 failed, 0 broken\n")
-    assert "isolation jail: landlock" in out
+    ran = ended(start("verify", file, "--out", tmp_path / "out", "--workers", "1"))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("3 candidates of 2 problems: 1 passed, 2 failed, 0 broken\n")
+    assert "isolation jail: landlock" in ran.out
     found = {label["candidate"]: label for label in labels(tmp_path / "out")}
     assert [found[i]["verdict"] for i in range(3)] == ["passed", "failed", "failed"]
     assert found[2]["reason"] == "syntax error"

@@ -82,7 +82,7 @@ class TestModel(GeneratorContract):
 
     def make(self) -> OpenaiGenerator:
         return OpenaiGenerator(
-            "smollm2", chat=False, base_url=self.url, max_tokens=8, seed=1, temperature=0.8
+            "smollm2", chat=False, base_url=self.url, max_tokens=4, seed=1, temperature=0.8
         )
 
 
