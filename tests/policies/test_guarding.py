@@ -16,7 +16,16 @@ from hypothesis import given, settings
 
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
-from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verified, Verify
+from grv.core.values import (
+    CandidateId,
+    Costs,
+    Generate,
+    Generated,
+    Step,
+    Verdict,
+    Verified,
+    Verify,
+)
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.guarding import Guard, guarded
 from grv.replay.streams import CandidateLaw, Stream
@@ -123,6 +132,18 @@ def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
 ) -> None:
     policy = Guarded(inner)
     assert_the_guard_was_kept(run(policy, costs, world, width=1), costs, FACTOR)
+
+
+@pytest.mark.parametrize("rho", [1.5, 3, 10, 30])
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+def test_where_scores_rise_the_best_of_a_block_is_always_still_to_come(
+    inner: Inner, rho: float
+) -> None:
+    """So whoever has verified the best so far must leave room for a better one."""
+    rising = World(tuple(map(float, range(200))), (Verdict.FAILED,) * 200)
+    for factor in (2.0, FACTOR):
+        search = run(Guarded(inner, factor), Costs(1, rho), rising, width=1)
+        assert_the_guard_was_kept(search, Costs(1, rho), factor)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")

@@ -39,9 +39,12 @@ class Guard:
         return len(self._pool) + self._rho * len(self._pool.verdicts)
 
     def has_room(self, id: CandidateId | None = None) -> bool:
-        """Whether the allowance covers a verification (of this candidate) and what is owed."""
-        due = self._due()
-        owed = self._left + (self._rho if due and id != self._best else 0.0)
+        """Whether the allowance covers a verification (of this candidate) and what is owed.
+
+        While the block has draws left, its best may be yet to come.
+        """
+        best_is_owed = self._left or (self._due() and id != self._best)
+        owed = self._left + (self._rho if best_is_owed else 0.0)
         room = self._allowance + ROUNDING - self.spent - owed
         return self._pool.exhausted or self._rho <= room
 
