@@ -17,7 +17,16 @@ from hypothesis import given, settings
 
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
-from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verified, Verify
+from grv.core.values import (
+    CandidateId,
+    Costs,
+    Generate,
+    Generated,
+    Step,
+    Verdict,
+    Verified,
+    Verify,
+)
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.guarding import Guard, guarded
 from grv.replay.streams import CandidateLaw, Stream

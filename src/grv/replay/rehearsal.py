@@ -249,7 +249,7 @@ class _Run:
             going = self._generate(going, drawn)
             fits = self.keyed_from[self.of[going]] == drawn
             self.limits[going[fits]] = self.keyed_limits[going[fits]]
-            going = self._verify(going, allowance - end, complete=drawn == end)
+            going = self._verify(going, allowance - end, over=drawn == end)
         self._verify_rest(np.concatenate(ended))
 
     def _settle(self, going: Places) -> Places:
@@ -342,18 +342,17 @@ class _Run:
         self.top[who] = top
         self.merit[who] = merits[np.arange(len(who)), top]
 
-    def _verify(self, going: Places, room: float, *, complete: bool) -> Places:
+    def _verify(self, going: Places, room: float, *, over: bool) -> Places:
         """What is worth it, as far as there is room for it and for what the block still owes.
 
-        That is its best, unless the block is complete and its best was verified.
+        Before the block is over, its best may be yet to come.
         """
         who = going
         while len(who):
             worth = self.merit[who] >= self.limits[who]
             who = who[worth & (self.merit[who] >= 0)]
             first = self.first[self.of[who]]
-            open_ = (self.counts[who, first] == 0) & (self.top[who] != first)
-            owed = open_ if complete else np.ones_like(open_)
+            owed = (self.counts[who, first] == 0) & (self.top[who] != first) | (not over)
             left = room + ROUNDING - self.rho * (self.verified[who] + owed)
             who = who[self.rho <= left]
             self._check(who, self.top[who])
