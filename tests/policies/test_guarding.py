@@ -23,7 +23,6 @@ from grv.core.values import (
     Generate,
     Generated,
     Step,
-    Verdict,
     Verified,
     Verify,
 )
