@@ -56,6 +56,7 @@ def test_it_says_what_was_compared_and_what_was_left_out(plain: dict[str, Any]) 
         "unscored": 0,
         "excluded": ["zero"],
         "contradictory": {},
+        "unpriced": 0,
     }
 
 

@@ -214,7 +214,8 @@ def test_policies_can_be_left_out(fresh: Visit) -> None:
 
 def test_another_price_list_redraws_everything(fresh: Visit, report: Report) -> None:
     for prices in ("1,3", "1,10"):
-        fresh.page.click(f"#prices label:has-text('{prices}') >> nth=-1")
+        fresh.page.click(f"#prices label:has(input[value='{prices}'])")
+        fresh.page.wait_for_selector(f"#prices input[value='{prices}']:checked", state="attached")
         wanted = report["summary"].only(costs=prices).column("cost")
         written = fresh.page.locator(f"{fresh.chart('summary')} text.value").all_text_contents()
         assert [float(text.split(",")[0]) for text in written] == pytest.approx(wanted, abs=0.051)
