@@ -130,9 +130,10 @@ def _savings(report: Report) -> list[str]:
     for log, rows in found.items():
         best = max(rows, key=lambda row: _number(row["saving"]))
         saving = _number(best["saving"])
-        what = f"saves {_percent(saving)}" if saving >= 0 else f"costs {_percent(-saving)} more"
+        share = _percent(abs(saving))
+        what = f"saves {share} against" if saving >= 0 else f"costs {share} more than"
         text = f"{_where(report, log)}{_briefly(prices)} ranking by it ({best['policy']}) {what}"
-        text += f" against verifying in order of arrival{_interval(best, 'saving ')}."
+        text += f" verifying in order of arrival{_interval(best, 'saving ')}."
         sentences.append(text)
     return sentences
 
