@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from ..core.errors import UsageError
 from .console import (
     MEASURED,
     check_outputs,
@@ -21,26 +20,14 @@ from .console import (
     parse_width,
     progress,
 )
-from .live import read_job
+from .live import defaults_from_job
 
 if TYPE_CHECKING:
     from ..replay.comparison import Comparison, Row
 
 
 def _from_job(context: typer.Context, job: str | None) -> str | None:
-    """Let the table `[compare]` of a job file say what flags do not."""
-    if job is None:
-        return None
-    table = read_job(job).get("compare")
-    if not isinstance(table, dict):
-        raise UsageError(f"{job}: there is no table [compare]")
-    names = {parameter.name for parameter in context.command.params} - {"log", "job"}
-    given = {name.replace("-", "_"): value for name, value in table.items()}
-    unknown = given.keys() - names
-    if unknown:
-        raise UsageError(f"{job}: [compare] has unknown option {', '.join(sorted(unknown))}")
-    context.default_map = given
-    return job
+    return defaults_from_job(context, job, "compare")
 
 
 def compare(

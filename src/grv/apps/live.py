@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import tomllib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -149,6 +149,35 @@ def read_job(job: str | None) -> _Table:
         raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{job}: not TOML: {error}") from error
+
+
+def defaults_from_job(
+    context: typer.Context, job: str | None, command: str, beside: Collection[str] = ()
+) -> str | None:
+    """Let the table of a job file that is named like the command say what flags do not.
+
+    Args:
+        context: of the command; its arguments are no options.
+        job: the file.
+        command: whose table it is.
+        beside: what else may stand in the table.
+    """
+    if job is None:
+        return None
+    table = read_job(job).get(command)
+    if not isinstance(table, dict):
+        raise UsageError(f"{job}: there is no table [{command}]")
+    names = {
+        parameter.name
+        for parameter in context.command.params
+        if parameter.param_type_name == "option" and parameter.name != "job"
+    }
+    given = {n.replace("-", "_"): value for n, value in table.items() if n not in beside}
+    unknown = given.keys() - names
+    if unknown:
+        raise UsageError(f"{job}: [{command}] has unknown option {', '.join(sorted(unknown))}")
+    context.default_map = given
+    return job
 
 
 def options_of(

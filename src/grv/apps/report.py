@@ -23,7 +23,7 @@ from .console import (
     parse_width,
     progress,
 )
-from .live import read_job
+from .live import defaults_from_job, read_job
 
 if TYPE_CHECKING:
     from ..report.job import Item
@@ -38,23 +38,7 @@ _SAME: dict[str, Any] = {
 
 
 def _from_job(context: typer.Context, job: str | None) -> str | None:
-    """Let the table `[report]` of a job file say what flags do not."""
-    if job is None:
-        return None
-    table = read_job(job).get("report")
-    if not isinstance(table, dict):
-        raise UsageError(f"{job}: there is no table [report]")
-    names = {parameter.name for parameter in context.command.params} - {"logs", "job"}
-    given = {
-        name.replace("-", "_"): value
-        for name, value in table.items()
-        if name not in ("logs", "items")
-    }
-    unknown = given.keys() - names
-    if unknown:
-        raise UsageError(f"{job}: [report] has unknown option {', '.join(sorted(unknown))}")
-    context.default_map = given
-    return job
+    return defaults_from_job(context, job, "report", ("logs", "items"))
 
 
 def report(

@@ -158,7 +158,9 @@ def _run(options: Options, *, dry_run: bool) -> None:
 
 def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None:
     """Say what does not go together before anything is done."""
-    model = options.generator.partition(":")[2]
+    from ..runtime.prices import model_of
+
+    model = model_of(options.generator)
     for call in ("generate", "verify") if measured else ():
         if not prices.has(call, model):
             raise UsageError(
@@ -186,13 +188,14 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.money import Purse
+    from ..runtime.prices import model_of
     from ..runtime.solve import recorded
     from .answers import AnswerFile, record_of
 
     calls, purse = options.calls(), Purse(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(AnswerFile(options.out)) as answers:
-        model = options.generator.partition(":")[2]
+        model = model_of(options.generator)
         solved = [problem for problem in problems if problem.id in answers.solved]
         todo = [problem for problem in problems if problem.id not in answers.solved]
         if math.isfinite(purse.total):

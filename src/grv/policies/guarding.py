@@ -38,8 +38,8 @@ class Guard:
         """On the whole search, in candidates."""
         return len(self._pool) + self._rho * len(self._pool.verdicts)
 
-    def has_room(self, id: CandidateId | None = None) -> bool:
-        """Whether the allowance covers a verification (of this candidate) and what is owed.
+    def has_room(self, id: CandidateId) -> bool:
+        """Whether the allowance covers the verification of this candidate and what is owed.
 
         As long as a block is not complete its best may be still to come, and is owed whatever has
         been verified.

@@ -22,14 +22,12 @@ from ..policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, 
 from ..theory.decimals import exact_ratio
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from ..theory.shells import shells
-from ..theory.slots import alternate_draws
+from ..theory.slots import Path, alternate_draws
 from ..theory.variety import period
 from .engine import replayed
 from .orders import Batch
 from .paths import Order, Run, Stage, run_stages
 from .varying import Scored, run_varied
-
-_Path = Alternate | Balanced | Hedged
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,15 +337,13 @@ def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[S
             break
 
 
-def _path(
-    policy: Alternate | Balanced | Hedged, batch: Batch, costs: Costs, width: int | None
-) -> Trials:
+def _path(policy: Path, batch: Batch, costs: Costs, width: int | None) -> Trials:
     """Slot by slot; a slot is one verification, so the width makes no difference."""
     return _staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
 @lru_cache(maxsize=256)  # problems of one log are often of one size
-def _slot_stages(policy: Any, costs: Costs, candidates: int) -> tuple[Stage, ...]:
+def _slot_stages(policy: Path, costs: Costs, candidates: int) -> tuple[Stage, ...]:
     """The slots until there is no more to generate; after that, the rest is verified."""
     drawn, stages = 0, []
     for slot in policy.slots(costs):  # pragma: no branch (there is always another)

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..core.errors import LogError, UsageError
 from .columns import names
 
-TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Usage
-from ..core.values import Costs, Verified
+from ..core.values import Costs, Verdict, Verified
 from ..ledger.entries import (
     Call,
     Ended,
@@ -136,6 +136,32 @@ class Book:
             total += sum(meter.cost(call, Usage(**entries[id].usage)) for id in chosen)
         return total
 
+    def making(self, meter: Meter, id: int) -> float:
+        """What generating and scoring a candidate has cost."""
+        return self.paid(meter, ("generate", "score"), (id,))
+
+    def verifying(self, meter: Meter) -> dict[int, float]:
+        """What verifying each has cost: it, or the one that speaks for its class; where known."""
+        speakers = self.speakers()
+        asked = {
+            id: id if id in self.found else speakers.get(self.class_of(id)) for id in self.made
+        }
+        return {
+            id: self.paid(meter, ("verify",), (other,))
+            for id, other in asked.items()
+            if other is not None
+        }
+
+    def class_of(self, id: int) -> str | int:
+        """Its key, by which equivalent candidates are one class; without a key, itself."""
+        scored = self.scored.get(id)
+        return id if scored is None or scored.key is None else scored.key
+
+    def speakers(self) -> dict[str | int, int]:
+        """By class, the candidate whose verdict is that of all: the first that is not broken."""
+        ids = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
+        return {self.class_of(id): id for id in reversed(ids)}
+
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
         return {
@@ -144,6 +170,11 @@ class Book:
             "rescore": self.scored_again,
             "verify": self.found,
         }
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """With what it was begun."""
+        return {} if self._started is None else self._started.about
 
     async def begin(self, started: Started) -> None:
         """Begin, or begin anew under other settings; going on as before needs no entry."""

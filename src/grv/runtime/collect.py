@@ -27,7 +27,6 @@ from .prices import Meter
 from .solve import Job
 
 COLLECTED = "collected"
-_MAKING: Sequence[Call] = ("generate", "score")
 _CHUNK = 32  # candidates of a problem that are generated, or verified, at once
 
 
@@ -197,7 +196,7 @@ async def _generate(desk: Desk, n: int, progress: Progress) -> int:
 async def _verify(desk: Desk, chosen: Sequence[int], progress: Progress) -> None:
     """Verdicts: one for each class of equivalent candidates, and more only where it is broken."""
     found = desk.book.found
-    known = _known(desk.book)
+    known = desk.book.speakers()
     classes = _classes(desk.book, chosen)
     waiting = [members for key, members in classes.items() if key not in known]
     progress(len(chosen) - sum(map(len, waiting)))
@@ -225,22 +224,8 @@ def _classes(book: Book, chosen: Iterable[int]) -> dict[str | int, list[int]]:
     """Equivalent candidates together, by their key; one without a key is a class by itself."""
     classes: dict[str | int, list[int]] = {}
     for id in chosen:
-        classes.setdefault(_class_of(book, id), []).append(id)
+        classes.setdefault(book.class_of(id), []).append(id)
     return classes
-
-
-def _class_of(book: Book, id: int) -> str | int:
-    key = book.scored[id].key
-    return id if key is None else key
-
-
-def _known(book: Book) -> dict[str | int, bool]:
-    """Whether a class passed, where somebody could tell; the first verdict counts."""
-    known: dict[str | int, bool] = {}
-    for id, entry in sorted(book.found.items()):
-        if entry.verdict is not Verdict.BROKEN:
-            known.setdefault(_class_of(book, id), entry.verdict is Verdict.PASSED)
-    return known
 
 
 def _collected(
@@ -253,7 +238,8 @@ def _collected(
 ) -> Collected:
     labels = _labels(book, chosen)
     ids = [id for id in range(collection.n) if id in book.scored]
-    costs = _Costs(book, collection.meter)
+    meter = collection.meter
+    verifying = {} if meter is None else book.verifying(meter)
     return Collected(
         problem.id,
         tuple(
@@ -262,8 +248,8 @@ def _collected(
                 labels.get(id),
                 book.scored[id].score,
                 book.scored[id].key,
-                costs.generate(id),
-                costs.verify(id) if id in labels else None,
+                None if meter is None else book.making(meter, id),
+                verifying.get(id) if id in labels else None,
             )
             for id in ids
         ),
@@ -274,31 +260,13 @@ def _collected(
     )
 
 
-class _Costs:
-    """What the candidates of a problem really cost, by the meter; None without one."""
-
-    def __init__(self, book: Book, meter: Meter | None) -> None:
-        self._book, self._meter = book, meter
-        self._verified = {_class_of(book, id): id for id in sorted(book.found, reverse=True)}
-
-    def generate(self, id: int) -> float | None:
-        """To generate and score it."""
-        return None if self._meter is None else self._book.paid(self._meter, _MAKING, (id,))
-
-    def verify(self, id: int) -> float | None:
-        """To verify it, or the first of its class that was."""
-        if self._meter is None:
-            return None
-        verified = id if id in self._book.found else self._verified.get(_class_of(self._book, id))
-        return None if verified is None else self._book.paid(self._meter, ("verify",), (verified,))
-
-
 def _labels(book: Book, chosen: Iterable[int]) -> dict[int, bool]:
     """The verdicts of those chosen, and of nobody else.
 
     To label the rest of a class as well would cost nothing, but those with a label would then no
     longer be a fair sample: large classes would be in it more often.
     """
-    known = _known(book)
-    classes = ((id, _class_of(book, id)) for id in chosen)
+    speakers = book.speakers()
+    known = {name: book.found[id].verdict is Verdict.PASSED for name, id in speakers.items()}
+    classes = ((id, book.class_of(id)) for id in chosen)
     return {id: known[name] for id, name in classes if name in known}

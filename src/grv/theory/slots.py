@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
@@ -54,7 +54,7 @@ class Schedule:
         return itertools.chain(self.first, itertools.cycle(self.cycle))
 
 
-class Path(Protocol):
+class Path(Hashable, Protocol):
     """A policy that is a path."""
 
     def slots(self, costs: Costs) -> Iterable[Slot]:

@@ -7,7 +7,6 @@ import os
 from typing import Any
 
 HEADER = 4
-LARGEST = 1 << 30
 
 
 def frame(message: Any) -> bytes:
