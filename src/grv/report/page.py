@@ -17,8 +17,9 @@ from string import Template
 from typing import Any
 
 from .answers import answers
-from .contents import BY_NAME, Part
+from .contents import BY_NAME
 from .drawings import DRAWINGS
+from .figure import Part
 from .glossary import glossary, meaning, meaning_of_prices
 from .look import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, Style, styles, variables
 from .report import LogFacts, Report
