@@ -75,26 +75,32 @@ def lower_bound(
         for text in classes or _CLASSES:
             instance = _instance(text, least, limit)
             policies, untold = _policies(policy, instance)
+            measured = measure(policies, instance, prices, runs=how_many, seed=drawn_from)
             with progress(text) as tell:
-                measured = measure(policies, instance, prices, runs=how_many, seed=drawn_from)
                 for done, row in enumerate(measured, 1):
                     rows.append((text, row))
                     tell(done, len(prices) * len(policies))
     if json is not None:
         records = [_record(text, row) for text, row in rows]
         _save(json, {"seed": drawn_from, "complete": end.complete, "rows": records})
-    typer.echo(_table(rows))
+    typer.echo("\n".join([_table(rows), *_words([row for _, row in rows], untold)]))
+    end.say()
+
+
+def _words(rows: list[Measured], untold: tuple[str, ...]) -> list[str]:
+    """What is not in the table, and what it shows."""
+    lines = []
     if untold:
-        typer.echo(
+        lines.append(
             f"left out: {', '.join(untold)}; give what they need with --policy, as in"
             " \"learned('prior.json')\""
         )
-    below = [row for _, row in rows if row.sound and row.ratio + 3 * row.error < row.bound]
-    typer.echo(
+    below = [row for row in rows if row.sound and row.ratio + 3 * row.error < row.bound]
+    lines.append(
         f"below the bound by more than three standard errors: {len(below)} of"
-        f" {sum(row.sound for _, row in rows)} sound ones"
+        f" {sum(row.sound for row in rows)} sound ones"
     )
-    end.say()
+    return lines
 
 
 @dataclasses.dataclass
