@@ -89,7 +89,7 @@ def learned_plan(
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard, name: str) -> Iterator[Step]:
     crowd, likeness = Crowd(pool, prior, Belief(prior, costs.ratio)), Likeness(prior)
-    limits = [math.exp(prior.tilt(costs.ratio, keyed=keyed)) for keyed in (False, True)]
+    limits = [prior.limit(costs.ratio, keyed=keyed) for keyed in (False, True)]
     while True:
         if complaint := likeness.complaint(pool.scores):
             yield from _without_history(complaint, pool, costs, name)

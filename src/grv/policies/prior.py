@@ -174,6 +174,10 @@ class Prior:
         logs = tuple(math.log(each) for each in self.ratios)
         return _between(logs, self.keyed_tilts if keyed else self.tilts, math.log(ratio))
 
+    def limit(self, ratio: float, *, keyed: bool = False) -> float:
+        """The merit from which on a candidate is verified, at a ratio of costs."""
+        return math.exp(self.tilt(ratio, keyed=keyed))
+
     def to_text(self) -> str:
         """As it stands in its file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}

@@ -11,7 +11,6 @@ nothing like the history's is left to the engine.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,8 +164,7 @@ class Limits:
     @classmethod
     def of(cls, prior: Prior, ratio: float) -> Limits:
         """Those of a prior."""
-        plain, keyed = (prior.tilt(ratio, keyed=keyed) for keyed in (False, True))
-        return cls(math.exp(plain), math.exp(keyed))
+        return cls(prior.limit(ratio), prior.limit(ratio, keyed=True))
 
 
 def rehearse(
