@@ -100,8 +100,13 @@ def seen(visit: Callable[..., Visit], report: Report) -> Visit:
 
 @pytest.fixture
 def fresh(seen: Visit) -> Visit:
-    """The shared page as it was in the beginning."""
-    seen.page.reload()
+    """The shared page as it was in the beginning.
+
+    Not by reloading: the browser then scrolls back to where it was, under the next click.
+    """
+    address = seen.page.url
+    seen.page.goto("about:blank")
+    seen.page.goto(address)
     seen.page.wait_for_selector("html.ready")
     return seen
 
