@@ -10,16 +10,60 @@ from grv.backends.verdict_store import VerdictStore
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
+PASSED = Finding(Verdict.PASSED, "all tests passed")
+FAILED = Finding(Verdict.FAILED, "wrong answer", {"test": 3})
+
 
 def test_verdicts_are_remembered_across_openings(tmp_path: Path) -> None:
     store = VerdictStore(tmp_path / "verdicts")
-    assert store.get("check", "key") is None
-    store.put("check", "key", Finding(Verdict.FAILED, "wrong answer", {"test": 3}))
+    assert store.get("check", "key", "program") is None
+    store.put("check", "key", "program", FAILED)
     store.close()
     store = VerdictStore(tmp_path / "verdicts")
-    found = store.get("check", "key")
+    found = store.get("check", "key", "program")
     assert found == Finding(Verdict.FAILED, "wrong answer", {"test": 3, "remembered": True})
-    assert store.get("other", "key") is None
+    assert store.get("other", "key", "program") is None
+    store.close()
+
+
+def test_equal_keys_share_failures_and_no_passes(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path / "verdicts")
+    store.put("check", "wrong", "program", FAILED)
+    store.put("check", "right", "program 2", PASSED)
+    twin = store.get("check", "wrong", "twin")
+    assert twin is not None
+    assert twin.verdict is Verdict.FAILED
+    assert store.get("check", "right", "twin 2") is None
+    found = store.get("check", "right", "program 2")
+    assert found is not None
+    assert found.verdict is Verdict.PASSED
+    store.close()
+
+
+def test_a_key_with_both_verdicts_is_no_class(tmp_path: Path) -> None:
+    store = VerdictStore(tmp_path / "verdicts")
+    store.put("check", "key", "right", PASSED)
+    store.put("check", "key", "wrong", FAILED)
+    assert store.get("check", "key", "another") is None
+    for program, verdict in (("right", Verdict.PASSED), ("wrong", Verdict.FAILED)):
+        found = store.get("check", "key", program)
+        assert found is not None
+        assert found.verdict is verdict
+    store.close()
+
+
+def test_findings_of_the_old_format_are_not_read(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "old") as database:
+        database.execute(
+            "CREATE TABLE verdicts (digest TEXT, key TEXT, verdict TEXT, reason TEXT,"
+            " evidence TEXT, PRIMARY KEY (digest, key)) WITHOUT ROWID"
+        )
+        database.execute("INSERT INTO verdicts VALUES ('check', 'key', 'passed', '', '{}')")
+        database.execute("PRAGMA user_version=1")
+    database.close()
+    store = VerdictStore(tmp_path / "old")
+    assert store.get("check", "key", "program") is None
+    store.put("check", "key", "program", PASSED)
     store.close()
 
 
@@ -30,9 +74,37 @@ def test_what_may_be_otherwise_another_time_is_not_remembered(tmp_path: Path) ->
         Finding(Verdict.FAILED, "timeout"),
         Finding(Verdict.FAILED, "memory"),
     ):
-        store.put("check", "key", finding)
-        assert store.get("check", "key") is None
+        store.put("check", "key", "program", finding)
+        assert store.get("check", "key", "program") is None
     store.close()
+
+
+def test_another_database_is_left_alone(tmp_path: Path) -> None:
+    for version in (0, 1, 2):
+        path = tmp_path / f"notes-{version}.db"
+        with sqlite3.connect(path) as database:
+            database.execute("CREATE TABLE notes (text TEXT)")
+            database.execute(f"PRAGMA user_version={version}")
+        database.close()
+        before = path.read_bytes()
+        with pytest.raises(UsageError, match="not a store of verdicts"):
+            VerdictStore(path)
+        assert path.read_bytes() == before
+
+
+def test_a_damaged_store_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts"
+    store = VerdictStore(path)
+    store.put("check", "key", "program", FAILED)
+    store.close()
+    for damage in ("verdict = '?'", "evidence = '{'", "evidence = '3'"):
+        with sqlite3.connect(path) as database:
+            database.execute(f"UPDATE findings SET {damage}")
+        database.close()
+        store = VerdictStore(path)
+        with pytest.raises(UsageError, match="verdicts: not a store of verdicts"):
+            store.get("check", "key", "program")
+        store.close()
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
@@ -40,6 +112,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a store of verdicts"):
         VerdictStore(tmp_path / "text")
     with sqlite3.connect(tmp_path / "newer") as database:
+        database.execute("CREATE TABLE findings (digest TEXT)")
         database.execute("PRAGMA user_version=99")
     database.close()
     with pytest.raises(UsageError, match="written by a newer version"):

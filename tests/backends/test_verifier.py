@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from grv.backends.protocols import Draft, Problem, Verifier
+from grv.backends.program_checks import FunctionCheck
+from grv.backends.protocols import Draft, Finding, Problem, Verifier
 from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.run import WorkerDied
+from grv.backends.seat import Seat
 from grv.backends.verdict_store import VerdictStore
 from grv.backends.verifier import CheckVerifier
 from grv.core.errors import UsageError
@@ -60,13 +63,98 @@ def test_it_takes_no_more_jobs_than_it_needs() -> None:
     assert len(taken) < 10
 
 
-def test_equal_keys_are_verified_once() -> None:
-    text = "import time\ndef f(x):\n    time.sleep(0.2)\n    return x + 1"
+@pytest.mark.parametrize(("answer", "runs"), [("x + 1", 5), ("x", 1)])
+def test_equal_keys_share_failures_and_equal_programs_share_everything(
+    answer: str, runs: int
+) -> None:
+    text = f"import time\ndef f(x):\n    time.sleep(0.2)\n    return {answer}"
+    verdict = Verdict.PASSED if answer == "x + 1" else Verdict.FAILED
     with CheckVerifier(workers=4) as verifier:
-        jobs = ((i, PROBLEM, text + "\n" * i) for i in range(20))
+        jobs = ((i, PROBLEM, text + "\n" * (i % 5)) for i in range(20))
         found = list(verifier.find_all(jobs))
-    assert {judged.finding.verdict for _, judged in found} == {Verdict.PASSED}
-    assert sum(judged.finding.usage.seconds > 0 for _, judged in found) == 1
+    assert {judged.finding.verdict for _, judged in found} == {verdict}
+    assert len({judged.key for _, judged in found}) == 1
+    assert sum(judged.finding.usage.seconds > 0 for _, judged in found) == runs
+
+
+# Each reads the docstring, in a way that no list of names sees; so twins have equal keys.
+READERS = {
+    "format": "'{.__doc__}'.format(f)",
+    "format_map": "'{f.__doc__}'.format_map({'f': f})",
+    "string.Formatter": "string.Formatter().get_field('0.__doc__', (f,), {})[0]",
+    "match": "_match()",
+}
+
+
+def _twins(read: str) -> tuple[str, str]:
+    """A right program and a wrong one that differ in their docstrings alone."""
+    matching = (
+        "def _match():\n    match f:\n        case object(__doc__=d):\n            return d\n"
+    )
+    body = f"    return x + 1 if 'right' in str({read}) else x"
+    right = f"import string\n{matching}\ndef f(x):\n    'right'\n{body}\n"
+    return right, right.replace("    'right'\n", "    'wrong'\n")
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("right_first", [True, False])
+def test_a_pass_belongs_to_the_program_that_ran(
+    read: str, right_first: bool, tmp_path: Path
+) -> None:
+    right, wrong = _twins(read)
+    store = VerdictStore(tmp_path / "verdicts")
+    with CheckVerifier(workers=1, store=store) as verifier:
+        how = verifier.prepare(PROBLEM).how
+        assert how.key(right) == how.key(wrong)
+        assert how.identity(right) != how.identity(wrong)
+        for text in (right, wrong) if right_first else (wrong, right):
+            verifier.find(PROBLEM, text)
+        assert verifier.find(PROBLEM, wrong).verdict is Verdict.FAILED
+    with CheckVerifier(workers=1, store=store) as verifier:  # the same from the store
+        assert verifier.find(PROBLEM, wrong).verdict is Verdict.FAILED
+        found = verifier.find(PROBLEM, right)
+        assert found.verdict is (Verdict.PASSED if right_first else Verdict.FAILED)
+    store.close()
+
+
+def test_an_error_in_the_judge_concerns_one_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = FunctionCheck.judge
+
+    def fails_on_some(self: FunctionCheck, text: str, seat: Seat, seed: int = 0) -> Finding:
+        if "odd" in text:
+            raise ZeroDivisionError("oops")
+        return judge(self, text, seat, seed)
+
+    monkeypatch.setattr(FunctionCheck, "judge", fails_on_some)
+    jobs = ((i, PROBLEM, f"{RIGHT} + {i} - {i} # {'odd' if i % 2 else ''}") for i in range(6))
+    with CheckVerifier(workers=2) as verifier:
+        found = dict(verifier.find_all(jobs))
+    for i in range(6):
+        assert found[i].finding.verdict is (Verdict.BROKEN if i % 2 else Verdict.PASSED)
+    assert found[1].finding.reason == "the judge failed: ZeroDivisionError: oops"
+
+
+def test_losing_workers_is_not_an_attempt_but_not_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost = 0
+    judge = FunctionCheck.judge
+
+    def loses_workers(self: FunctionCheck, text: str, seat: Seat, seed: int = 0) -> Finding:
+        nonlocal lost
+        if lost:
+            lost -= 1
+            raise WorkerDied("the worker died", backend="sandbox")
+        return judge(self, text, seat, seed)
+
+    monkeypatch.setattr(FunctionCheck, "judge", loses_workers)
+    with CheckVerifier(workers=1, attempts=1) as verifier:
+        lost = 2
+        assert verifier.find(PROBLEM, RIGHT).verdict is Verdict.PASSED
+        lost = 99
+        finding = verifier.find(PROBLEM, WRONG)
+        assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "the worker died")
+        assert lost == 96
 
 
 def test_verdicts_are_remembered_in_a_file(tmp_path: Path) -> None:

@@ -41,11 +41,21 @@ P, F, B = Verdict.PASSED, Verdict.FAILED, Verdict.BROKEN
 class Bench:
     """A collection over one world, and what its backends saw."""
 
-    def __init__(self, world: World, n: int = 40, sample: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        n: int = 40,
+        sample: int | None = None,
+        seed: int = 0,
+        own_keys: bool = False,
+    ) -> None:
         self.generator = ScriptedGenerator(world)
         self.scorer = TableScorer(world)
         self.verifier = TableVerifier(world)
-        backends = Backends(self.generator, self.scorer, self.verifier, world_key(world))
+        key = world_key(world)
+        backends = Backends(
+            self.generator, self.scorer, self.verifier, key, own_keys=own_keys and key is not None
+        )
         self.collection = Collection(backends, n, sample, seed)
 
     def failing(self, faults: Mapping[int, Fault]) -> "Bench":
@@ -65,9 +75,11 @@ def patient() -> Calls:
     return Calls(sleep=no_sleep)
 
 
-@given(world=worlds(), n=st.integers(1, 60))
-def test_every_candidate_has_its_score_and_the_verdict_of_its_class(world: World, n: int) -> None:
-    bench = Bench(world, n)
+@given(world=worlds(most_broken=2), n=st.integers(1, 60), own_keys=st.booleans())
+def test_every_candidate_has_its_score_and_the_verdict_of_its_class(
+    world: World, n: int, own_keys: bool
+) -> None:
+    bench = Bench(world, n, own_keys=own_keys)
     rows = anyio.run(bench.collect).rows
     there = min(n, len(world))
     assert [row.candidate for row in rows] == list(range(there))
@@ -77,7 +89,11 @@ def test_every_candidate_has_its_score_and_the_verdict_of_its_class(world: World
             known[(world.keys[id] if world.keys else None) or id] = verdict is P
     for row in rows:
         assert row.score == (world.scores[row.candidate] if row.score is not None else None)
-        assert row.passed == known.get(row.key or row.candidate)
+        verdict = world.verdicts[row.candidate]
+        own = None if verdict is B else verdict is P
+        of_class = known.get(row.key or row.candidate)
+        shared = of_class if own_keys or of_class is False else None
+        assert row.passed == (shared if own is None else own)
     assert max(Counter(bench.verifier.verified).values(), default=1) == 1
 
 
@@ -95,6 +111,36 @@ async def test_a_class_is_verified_once_and_again_only_where_the_verdict_is_brok
     assert sorted(bench.verifier.verified) == [0, 2, 3, 4, 5]
     assert [row.passed for row in found.rows] == [False, False, True, False, False, None]
     assert (found.verified, found.broken) == (5, 1)
+
+
+async def test_a_pass_is_not_shared_by_key_unless_the_key_is_the_users_own() -> None:
+    """By the keys of a check, twins fail together; each has to pass for itself."""
+    bench = Bench(World((0.0,) * 4, (P, F, P, P)))
+    twins = dataclasses.replace(
+        bench.collection.backends, key=lambda problem, draft: "aaab"[int(draft.text)]
+    )
+    bench.collection = dataclasses.replace(bench.collection, backends=twins)
+    found = await bench.collect()
+    assert bench.verifier.verified == [0, 3, 1]  # with the failure the class is refuted
+    assert [row.passed for row in found.rows] == [True, False, False, True]
+
+    agreed = World((0.0,) * 3, (P, P, P), ("a", "a", "a"))
+    for own_keys, verified in ((True, [0]), (False, [0, 1, 2])):
+        bench = Bench(agreed, own_keys=own_keys)
+        found = await bench.collect()
+        assert bench.verifier.verified == verified
+        assert [row.passed for row in found.rows] == [True, True, True]
+
+
+async def test_three_broken_verdicts_in_a_row_end_a_collection_that_can_be_run_again() -> None:
+    ledger = MemoryLedger()
+    broken = await Bench(World((0.0,) * 4, (B, B, B, B))).collect(ledger)
+    assert broken.message == "4 broken verdicts in a row: could not tell"
+    assert [row.passed for row in broken.rows] == [None] * 4
+    mended = Bench(World((0.0,) * 4, (F, P, F, F)))
+    found = await mended.collect(ledger)
+    assert mended.verifier.verified == [0, 1, 2, 3]
+    assert [row.passed for row in found.rows] == [False, True, False, False]
 
 
 async def test_a_sample_is_random_fair_and_the_same_every_time() -> None:

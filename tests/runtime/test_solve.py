@@ -1,5 +1,7 @@
 """Live searches over scripted worlds: what is paid, written, resumed and reported."""
 
+import dataclasses
+import threading
 from pathlib import Path
 
 import anyio
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv import Adaptive, Costs, Fixed, Verdict, VerifyAll
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError
 from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
@@ -18,7 +20,7 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
 from grv.runtime.desk import Backends
 from grv.runtime.money import Purse
-from grv.runtime.solve import Job, Solution, solve, solve_many
+from grv.runtime.solve import Job, Solution, recorded, solve, solve_many
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,
@@ -67,7 +69,9 @@ def patient() -> Calls:
 
 
 @given(
-    world=worlds(), verify=st.sampled_from([0.5, 1, 10, 100]), width=st.sampled_from([1, 3, None])
+    world=worlds(most_broken=2),
+    verify=st.sampled_from([0.5, 1, 10, 100]),
+    width=st.sampled_from([1, 3, None]),
 )
 def test_live_equals_the_pure_search(world: World, verify: float, width: int | None) -> None:
     costs = Costs(1, verify)
@@ -125,7 +129,11 @@ async def test_another_policy_uses_the_same_candidates_again() -> None:
     assert len(other.verifier.verified) == 2
 
 
-@given(world=worlds(), stops=st.lists(st.integers(1, 30), min_size=1, max_size=4), data=st.data())
+@given(
+    world=worlds(most_broken=2),
+    stops=st.lists(st.integers(1, 30), min_size=1, max_size=4),
+    data=st.data(),
+)
 def test_a_crash_anywhere_loses_nothing_that_is_recorded(
     world: World, stops: list[int], data: st.DataObject
 ) -> None:
@@ -151,6 +159,53 @@ def test_a_crash_anywhere_loses_nothing_that_is_recorded(
     assert solution is not None
     assert solution.outcome == expected.outcome
     assert solution.bill == expected.bill
+
+
+async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again() -> None:
+    ledger = MemoryLedger()
+    broken = Bench(World.of("9- 8? 7? 6? 5+"), policy=VerifyAll(), budget=1000.0)
+    first = await broken.solve(ledger)
+    assert first.outcome == "failed"
+    assert first.message == "3 broken verdicts in a row: could not tell"
+    assert broken.verifier.verified == [0, 1, 2, 3]
+
+    mended = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
+    second = await mended.solve(ledger)
+    assert second.outcome == "solved"
+    assert mended.verifier.verified == [1, 2, 3, 4]
+    assert mended.generator.made == [4]
+    spent = recorded(ledger, mended.job, PROBLEM)
+    assert spent == second.bill.total + 3 * mended.job.costs.verify  # paid for twice, and counted
+
+    third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
+    assert await third.solve(ledger) == second
+    assert third.verifier.verified == []
+
+
+async def test_a_verifier_that_stays_broken_ends_each_run_after_three_verdicts() -> None:
+    ledger = MemoryLedger()
+    for _ in range(3):
+        bench = Bench(World.of("9? 8? 7? 6? 5?"), policy=VerifyAll(), budget=1000.0)
+        assert (await bench.solve(ledger)).outcome == "failed"
+        assert bench.verifier.verified == [0, 1, 2]
+
+
+async def test_broken_verdicts_that_are_not_in_a_row_end_nothing() -> None:
+    bench = Bench(World.of("9? 8? 7- 6? 5? 4+"), policy=VerifyAll())
+    assert (await bench.solve()).outcome == "solved"
+
+
+async def test_keys_are_computed_off_the_event_loop() -> None:
+    bench = Bench(needle(8, at=2))
+    here, seen = threading.get_ident(), list[int]()
+
+    def key(problem: Problem, draft: Draft) -> None:
+        seen.append(threading.get_ident())
+
+    job = dataclasses.replace(bench.job, backends=dataclasses.replace(bench.job.backends, key=key))
+    await solve(PROBLEM, job, calls=patient())
+    assert seen
+    assert here not in seen
 
 
 async def _die() -> None:

@@ -19,7 +19,8 @@ _Row = dict[str, Any]  # a candidate's, by column; what is not known is not ther
 def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
     """The candidates of every search, as the columns of a log; with prices, what they cost too.
 
-    Equivalent candidates have equal verdicts, so one that was verified labels all of its class.
+    A failure labels all candidates of its class. A pass labels those with the same text; where the
+    keys are the user's own, it labels its class too.
 
     Where a problem was searched in more than one way (another model, another score), the later
     searches' problems are told apart by the search's name.
@@ -45,16 +46,15 @@ def _rows(book: Book, prices: Prices | None) -> Iterator[_Row]:
         None if prices is None else Meter(prices, model_of(str(book.about.get("generator", ""))))
     )
     verifying = {} if meter is None else book.verifying(meter)
-    speakers = book.speakers()
+    verdicts_from = book.verdicts_from()
     for id in sorted(book.made):
         row: _Row = {"candidate": id}
         if id in book.scored:
             row |= {"score": book.scored[id].score, "key": book.scored[id].key}
         if id in book.scored_again and book.scored_again[id].score is not None:
             row["score_second"] = book.scored_again[id].score
-        speaker = speakers.get(book.class_of(id))
-        if speaker is not None:
-            row["passed"] = book.found[speaker].verdict is Verdict.PASSED
+        if id in verdicts_from:
+            row["passed"] = book.found[verdicts_from[id]].verdict is Verdict.PASSED
         if meter is not None:
             row["generate_cost"] = book.making(meter, id)
             row["verify_cost"] = verifying.get(id)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from ..core.errors import UsageError
 from .program_checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
+from .programs import checksum
 from .protocols import Finding, Problem
 from .sandbox.limits import Limits
 from .seat import Seat
@@ -26,7 +27,11 @@ class Judging(Protocol):
     """What looks at a candidate's text."""
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys have equal verdicts; None is in no class."""
+        """Texts with equal keys fail together; None is in no class."""
+        ...
+
+    def identity(self, text: str) -> str:
+        """What is judged of a text. A pass holds for texts with the same identity."""
         ...
 
     def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
@@ -38,7 +43,7 @@ class Comparing(Protocol):
     """What looks at a candidate's text and needs no sandbox."""
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys have equal verdicts; None is in no class."""
+        """Texts with equal keys fail together; None is in no class."""
         ...
 
     def compare(self, text: str) -> Finding:
@@ -53,8 +58,12 @@ class TextCheck:
     how: Comparing
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys have equal verdicts; None is in no class."""
+        """Texts with equal keys fail together; None is in no class."""
         return self.how.key(text)
+
+    def identity(self, text: str) -> str:
+        """A checksum of the whole text."""
+        return checksum(text)
 
     def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""

@@ -37,8 +37,12 @@ class ProgramCheck(abc.ABC):
         """The finding on a program."""
 
     def key(self, text: str) -> str:
-        """Texts with equal keys have equal verdicts."""
+        """Texts with equal keys fail together."""
         return programs.key(self.program(text))
+
+    def identity(self, text: str) -> str:
+        """A checksum of the program that is run."""
+        return programs.checksum(self.program(text).source)
 
     def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
         """The finding on a candidate's text; a WorkerDied where there is none."""

@@ -21,7 +21,8 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _LANGUAGES = {"", "python", "py", "python3", "py3", "python2"}
-# Whoever uses these may look at docstrings, at line numbers, or at any name by its text.
+# Programs that use these may look at docstrings, at line numbers, or at any name by its text. The
+# list is not complete, and no pass depends on it.
 _INTROSPECTIVE = frozenset(
     {
         *("__doc__", "__dict__", "__code__", "__traceback__", "__import__"),
@@ -118,18 +119,24 @@ def _block(text: str, entry_point: str) -> str | None:
     return blocks[-1]
 
 
+def checksum(text: str) -> str:
+    """Equal for equal texts only."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def key(program: Program) -> str:
     """Equal for programs that differ in layout, comments and docstrings alone.
 
-    Equal keys behave equally: a program that could look at its own text, lines or docstrings has
-    its whole text for a key.
+    Programs with equal keys almost always behave equally, so they share failures. They do not share
+    passes: there is no complete list of the ways in which a program can read its own docstrings.
+    A program that uses a well-known one has its whole text for a key.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     form = _form(program)
     kind = "tree" if form is not None else "text"
     content = program.source if form is None else form
-    digest = hashlib.sha256(f"{version}\n{content}".encode("utf-8", "surrogatepass"))
-    return f"{kind}:{digest.hexdigest()[:40]}"
+    digest = checksum(f"{version}\n{content}")
+    return f"{kind}:{digest[:40]}"
 
 
 class _Introspective(Exception):

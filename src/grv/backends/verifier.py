@@ -12,7 +12,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from .verdict_store import VerdictStore
 _PARSED = 256  # problems whose checks are kept ready
 _KNOWN = 20_000  # findings that are kept for candidates with equal keys
 _WHILE = 0.1  # seconds that a free seat is waited for before one looks around
+_MOST_LOSSES = 3  # workers that one candidate may lose before its verdict is broken
 Tag = TypeVar("Tag")
 
 
@@ -77,6 +78,24 @@ class _Prepared:
     check: Check
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A finding, and the identity of the program that was run for it."""
+
+    finding: Finding
+    identity: str
+
+    def holds_for(self, identity: str) -> bool:
+        """Whether it is also the finding on a program with this identity and an equal key.
+
+        Equal keys share failures. A pass belongs to the very program that ran.
+        """
+        verdict = self.finding.verdict
+        return verdict is Verdict.FAILED or (
+            verdict is Verdict.PASSED and self.identity == identity
+        )
+
+
 class CheckVerifier:
     """Gives candidates their verdicts, by the check of their problem.
 
@@ -84,7 +103,8 @@ class CheckVerifier:
         workers: how many candidates are verified at once; one a processor by default.
         isolation: how far programs are kept from the machine.
         limits: what programs may use where their check does not say.
-        attempts: how often a candidate is tried before its verdict is broken.
+        attempts: how often a candidate is tried before its verdict is broken. Losing a worker is
+            not an attempt; after three losses the verdict is broken as well.
         store: where verdicts are remembered across runs.
     """
 
@@ -110,7 +130,7 @@ class CheckVerifier:
             self._seats.put(seat)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
         self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
-        self._known: collections.OrderedDict[tuple[str, str], Future[Finding]]
+        self._known: collections.OrderedDict[tuple[str, str], Future[_Known]]
         self._known = collections.OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
@@ -183,37 +203,58 @@ class CheckVerifier:
 
     def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
         prepared = self._prepare(problem)
-        key = prepared.check.how.key(text)
+        how = prepared.check.how
+        try:
+            key, identity = how.key(text), how.identity(text)
+        except Exception as exc:  # of this candidate; the others have their own
+            return Judged(_fault(exc), None)
         if key is None:
             return Judged(self._ask(job, prepared, text), None)
-        place = (prepared.check.digest, key)
-        mine: Future[Finding] = Future()
+
+        digest = prepared.check.digest
+        finding = None if self._store is None else self._store.get(digest, key, identity)
+        if finding is None:
+
+            def ask() -> Finding:
+                return self._ask_and_store(job, prepared, text, key, identity)
+
+            finding = self._once((digest, key), identity, ask)
+        return Judged(finding, key)
+
+    def _once(self, place: tuple[str, str], identity: str, ask: Callable[[], Finding]) -> Finding:
+        """The finding that is known at a place, where it holds; else a new one."""
+        mine: Future[_Known] = Future()
         with self._lock:
             earlier = self._known.setdefault(place, mine)
             self._known.move_to_end(place)
             if len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         if earlier is not mine:
-            finding = earlier.result()
-            if finding.verdict is not Verdict.BROKEN:
-                return Judged(replace(finding, usage=Usage()), key)
-            return Judged(self._ask(job, prepared, text), key)
+            known = earlier.result()
+            if known.holds_for(identity):
+                return replace(known.finding, usage=Usage())
+            if known.finding.verdict is Verdict.PASSED:  # another program of the same key
+                return self._once((place[0], identity), identity, ask)
+            return ask()
         finding = Finding(Verdict.BROKEN, "called off")
         try:
-            finding = self._remembered(prepared, key) or self._ask(job, prepared, text)
-            if job.called_off:
-                finding = Finding(Verdict.BROKEN, "called off")
-            elif self._store is not None:
-                self._store.put(prepared.check.digest, key, finding)
-            return Judged(finding, key)
+            finding = ask()
+            return finding
         finally:
             if finding.verdict is Verdict.BROKEN:
                 with self._lock:
                     self._known.pop(place, None)
-            mine.set_result(finding)
+            mine.set_result(_Known(finding, identity))
 
-    def _remembered(self, prepared: _Prepared, key: str) -> Finding | None:
-        return None if self._store is None else self._store.get(prepared.check.digest, key)
+    def _ask_and_store(
+        self, job: _Job, prepared: _Prepared, text: str, key: str, identity: str
+    ) -> Finding:
+        finding = self._ask(job, prepared, text)
+        if job.called_off:
+            return Finding(Verdict.BROKEN, "called off")
+        if self._store is not None:
+            self._store.put(prepared.check.digest, key, identity, finding)
+        return finding
 
     def _ask(self, job: _Job, prepared: _Prepared, text: str) -> Finding:
         """The finding, asked as often as the check says."""
@@ -231,27 +272,35 @@ class CheckVerifier:
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
-        finding = None
-        for _ in range(self._attempts):
-            if self._is_off(job):
-                return Finding(Verdict.BROKEN, "called off")
-            while (seat := self._seat()) is None:
+        """The finding of one run, tried again where it is broken.
+
+        A worker that is lost says nothing about the candidate, so that is not one of its attempts.
+        But a candidate may not lose workers without end.
+        """
+        attempts = losses = 0
+        while True:
+            while (seat := None if self._is_off(job) else self._seat()) is None:
                 if self._is_off(job):
                     return Finding(Verdict.BROKEN, "called off")
             started = time.monotonic()
             job.sit(seat)
             try:
                 finding = check.how.judge(text, seat, seed)
+                attempts += 1
             except WorkerDied as exc:
+                losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
+            except Exception as exc:  # of this candidate; the others have their own
+                attempts += 1
+                seat.close()
+                finding = _fault(exc)
             finally:
                 job.rise()
                 self._seats.put(seat)
-            if finding.verdict is not Verdict.BROKEN:
+            broken = finding.verdict is Verdict.BROKEN
+            if not broken or attempts == self._attempts or losses == _MOST_LOSSES:
                 return finding
-        assert finding is not None
-        return finding
 
     def folders(self) -> list[Path]:
         """The directories that its workers use now."""
@@ -298,6 +347,11 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _fault(exc: Exception) -> Finding:
+    """The finding where judging one candidate raised what it should not."""
+    return Finding(Verdict.BROKEN, f"the judge failed: {type(exc).__name__}: {exc}"[:300])
 
 
 def _sum(findings: list[Finding]) -> Usage:

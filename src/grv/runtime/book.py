@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Usage
-from ..core.values import Costs, Verdict, Verified
+from ..core.values import CandidateId, Costs, Event, Verdict, Verified
 from ..ledger.entries import (
     Call,
     Ended,
@@ -25,6 +25,9 @@ from ..ledger.entries import (
 )
 from ..ledger.ledger import Ledger
 from .prices import Meter
+
+MOST_BROKEN = 3  # broken verdicts in a row that end a search
+OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
 
 
 class Scribe:
@@ -107,8 +110,11 @@ class Book:
         self._told: list[Told] = []  # since the last beginning
         self._told_again = 0
         self.lost, self._unneeded = unanswered(entries)
+        self._repeated = 0  # verifications that were broken and are made again
         for entry in entries:
             self._take(entry)
+            if isinstance(entry, Failed):
+                self._forget_broken()
 
     @classmethod
     async def open(cls, scribe: Scribe, search: str) -> Book:
@@ -121,7 +127,8 @@ class Book:
         With a meter, what is on record costs what it really cost, and `costs` is for the rest.
         """
         made, found, again = len(self.made), len(self.found), len(self.scored_again)
-        lost = costs.of(self.lost["generate"], self._unneeded + self.lost["verify"])
+        unused = self._unneeded + self._repeated + self.lost["verify"]
+        lost = costs.of(self.lost["generate"], unused)
         lost += second * self.lost["rescore"]
         if meter is None:
             return costs.of(made, found) + second * again + lost
@@ -141,26 +148,36 @@ class Book:
         return self.paid(meter, ("generate", "score"), (id,))
 
     def verifying(self, meter: Meter) -> dict[int, float]:
-        """What verifying each has cost: it, or the one that speaks for its class; where known."""
-        speakers = self.speakers()
-        asked = {
-            id: id if id in self.found else speakers.get(self.class_of(id)) for id in self.made
-        }
-        return {
-            id: self.paid(meter, ("verify",), (other,))
-            for id, other in asked.items()
-            if other is not None
-        }
+        """What verifying each candidate has cost, or the one whose verdict it shares."""
+        asked = {id: id for id in self.found} | self.verdicts_from()
+        return {id: self.paid(meter, ("verify",), (other,)) for id, other in asked.items()}
 
     def class_of(self, id: int) -> str | int:
         """Its key, by which equivalent candidates are one class; without a key, itself."""
         scored = self.scored.get(id)
         return id if scored is None or scored.key is None else scored.key
 
-    def speakers(self) -> dict[str | int, int]:
-        """By class, the candidate whose verdict is that of all: the first that is not broken."""
-        ids = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
-        return {self.class_of(id): id for id in reversed(ids)}
+    def verdicts_from(self) -> dict[int, int]:
+        """Which candidate each one has its verdict from, for those that have one.
+
+        That is itself, where it was verified; or a candidate of its class with the same text, or a
+        failed one. It may be a passed one of its class only if the user's own key says that the
+        members are equivalent.
+        """
+        told = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
+        passed = [id for id in reversed(told) if self.found[id].verdict is Verdict.PASSED]
+        failed = [id for id in reversed(told) if self.found[id].verdict is Verdict.FAILED]
+        by_text = {(self.class_of(id), self.made[id].text): id for id in reversed(told)}
+        by_class = {self.class_of(id): id for id in failed}
+        if self.about.get(OWN_KEYS):
+            by_class = {self.class_of(id): id for id in passed} | by_class
+        found = {id: id for id in told}
+        for id, made in self.made.items():
+            name = self.class_of(id)
+            other = by_text.get((name, made.text), by_class.get(name))
+            if other is not None:
+                found.setdefault(id, other)
+        return found
 
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
@@ -195,6 +212,20 @@ class Book:
             await self.write(*([] if known else [told]), *then)
         self._told_again += 1
 
+    def _forget_broken(self) -> None:
+        """Forget the broken verdicts that a search failed by: they are asked for again."""
+        ids = broken_in_a_row(told.event for told in reversed(self._told))
+        if len(ids) < MOST_BROKEN:
+            return
+        for id in ids:
+            self._repeated += self.found.pop(id, None) is not None
+        first = next(
+            at
+            for at, told in enumerate(self._told)
+            if isinstance(told.event, Verified) and not ids.isdisjoint(told.event.verdicts)
+        )
+        del self._told[first:]
+
     def _take(self, entry: Entry) -> None:
         match entry:
             case Made(candidate):
@@ -213,6 +244,18 @@ class Book:
                 self.ended = entry
             case Failed():
                 self.failed = entry
+
+
+def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
+    """The candidates whose verdicts, the last ones that a search was told, are all broken."""
+    ids: set[CandidateId] = set()
+    for event in newest_first:
+        if isinstance(event, Verified):
+            for id, verdict in reversed(list(event.verdicts.items())):
+                if verdict is not Verdict.BROKEN:
+                    return ids
+                ids.add(id)
+    return ids
 
 
 def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:

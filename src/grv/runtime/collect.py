@@ -17,10 +17,10 @@ import anyio.to_thread
 
 from ..backends.protocols import Problem
 from ..core.errors import BackendError, UsageError
-from ..core.values import CandidateId, Costs, Generate, Generated, Verdict, Verified, Verify
+from ..core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
-from .book import Book, Scribe
+from .book import OWN_KEYS, Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, together
 from .prices import Meter
@@ -65,7 +65,10 @@ class Collection:
     def started(self, problem: Problem) -> Started:
         """The entry with which it begins."""
         verify = "all" if self.sample is None else self.sample
-        return Started(problem.id, {**self.about, "collect": self.n, "verify": verify})
+        plan: dict[str, Any] = {"collect": self.n, "verify": verify}
+        if self.backends.own_keys:
+            plan[OWN_KEYS] = True
+        return Started(problem.id, {**self.about, **plan})
 
     def chosen(self, problem: Problem, made: int) -> Sequence[int]:
         """Which of so many candidates are verified, in order. The same ones every time."""
@@ -194,38 +197,36 @@ async def _generate(desk: Desk, n: int, progress: Progress) -> int:
 
 
 async def _verify(desk: Desk, chosen: Sequence[int], progress: Progress) -> None:
-    """Verdicts: one for each class of equivalent candidates, and more only where it is broken."""
-    found = desk.book.found
-    known = desk.book.speakers()
-    classes = _classes(desk.book, chosen)
-    waiting = [members for key, members in classes.items() if key not in known]
-    progress(len(chosen) - sum(map(len, waiting)))
-    while waiting:
-        chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
-        ids = [CandidateId(members[0]) for members in chunk]
+    """Verdicts for the chosen, one candidate of a class at a time: if it fails, so do the others.
+
+    Where it passes, only those with the same text pass with it (or all, by the user's own keys).
+    """
+    book, events = desk.book, list[Event]()
+    todo = _without_verdict(book, chosen)
+    progress(len(chosen) - len(todo))
+    while todo:
+        firsts = {book.class_of(id): id for id in reversed(todo)}
+        ids = [CandidateId(id) for id in sorted(firsts.values())[:_CHUNK]]
         failures = await together([partial(_find, desk, id) for id in ids])
         if failures:
             raise failures[0]
-        told = Verified({id: found[id].verdict for id in ids})
-        await desk.book.tell(Told(told, "all that are collected"))
-        for members in chunk:
-            broken = found[members[0]].verdict is Verdict.BROKEN
-            if broken and members[1:]:
-                waiting.append(members[1:])
-            progress(1 if broken else len(members))
+        events.append(Verified({id: book.found[id].verdict for id in ids}))
+        await book.tell(Told(events[-1], "all that are collected"))
+        desk.refuse_broken(reversed(events))
+        left = _without_verdict(book, chosen)
+        progress(len(todo) - len(left))
+        todo = left
+
+
+def _without_verdict(book: Book, chosen: Iterable[int]) -> list[int]:
+    """Those of the chosen that are still to be verified."""
+    known = book.verdicts_from()
+    return [id for id in chosen if id not in known and id not in book.found]
 
 
 async def _find(desk: Desk, id: CandidateId) -> None:
     """One verdict, by itself: a step of several would end with its first pass."""
     await desk.carry_out(Verify((id,)), 0)
-
-
-def _classes(book: Book, chosen: Iterable[int]) -> dict[str | int, list[int]]:
-    """Equivalent candidates together, by their key; one without a key is a class by itself."""
-    classes: dict[str | int, list[int]] = {}
-    for id in chosen:
-        classes.setdefault(book.class_of(id), []).append(id)
-    return classes
 
 
 def _collected(
@@ -266,7 +267,5 @@ def _labels(book: Book, chosen: Iterable[int]) -> dict[int, bool]:
     To label the rest of a class as well would cost nothing, but those with a label would then no
     longer be a fair sample: large classes would be in it more often.
     """
-    speakers = book.speakers()
-    known = {name: book.found[id].verdict is Verdict.PASSED for name, id in speakers.items()}
-    classes = ((id, book.class_of(id)) for id in chosen)
-    return {id: known[name] for id, name in classes if name in known}
+    known = book.verdicts_from()
+    return {id: book.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}

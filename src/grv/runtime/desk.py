@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
+import anyio.to_thread
 
 from ..backends.protocols import Draft, Finding, Generator, Problem, Score, Scorer, Usage, Verifier
-from ..core.errors import BackendError, ScorerError
+from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
     CandidateId,
     Costs,
@@ -25,7 +26,7 @@ from ..core.values import (
     Verify,
 )
 from ..ledger.entries import Call, Found, Intended, Made, Scored, ScoredAgain
-from .book import Book
+from .book import MOST_BROKEN, Book, broken_in_a_row
 from .calls import Calls
 from .prices import Meter
 
@@ -34,9 +35,13 @@ Keying = Callable[[Problem, Draft], str | None]
 
 @dataclass(frozen=True)
 class Backends:
-    """Who generates, scores and verifies; and what makes two drafts equivalent, if any.
+    """Who generates, scores and verifies.
 
-    `second` gives second scores, where there is a cascade.
+    Attributes:
+        key: gives a draft its equivalence class. If one draft of a class fails, all have failed.
+        second: gives second scores, where there is a cascade.
+        own_keys: whether the key is the user's own function, which also promises that drafts of a
+            class pass together. The keys of checks promise no such thing.
     """
 
     generator: Generator
@@ -44,6 +49,7 @@ class Backends:
     verifier: Verifier
     key: Keying | None = None
     second: Scorer | None = None
+    own_keys: bool = False
 
     async def aclose(self) -> None:
         """Close the connections of those who have any."""
@@ -155,18 +161,22 @@ class Desk:
         if not ids:
             return
         scores = await self._scores(self.backends.scorer, "score", ids)
-        key = self.backends.key
+        keys = await self._keys(ids)
         await self.book.write(
             *(
-                Scored(
-                    id,
-                    score.value,
-                    None if key is None else key(self.problem, self.draft(id)),
-                    score.reason,
-                    score.usage.as_data(),
-                )
-                for id, score in zip(ids, scores, strict=True)
+                Scored(id, score.value, key, score.reason, score.usage.as_data())
+                for id, score, key in zip(ids, scores, keys, strict=True)
             )
+        )
+
+    async def _keys(self, ids: Sequence[int]) -> Sequence[str | None]:
+        """The candidates' keys, computed off the event loop: texts may be long and hostile."""
+        key = self.backends.key
+        if key is None:
+            return [None] * len(ids)
+        drafts = [self.draft(id) for id in ids]
+        return await anyio.to_thread.run_sync(
+            lambda: [key(self.problem, draft) for draft in drafts], abandon_on_cancel=True
         )
 
     async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:
@@ -212,6 +222,13 @@ class Desk:
         if errors and not self._passed(ids):
             raise errors[0]
         return Verified({id: self.book.found[id].verdict for id in ids if id in self.book.found})
+
+    def refuse_broken(self, newest_first: Iterable[Event]) -> None:
+        """A VerifierError where the last verdicts, several in a row, were all broken."""
+        ids = broken_in_a_row(newest_first)
+        if len(ids) >= MOST_BROKEN:
+            reason = self.book.found[max(ids)].reason
+            raise VerifierError(f"{len(ids)} broken verdicts in a row: {reason}")
 
     def _passed(self, ids: Sequence[CandidateId]) -> bool:
         found = (self.book.found[id].verdict for id in ids if id in self.book.found)

@@ -61,7 +61,8 @@ async def solve(
             exceeds that.
         width: verifications in flight at once; `None` is a whole step of the plan.
         ledger: where what is paid for is kept, or its file. What it holds is not paid for again.
-        key: what makes two drafts equivalent, if anything does.
+        key: a function of the problem and a draft that names its equivalence class; None is in no
+            class. Drafts of one class must pass or fail together: grv verifies one of them.
         about: what makes candidates, scores and verdicts what they are (model, temperature, seed):
             results in the ledger are used again where this, the problem and the names of generator,
             scorer and verifier are the same.
@@ -70,7 +71,9 @@ async def solve(
     Raises:
         LedgerError: the ledger cannot be used, or another process is at this very search.
     """
-    backends = Backends(_generator(generator), _scorer(scorer), _verifier(verifier), key)
+    backends = Backends(
+        _generator(generator), _scorer(scorer), _verifier(verifier), key, own_keys=key is not None
+    )
     names = {"generator": generator, "scorer": scorer, "verifier": verifier}
     job = Job(
         backends,

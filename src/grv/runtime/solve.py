@@ -20,7 +20,7 @@ from ..core.values import Bill, Cascade, Costs, Measured, Reason, Stop, Verified
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..policies import DEFAULT, spec
-from .book import Book, Scribe
+from .book import OWN_KEYS, Book, Scribe
 from .calls import Calls
 from .desk import Backends, Desk, first_error
 from .money import Gate, OutOfMoney, Purse
@@ -138,6 +138,8 @@ class Job:
             "budget": None if math.isinf(self.budget) else self.budget,
             "width": self.width,
         }
+        if self.backends.own_keys:
+            plan[OWN_KEYS] = True
         if math.isfinite(self.value):
             plan["value"] = self.value
         if self.meter is not None:
@@ -180,6 +182,7 @@ async def _solve(
                     held.paid = max(0.0, event.paid - before)
             await book.tell(Told(event, action.why))
             search.tell(event)
+            desk.refuse_broken(turn.event for turn in reversed(search.trace))
     except OutOfMoney:
         action = Stop(Reason.OUT_OF_BUDGET)
     except BackendError as error:

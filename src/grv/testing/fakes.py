@@ -14,7 +14,7 @@ import anyio.lowlevel
 
 from ..backends.protocols import Draft, Finding, Problem, Score, Usage
 from ..core.errors import GeneratorError, ScorerError, VerifierError
-from ..core.values import CandidateId
+from ..core.values import CandidateId, Verdict
 from .worlds import World
 
 # At the n-th call, from 1: an exception to raise, or something to wait for first.
@@ -84,7 +84,9 @@ class TableVerifier(_Counted):
         await self._fault()
         id = CandidateId(int(draft.text))
         self.verified.append(id)
-        return Finding(self.world.verdicts[id], usage=Usage(seconds=0.25))
+        verdict = self.world.verdicts[id]
+        reason = "could not tell" if verdict is Verdict.BROKEN else ""
+        return Finding(verdict, reason, usage=Usage(seconds=0.25))
 
 
 def world_key(world: World) -> Callable[[Problem, Draft], str | None] | None:

@@ -20,7 +20,12 @@ _BROKEN = ((Verdict.BROKEN, None), (Verdict.BROKEN, "f"), (Verdict.BROKEN, "p"))
 
 @st.composite
 def worlds(
-    draw: st.DrawFn, *, candidates: int = 16, broken: bool = True, keys: bool = True
+    draw: st.DrawFn,
+    *,
+    candidates: int = 16,
+    broken: bool = True,
+    keys: bool = True,
+    most_broken: int | None = None,
 ) -> World:
     """Small worlds, of any length up to `candidates`, with few scores and so with many ties.
 
@@ -31,8 +36,14 @@ def worlds(
         candidates: the most there are.
         broken: whether some verdicts may be broken.
         keys: whether some candidates may have a key.
+        most_broken: how many verdicts may be broken; those beyond are failures. A live search ends
+            at the third one in a row.
     """
     drawn = draw(_candidates(candidates, broken, keys, passes=draw(st.booleans())))
+    if most_broken is not None:
+        at = [i for i, (_, kind) in enumerate(drawn) if kind[0] is Verdict.BROKEN]
+        for i in at[most_broken:]:
+            drawn[i] = (drawn[i][0], (Verdict.FAILED, None))
     names = tuple(key for _, (_, key) in drawn)
     return World(
         tuple(score for score, _ in drawn),
