@@ -25,10 +25,10 @@ from typing import Any
 
 from grv.core.search import Policy, Search
 from grv.core.values import Costs, Event, Generate, Generated, Stop, Verdict, Verified
+from grv.learning.fit import prior_of
+from grv.learning.history import History, past
 from grv.policies import DEFAULT, Adaptive, Alternate, Balanced, Hedged, Learned, VerifyAll
 from grv.policies.spec import spec
-from grv.replay.history import History, past
-from grv.replay.learning import prior_of
 from grv.testing.worlds import population
 
 POLICIES: list[Policy] = [Alternate(), Balanced(), Hedged(), Adaptive(), VerifyAll()]

@@ -33,13 +33,13 @@ from typing import Any
 import anyio
 
 from grv import Adaptive, Costs, Fixed, Verdict
-from grv.backends.openai import OpenaiGenerator
+from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.protocols import Draft, Finding, Problem, Score, Usage
 from grv.core.search import Policy
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
+from grv.runtime.executor import Backends
 from grv.runtime.solve import Job, solve_many
 
 IN_FLIGHT = 64

@@ -53,30 +53,30 @@ from .policies import (
 
 if TYPE_CHECKING:
     from .backends.protocols import Draft, Finding, Problem, Score
+    from .experiments.compare import compare
+    from .experiments.comparison import Comparison
+    from .experiments.oracle import oracle
+    from .experiments.rows import DEFAULT_ROWS
     from .ledger.sqlite import SqliteLedger
-    from .replay.compare import compare
-    from .replay.comparison import Comparison
-    from .replay.log import Log, LoggedProblem
-    from .replay.oracle import oracle
-    from .replay.rows import DEFAULT_ROWS
+    from .logs.log import Log, LoggedProblem
     from .runtime.front import solve, solve_now
     from .runtime.solve import Solution
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "DEFAULT_ROWS": "replay.rows",
-    "Comparison": "replay.comparison",
+    "DEFAULT_ROWS": "experiments.rows",
+    "Comparison": "experiments.comparison",
     "Draft": "backends.protocols",
     "Finding": "backends.protocols",
-    "Log": "replay.log",
-    "LoggedProblem": "replay.log",
+    "Log": "logs.log",
+    "LoggedProblem": "logs.log",
     "Problem": "backends.protocols",
     "Score": "backends.protocols",
     "Solution": "runtime.solve",
     "SqliteLedger": "ledger.sqlite",
-    "compare": "replay.compare",
-    "oracle": "replay.oracle",
+    "compare": "experiments.compare",
+    "oracle": "experiments.oracle",
     "solve": "runtime.front",
     "solve_now": "runtime.front",
 }

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from grv.apps import cli
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
-from grv.policies.prior import load
+from grv.policies.learned.prior import load
 from grv.testing.commands import here as grv
 from grv.testing.commands import write_problems
 from grv.testing.servers import FaultyServer, Received
@@ -206,7 +206,7 @@ def test_who_interrupts_it_finds_no_half_of_a_prior(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.replay.tuning.rehearse", interrupted)
+    monkeypatch.setattr("grv.learning.tune.rehearse", interrupted)
 
     assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
     assert capsys.readouterr() == ("", "grv: interrupted\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grv import Costs, Log
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.core.values import Generated, Verdict, Verified, Verify
 from grv.ledger.entries import Ended, Made, Told
 from grv.ledger.sqlite import SqliteLedger

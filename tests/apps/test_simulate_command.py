@@ -9,8 +9,8 @@ import pytest
 
 from grv.apps import cli
 from grv.core.values import Costs
-from grv.replay.simulation import Plan, simulate
-from grv.testing.populations import ABOUT, ALL
+from grv.experiments.populations import ABOUT, ALL
+from grv.experiments.simulate import Plan, simulate
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

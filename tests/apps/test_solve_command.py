@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.testing.commands import Ran, ended, grv, here, records, start, write_problems
 from grv.testing.servers import FaultyServer, Received, Status
 

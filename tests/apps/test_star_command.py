@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from grv.apps import cli
-from grv.theory.class_files import load_class
-from grv.theory.stars import is_star
+from grv.theory.stars.class_files import load_class
+from grv.theory.stars.search import is_star
 
 GRV = str(Path(sys.executable).with_name("grv"))
 

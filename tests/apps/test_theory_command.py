@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from grv.apps import cli
+from grv.experiments import star_trials
 from grv.policies import POLICIES
-from grv.replay import star_trials
-from grv.theory import separation
+from grv.theory.proofs import separation
 
 _MEASURED = {"lower-bound": (star_trials, "_measured"), "separation": (separation, "measure")}
 

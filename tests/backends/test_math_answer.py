@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("math_verify")
 
-from grv.backends.math_answer import MathCheck, exact_form
-from grv.backends.math_confirming import MathVerify
-from grv.backends.math_matching import match
-from grv.backends.math_reading import read
-from grv.backends.math_scalars import Unreadable
-from grv.backends.math_text import canonical, final_answer
 from grv.backends.protocols import Draft, Problem
+from grv.backends.verifiers.math.check import MathCheck, exact_form
+from grv.backends.verifiers.math.confirming import MathVerify
+from grv.backends.verifiers.math.matching import match
+from grv.backends.verifiers.math.reading import read
+from grv.backends.verifiers.math.scalars import Unreadable
+from grv.backends.verifiers.math.text import canonical, final_answer
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
@@ -295,7 +295,7 @@ def test_a_worker_that_cannot_start_breaks_the_finding() -> None:
 def test_a_forked_process_has_workers_of_its_own(confirming: MathVerify) -> None:
     script = """
 import os
-from grv.backends.math_confirming import MathVerify
+from grv.backends.verifiers.math.confirming import MathVerify
 asking = MathVerify(workers=1)
 assert asking.equal([[("1", "2/2")]]).state == "equal"
 pid = os.fork()
@@ -313,7 +313,7 @@ asking.close()
 def test_no_worker_outlives_a_parent_that_is_killed() -> None:
     script = """
 import subprocess, os
-from grv.backends.math_confirming import MathVerify
+from grv.backends.verifiers.math.confirming import MathVerify
 asking = MathVerify(workers=1)
 asking.equal([[("1", "2/2")]])
 print(asking._idle[0]._process.pid, flush=True)
@@ -333,7 +333,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     script = """
 import sys
 sys.modules["math_verify"] = None
-from grv.backends.math_answer import MathCheck
+from grv.backends.verifiers.math.check import MathCheck
 assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
 try:
     MathCheck("1/2")
@@ -349,7 +349,7 @@ except ValueError as exc:
 def test_the_library_and_its_dependencies_are_loaded_in_the_worker_alone() -> None:
     script = """
 import sys
-from grv.backends.math_answer import MathCheck
+from grv.backends.verifiers.math.check import MathCheck
 assert MathCheck("1/2").compare(r"\\boxed{1/3}").verdict.value == "failed"
 print(sorted({"math_verify", "sympy", "mpmath", "antlr4"} & set(sys.modules)))
 """

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from grv.backends import programs
-from grv.backends.programs import find, key, parse
+from grv.backends.verifiers.programs import extraction as programs
+from grv.backends.verifiers.programs.extraction import find, key, parse
 
 PROMPT = 'from typing import List\n\n\ndef f(x: List[int]) -> int:\n    """Add up."""\n'
 

@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 import pytest
 
-from grv.backends.web import address, brief, complaint, seconds_to_wait, secrets_of, shown
+from grv.backends.http.web import address, brief, complaint, seconds_to_wait, secrets_of, shown
 from grv.core.errors import UsageError
 
 

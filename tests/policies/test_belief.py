@@ -27,10 +27,10 @@ from grv.core.values import (
     Verify,
 )
 from grv.policies import VerifyAll
-from grv.policies.belief import Belief
-from grv.policies.crowd import Crowd
-from grv.policies.likeness import FALSE_ALARM, Likeness, distance, outside
-from grv.policies.prior import Prior, Scale, from_text, load
+from grv.policies.learned.belief import Belief
+from grv.policies.learned.drift import FALSE_ALARM, Likeness, distance, outside
+from grv.policies.learned.merit_ranking import Crowd
+from grv.policies.learned.prior import Prior, Scale, from_text, load
 from grv.testing import World, run
 from grv.theory.optimum import Law, optimum
 

@@ -17,21 +17,13 @@ from hypothesis import given, settings
 
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
-from grv.core.values import (
-    CandidateId,
-    Costs,
-    Generate,
-    Generated,
-    Step,
-    Verified,
-    Verify,
-)
+from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verified, Verify
+from grv.experiments.laws import Binormal, Pieces
+from grv.experiments.populations import flat_law, needle_law
+from grv.experiments.streams import CandidateLaw, Stream
 from grv.policies import Balanced, Learned, VerifyAll
-from grv.policies.guarding import Guard, guarded
-from grv.replay.streams import CandidateLaw, Stream
+from grv.policies.learned.guard import Guard, guarded
 from grv.testing import World, labelled, run
-from grv.testing.laws import Binormal, Pieces
-from grv.testing.populations import flat_law, needle_law
 from grv.testing.strategies import price_lists, worlds
 from grv.testing.worlds import all_wrong
 from grv.theory.decimals import exact_ratio
@@ -165,7 +157,7 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
     assert_the_guard_was_kept(search, costs, factor)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @settings(max_examples=50)
 @given(worlds(broken=False), price_lists())
 def test_so_it_is_for_who_goes_by_history(world: World, costs: Costs) -> None:
@@ -229,7 +221,7 @@ def test_whatever_the_policy_does_it_costs_at_most_the_factor(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("rho", [3.0, 30.0])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_wrong_prior_costs_at_most_the_factor(law: str, rho: float) -> None:

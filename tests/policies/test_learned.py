@@ -12,7 +12,7 @@ import pytest
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Generate, Generated, Verify
 from grv.policies import DEFAULT, Learned
-from grv.policies.learned import UnlikeHistoryWarning
+from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.spec import parse, spec
 from grv.testing import World, empty, run, verified
 from grv.testing.contracts import PolicyContract
@@ -21,17 +21,17 @@ ASSET = Path(__file__).parent.parent / "assets" / "prior-1.json"
 PRIOR = str(ASSET)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearned(PolicyContract, max_examples=60):
     policy = Learned(PRIOR)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
     policy = Learned(PRIOR, factor=2)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
     policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
 

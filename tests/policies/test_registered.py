@@ -30,7 +30,7 @@ from grv.testing.strategies import price_lists, widths, worlds
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_has_its_file_and_its_contract(name: str) -> None:
     cls = POLICIES[name]
-    room = cls.__module__.rpartition(".")[2]
+    room = cls.__module__.removeprefix("grv.policies.").partition(".")[0]
     tests = (Path(__file__).parent / f"test_{room}.py").read_text()
 
     assert name == room.replace("_", "-")

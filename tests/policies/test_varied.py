@@ -13,9 +13,9 @@ from hypothesis import given
 
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Reason, Stop, Turn, Verdict, Verify
+from grv.experiments.compare import compare
+from grv.logs.log import Log
 from grv.policies import Alternate, Varied, VerifyAll
-from grv.replay.compare import compare
-from grv.replay.log import Log
 from grv.testing import World, dialogue, labelled, run, tied, verified
 from grv.testing.contracts import PolicyContract
 from grv.testing.strategies import price_lists, widths, worlds

@@ -17,13 +17,13 @@ from grv.core.errors import LogError, UsageError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Costs, Generate, Step, Verify
+from grv.experiments.compare import LARGEST_TABLE, compare
+from grv.experiments.comparison import Comparison, Resampled
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Fixed, VerifyAll
-from grv.replay.compare import LARGEST_TABLE, compare
-from grv.replay.comparison import Comparison, Resampled
 from grv.replay.engine import replay
-from grv.replay.log import Log, LoggedProblem
 from grv.replay.orders import batches
-from grv.replay.rows import DEFAULT_ROWS
 from grv.testing import World, all_wrong, needle, population
 from grv.testing.strategies import price_lists, worlds
 

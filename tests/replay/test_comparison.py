@@ -11,10 +11,10 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Latency
-from grv.replay.compare import compare
-from grv.replay.comparison import Comparison, LogSummary
-from grv.replay.log import Log
-from grv.replay.rows import DEFAULT_ROWS
+from grv.experiments.compare import compare
+from grv.experiments.comparison import Comparison, LogSummary
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log
 from grv.testing import World, all_wrong, population
 
 ALWAYS = {

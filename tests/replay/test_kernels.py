@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from grv.core.search import Policy
 from grv.core.values import Costs, Latency
+from grv.logs.log import LoggedProblem
 from grv.policies import (
     Adaptive,
     Alternate,
@@ -24,7 +25,7 @@ from grv.policies import (
     Varied,
     VerifyAll,
 )
-from grv.replay.kernels import (
+from grv.replay.kernels.kernels import (
     KERNELS,
     Trials,
     engine_trials,
@@ -32,7 +33,6 @@ from grv.replay.kernels import (
     least_checks_of,
     trials,
 )
-from grv.replay.log import LoggedProblem
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds

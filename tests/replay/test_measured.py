@@ -17,11 +17,11 @@ from grv.core.errors import LogError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Bill, Costs, Generate, Measured, Step, Verify
+from grv.experiments.compare import compare
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Varied, VerifyAll
-from grv.replay.compare import compare
 from grv.replay.engine import replay, replayed
-from grv.replay.kernels import hindsight_trials, least_checks_of, trials
-from grv.replay.log import Log, LoggedProblem
+from grv.replay.kernels.kernels import hindsight_trials, least_checks_of, trials
 from grv.replay.orders import batches
 from grv.testing import World, population
 from grv.testing.strategies import worlds

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from grv.core.values import Costs
-from grv.replay.log import Log
-from grv.replay.oracle import OracleRow, oracle
+from grv.experiments.oracle import OracleRow, oracle
+from grv.logs.log import Log
 from grv.replay.orders import batches
 from grv.testing import World, all_wrong, population
 from grv.theory.hindsight import Pair

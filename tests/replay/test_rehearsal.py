@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from grv.core.values import Costs
-from grv.policies.learned import UnlikeHistoryWarning
-from grv.policies.prior import Prior
+from grv.learning.fit import prior_of
+from grv.learning.history import History, past
+from grv.learning.tune import Trial, costs_of
+from grv.logs.log import Log, LoggedProblem
+from grv.policies.learned.policy import UnlikeHistoryWarning
+from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
-from grv.replay.history import History, past
-from grv.replay.learning import prior_of
-from grv.replay.log import Log, LoggedProblem
+from grv.replay.kernels.learned import Limits, Line, rehearse
 from grv.replay.orders import Batch, batches
-from grv.replay.rehearsal import Limits, Line, rehearse
-from grv.replay.tuning import Trial, costs_of
 
 TILTS = (-3.0, -0.3, 0.3)
 

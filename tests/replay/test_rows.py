@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grv.core.errors import UsageError
-from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
-from grv.replay.rows import (
+from grv.experiments.rows import (
     DEFAULT_ROWS,
     DifficultyRow,
     HindsightRow,
@@ -15,6 +14,7 @@ from grv.replay.rows import (
     UniformRow,
     parse_row,
 )
+from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
 
 
 def test_the_default_rows_are_those_of_the_paper() -> None:

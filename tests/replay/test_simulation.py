@@ -11,14 +11,14 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
+from grv.experiments.compare import compare
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import ALL, FITTED, population
+from grv.experiments.simulate import DEFAULT_POLICIES, Plan, SimulatedRow, Simulation, simulate
+from grv.experiments.streams import Population
+from grv.logs.log import Log
 from grv.policies import DEFAULT
 from grv.policies.spec import spec
-from grv.replay.compare import compare
-from grv.replay.log import Log
-from grv.replay.simulation import DEFAULT_POLICIES, Plan, SimulatedRow, Simulation, simulate
-from grv.replay.streams import Population
-from grv.testing.laws import Pieces
-from grv.testing.populations import ALL, FITTED, population
 from grv.theory.constants import alternate_constant, balanced_constant
 
 COSTS = Costs(generate=1, verify=10)

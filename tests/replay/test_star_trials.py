@@ -11,22 +11,22 @@ import pytest
 
 from grv.core.pool import Pool
 from grv.core.values import Costs, Step
+from grv.experiments.star_trials import lineup, measure, stream
+from grv.learning.fit import prior_of
+from grv.learning.history import History, PastProblem
 from grv.policies import POLICIES, Adaptive, CenteredStar, Fixed, KnownLaw, VerifyAll
-from grv.policies.learned import learned_plan
-from grv.policies.prior import Prior
-from grv.replay.history import History, PastProblem
-from grv.replay.learning import prior_of
-from grv.replay.star_trials import lineup, measure, stream
-from grv.theory.classes import ConceptClass, family
+from grv.policies.learned.policy import learned_plan
+from grv.policies.learned.prior import Prior
 from grv.theory.optimum import Law, optimum
-from grv.theory.star_bounds import (
+from grv.theory.stars.bounds import (
     StarInstance,
     binary_optimum,
     search_bound,
     sharper_search_bound,
     star_instance,
 )
-from grv.theory.stars import star_number
+from grv.theory.stars.classes import ConceptClass, family
+from grv.theory.stars.search import star_number
 
 
 def instance_of(points: int) -> StarInstance:

@@ -7,11 +7,11 @@ import pytest
 
 from grv.core.search import Policy
 from grv.core.values import Costs, Verdict
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import flat_law, inverted_law, needle_law
+from grv.experiments.streams import Drawn, Stream
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Threshold, VerifyAll
-from grv.replay.streams import Drawn, Stream
 from grv.testing import World, run
-from grv.testing.laws import Pieces
-from grv.testing.populations import flat_law, inverted_law, needle_law
 
 COSTS = Costs(generate=1, verify=10)
 

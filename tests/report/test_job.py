@@ -11,11 +11,11 @@ import pytest
 from grv.apps.console import parse_costs
 from grv.apps.sources import parse_given
 from grv.core.errors import UsageError
-from grv.report.job import Item, parse_items
-from grv.report.making import make_report
+from grv.report.build import make_report
+from grv.report.dataset import Request
+from grv.report.print.job import Item, parse_items
 from grv.report.report import Report
 from grv.report.source import Source
-from grv.report.study import Request
 from grv.testing import population
 
 PAPER = Path(__file__).parents[2] / "paper" / "report.toml"

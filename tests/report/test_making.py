@@ -11,21 +11,21 @@ import pytest
 
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Cascade, Costs, Measured
+from grv.experiments.compare import compare
+from grv.experiments.comparison import Resampled
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Fixed
-from grv.replay.compare import compare
-from grv.replay.comparison import Resampled
-from grv.replay.kernels import trials
-from grv.replay.log import Log, LoggedProblem
+from grv.replay.kernels.kernels import trials
 from grv.replay.orders import batches
-from grv.replay.rows import DEFAULT_ROWS
 from grv.report.advice_tables import changed
+from grv.report.build import make_report
 from grv.report.contents import BY_NAME, FIGURES
-from grv.report.making import make_report
+from grv.report.dataset import Request, default_rows, runs_live
 from grv.report.monotone_tables import rests_on
 from grv.report.report import Report
 from grv.report.score_tables import aucs_of
 from grv.report.source import Source, parse_comparison
-from grv.report.study import Request, default_rows, runs_live
 from grv.report.trial_tables import best_within_each
 from grv.testing import World, all_wrong, population
 from grv.theory.optimum import rule_cost

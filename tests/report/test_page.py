@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from grv.core.values import Costs
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import POLICIES
-from grv.replay.log import Log, LoggedProblem
-from grv.report.answers import answers
+from grv.report.build import make_report
 from grv.report.contents import BY_NAME, FIGURES
+from grv.report.dataset import Request, default_rows
 from grv.report.drawings import DRAWINGS
-from grv.report.glossary import glossary, meaning, meaning_of_prices
-from grv.report.look import DARK, HUES_DARK, HUES_LIGHT, LIGHT, RAMP_DARK, RAMP_LIGHT, styles
-from grv.report.making import make_report
-from grv.report.page import page
+from grv.report.page.answers import answers
+from grv.report.page.glossary import glossary, meaning, meaning_of_prices
+from grv.report.page.page import page
 from grv.report.report import Report
 from grv.report.source import Source
-from grv.report.study import Request, default_rows
+from grv.report.style import DARK, HUES_DARK, HUES_LIGHT, LIGHT, RAMP_DARK, RAMP_LIGHT, styles
 from grv.testing import population
 
 REQUEST = Request(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)

@@ -14,13 +14,13 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from grv.core.values import Costs
-from grv.replay.log import Log, LoggedProblem
+from grv.logs.log import Log, LoggedProblem
+from grv.report.build import make_report
+from grv.report.dataset import Request
 from grv.report.drawings import DRAWINGS
-from grv.report.making import make_report
-from grv.report.page import page as page_of
+from grv.report.page.page import page as page_of
 from grv.report.report import Report
 from grv.report.source import Source
-from grv.report.study import Request
 from grv.testing import all_wrong, population
 
 pytestmark = pytest.mark.browser

@@ -9,15 +9,15 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.replay.log import Log
+from grv.logs.log import Log
+from grv.report.build import make_report
+from grv.report.dataset import Request
 from grv.report.drawings import DRAWINGS
-from grv.report.job import Item
-from grv.report.making import make_report
-from grv.report.plots import plot
-from grv.report.printing import sheets_of, write_sheets
+from grv.report.print.job import Item
+from grv.report.print.plots import plot
+from grv.report.print.printing import sheets_of, write_sheets
 from grv.report.report import Report
 from grv.report.source import Source
-from grv.report.study import Request
 from grv.testing import all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))

@@ -12,7 +12,7 @@ from grv.core.values import CandidateId, Costs, Generated, Verdict, Verified
 from grv.ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
-from grv.runtime.book import Book, Scribe, unanswered
+from grv.runtime.search_record import Book, Scribe, unanswered
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))

@@ -10,7 +10,7 @@ from grv.backends.protocols import Problem
 from grv.core.errors import BackendError, UsageError
 from grv.policies import VerifyAll
 from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
+from grv.runtime.executor import Backends
 from grv.runtime.solve import Job, solve_many
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import needle

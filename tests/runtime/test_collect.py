@@ -17,7 +17,7 @@ from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.runtime.calls import Calls
 from grv.runtime.collect import Collected, Collection, collect, collect_many
-from grv.runtime.desk import Backends
+from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
 from grv.runtime.solve import Job, solve
 from grv.testing.fakes import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.runtime.money import Gate, OutOfMoney, Purse
+from grv.runtime.spending import Gate, OutOfMoney, Purse
 
 
 def test_what_is_in_flight_is_reserved() -> None:

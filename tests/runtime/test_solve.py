@@ -18,9 +18,9 @@ from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Sta
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
-from grv.runtime.money import Purse
+from grv.runtime.executor import Backends
 from grv.runtime.solve import Job, Solution, recorded, solve, solve_many
+from grv.runtime.spending import Purse
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,

@@ -18,10 +18,10 @@ from grv.ledger.entries import Ended, ScoredAgain, from_text, kind_of, to_text
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.policies import Adaptive, Fixed, VerifyAll
 from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
-from grv.runtime.money import Purse
+from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
 from grv.runtime.solve import Job, Solution, recorded, solve
+from grv.runtime.spending import Purse
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,

@@ -14,8 +14,9 @@ from grv.core.errors import UsageError
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Stop, Verdict, Verified, Verify
 from grv.policies.adaptive import Adaptive
-from grv.theory import bounds
-from grv.theory.bounds import (
+from grv.theory.optimum import Law, optimum, tail
+from grv.theory.proofs import bounds
+from grv.theory.proofs.bounds import (
     DyadicPair,
     adaptive_bound,
     dyadic_pair,
@@ -29,7 +30,6 @@ from grv.theory.bounds import (
     success_of_best,
     tail_sum,
 )
-from grv.theory.optimum import Law, optimum, tail
 from grv.theory.shells import shells
 
 decimals = st.builds(lambda p, e: float(f"{p}e{e}"), st.integers(1, 999), st.integers(-5, 3))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from grv.core.errors import UsageError
-from grv.theory import class_files
-from grv.theory.class_files import load_class
+from grv.theory.stars import class_files
+from grv.theory.stars.class_files import load_class
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.classes import (
+from grv.theory.stars.classes import (
     MOST_ENTRIES,
     ConceptClass,
     family,

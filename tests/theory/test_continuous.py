@@ -9,9 +9,10 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.theory import continuous, optimum
-from grv.theory.continuous import ContinuousLaw
+from grv.theory import optimum
 from grv.theory.optimum import Law
+from grv.theory.proofs import continuous
+from grv.theory.proofs.continuous import ContinuousLaw
 
 ACCURACY = 1e-8  # what the module promises
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.theory.giving_up import (
+from grv.theory.proofs.giving_up import (
     WORST,
     WORST_IF_WORTH_IT,
     expected_cost_to_go,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grv.theory.intervals import Interval, geometric, power
+from grv.theory.proofs.intervals import Interval, geometric, power
 
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, 1e-300, -5e-324, 0.1])
 shares = st.floats(0, 1)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.classes import ConceptClass, family, of_rows
-from grv.theory.learning import (
+from grv.theory.proofs.active_learning import (
     FiniteSpace,
     Found,
     disagreement_learner,
@@ -21,6 +20,7 @@ from grv.theory.learning import (
     pool_size,
     taught,
 )
+from grv.theory.stars.classes import ConceptClass, family, of_rows
 
 
 @st.composite

@@ -16,10 +16,10 @@ import pytest
 
 from grv.core.search import Policy
 from grv.core.values import Costs
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import flat_law, inverted_law, needle_law, star_law, tied_law
+from grv.experiments.streams import Stream
 from grv.policies import Alternate, Balanced, Hedged
-from grv.replay.streams import Stream
-from grv.testing.laws import Pieces
-from grv.testing.populations import flat_law, inverted_law, needle_law, star_law, tied_law
 from grv.theory.constants import (
     alternate_against_verify_all,
     alternate_against_verify_all_monotone,
@@ -28,8 +28,8 @@ from grv.theory.constants import (
     hedged_against_verify_all,
 )
 from grv.theory.optimum import tail
+from grv.theory.proofs.steps import step_cost
 from grv.theory.rounds import StepLaw
-from grv.theory.steps import step_cost
 
 RATIOS = (1.0, 3.0, 9.5, 40.0)
 STREAMS = 160

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.hitting import smallest_hitting_set
-from grv.theory.learning import FiniteSpace
-from grv.theory.separation import (
+from grv.theory.proofs.active_learning import FiniteSpace
+from grv.theory.proofs.separation import (
     SeparationSpace,
     best_success,
     fewest_labels,
@@ -23,7 +22,8 @@ from grv.theory.separation import (
     separation_class,
     success_bound,
 )
-from grv.theory.stars import star_number
+from grv.theory.stars.hitting import smallest_hitting_set
+from grv.theory.stars.search import star_number
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 5])

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.theory.classes import ConceptClass, family, of_rows
 from grv.theory.optimum import Law, optimum
-from grv.theory.star_bounds import (
+from grv.theory.stars.bounds import (
     StarInstance,
     binary_optimum,
     lower_bound,
@@ -21,7 +20,8 @@ from grv.theory.star_bounds import (
     sharper_search_bound,
     star_instance,
 )
-from grv.theory.stars import Star, star_number
+from grv.theory.stars.classes import ConceptClass, family, of_rows
+from grv.theory.stars.search import Star, star_number
 
 ratios = st.floats(1, 1e4)
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory import star_tree
-from grv.theory.classes import ConceptClass, family, of_rows
-from grv.theory.star_tree import Rows, Tree
-from grv.theory.stars import Star, is_star, narrowing, star_number
+from grv.theory.stars import tree as star_tree
+from grv.theory.stars.classes import ConceptClass, family, of_rows
+from grv.theory.stars.search import Star, is_star, narrowing, star_number
+from grv.theory.stars.tree import Rows, Tree
 
 
 def holds(of: ConceptClass, star: Star, *, eta: float = 1.0, any_centre: bool = False) -> bool:

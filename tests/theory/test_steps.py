@@ -23,10 +23,10 @@ from grv.theory.constants import (
     least_constant,
     rounds_constant,
 )
+from grv.theory.proofs.steps import step_cost, step_ratio, worst_ratio
 from grv.theory.rounds import StepLaw, alternate_rounds, balanced_rounds, expected_cost_bound
 from grv.theory.shells import shells
 from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
-from grv.theory.steps import step_cost, step_ratio, worst_ratio
 
 VERIFY_ALL = Schedule((), (BLIND,))
 FEW = 20  # states that are told apart: enough at needles, and what is found is from below anyway

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..replay.writing import replacing
+from ..files import replacing
 
 if TYPE_CHECKING:
     from ..runtime.prices import Prices

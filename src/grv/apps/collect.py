@@ -150,7 +150,7 @@ def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> l
 
 
 def _checked(options: Options) -> Options:
-    from ..replay.convert import check_ending
+    from ..logs.converting import check_ending
 
     if options.n < 1:
         raise UsageError("how many candidates a problem? Give -n")
@@ -173,7 +173,7 @@ def _expected(job: str | None, table: Any) -> Expected | None:
 
 def _run(run: Run) -> bool:
     """Collect, and write the log; whether every problem is in it."""
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
     from ..runtime.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
@@ -209,7 +209,7 @@ def _collect_all(
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.collect import collect_many
-    from ..runtime.desk import first_error
+    from ..runtime.executor import first_error
 
     found: dict[str, Collected] = {}
     ledger = SqliteLedger(options.ledger_path)
@@ -242,7 +242,7 @@ def _write(
     problems: Sequence[Problem], found: Mapping[str, Collected], options: Options
 ) -> list[str]:
     """Write the log; what is in it, in words."""
-    from ..replay.convert import write_log
+    from ..logs.converting import write_log
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
@@ -300,8 +300,8 @@ def _needs(run: Run) -> list[str]:
 
 def resources_of(run: Run) -> Resources:
     """What a run needs."""
-    from ..backends.checks import parse_check
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
+    from ..backends.verifiers.checks import parse_check
     from .resources import needed, worst_seconds
 
     options, expected = run.options, run.expected

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs, Latency, Measured
-from ..replay.writing import check_writable
+from ..files import check_writable
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
 

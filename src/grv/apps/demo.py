@@ -24,7 +24,7 @@ from .solve import Options, drive
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.desk import Backends
+    from ..runtime.executor import Backends
     from ..runtime.solve import Solution
     from .arrivals import Arrivals
 
@@ -72,7 +72,7 @@ def demo(
     grv demo --first 3 --ledger demo.ledger
     grv demo --replay
     """
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
 
     if replay:
         show_replay()
@@ -98,8 +98,8 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.money import Purse
     from ..runtime.solve import Job
+    from ..runtime.spending import Purse
 
     job = Job(backends, POLICY, COSTS, OPTIONS.budget, width=1, about=OPTIONS.about)
     _say_what(len(problems))
@@ -124,7 +124,7 @@ def _arrivals(
     problem: Problem, solution: Solution, backends: Backends, ledger: SqliteLedger
 ) -> Arrivals:
     """What verifying everything costs; candidates nobody has verified are verified for it now."""
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.pool import CheckVerifier
     from .arrivals import arrivals
 
     verifier = backends.verifier

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..core.values import Verdict
 from ..ledger.sqlite import SqliteLedger
-from ..runtime.book import Book, Scribe
 from ..runtime.prices import Meter, Prices, model_of
+from ..runtime.search_record import Book, Scribe
 
 _ALWAYS = ("problem", "candidate", "passed", "score", "key")
 _PAID = ("generate_cost", "verify_cost")

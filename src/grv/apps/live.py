@@ -19,9 +19,9 @@ from .console import parse_cascade
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..backends.sandbox.limits import Limits
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.pool import CheckVerifier
     from ..runtime.calls import Calls
-    from ..runtime.desk import Backends, Keying
+    from ..runtime.executor import Backends, Keying
 
 # Flags that mean the same in every live command. None stands for "not given": a job file may say.
 PROBLEMS = typer.Argument(
@@ -107,7 +107,7 @@ class LiveOptions:
 
         It goes into the ledger: addresses are without what may be secret in them.
         """
-        from ..backends.web import shown
+        from ..backends.http.web import shown
 
         names = ["generator", "score_model", "score_step", "temperature"]
         names += ["top_p", "max_tokens", "seed"]
@@ -126,7 +126,7 @@ class LiveOptions:
 
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. How many are scored again does not change what scores are."""
-    from ..backends.web import shown
+    from ..backends.http.web import shown
 
     cascade = parse_cascade(score)
     if cascade is not None:
@@ -223,8 +223,8 @@ def limits_of(options: LiveOptions) -> Limits:
 def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
     """Who generates, scores and verifies; every mistake in a check is told before any work."""
     from ..backends import specs
-    from ..backends.verifier import CheckVerifier
-    from ..runtime.desk import Backends
+    from ..backends.verifiers.pool import CheckVerifier
+    from ..runtime.executor import Backends
     from .verify import parse_isolation
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..ledger.ledger import Ledger
     from ..runtime.calls import Calls
-    from ..runtime.money import Purse
     from ..runtime.prices import Meter, Prices
     from ..runtime.solve import Job, Solution
+    from ..runtime.spending import Purse
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
 
 
 def _run(options: Options, *, dry_run: bool) -> None:
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
 
@@ -187,9 +187,9 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.money import Purse
     from ..runtime.prices import model_of
     from ..runtime.solve import recorded
+    from ..runtime.spending import Purse
     from .answers import AnswerFile, record_of
 
     calls, purse = options.calls(), Purse(options.total_budget)
@@ -233,7 +233,7 @@ async def drive(
     at_once: int | None = None,
 ) -> bool:
     """Solve what is left; whether it was interrupted."""
-    from ..runtime.desk import first_error
+    from ..runtime.executor import first_error
     from ..runtime.solve import solve_many
 
     async def work() -> None:

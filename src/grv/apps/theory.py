@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import UsageError
-from ..replay.text import aligned
+from ..text import aligned
 from .console import check_outputs, parse_costs, parse_number, parse_whole, progress
 
 if TYPE_CHECKING:
     from ..core.search import Policy
-    from ..replay.star_trials import Measured
-    from ..theory.star_bounds import StarInstance
+    from ..experiments.star_trials import Measured
+    from ..theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
     help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
@@ -67,7 +67,7 @@ def lower_bound(
     limit = parse_number("--time-limit", time_limit, least=0)
     least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
     check_outputs([json], classes or [])
-    from ..replay.star_trials import measure
+    from ..experiments.star_trials import measure
 
     rows: list[tuple[str, Measured]] = []
     untold: tuple[str, ...] = ()
@@ -126,9 +126,9 @@ def _kept_so_far() -> Iterator[_End]:
 
 
 def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
-    from ..theory.class_files import load_class
-    from ..theory.star_bounds import star_instance
-    from ..theory.stars import star_number
+    from ..theory.stars.bounds import star_instance
+    from ..theory.stars.class_files import load_class
+    from ..theory.stars.search import star_number
 
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
@@ -143,8 +143,8 @@ def _policies(
     specs: list[str] | None, instance: StarInstance
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """By name, those that are asked for; or all, and the names of those that cannot be told."""
+    from ..experiments.star_trials import lineup
     from ..policies.spec import parse
-    from ..replay.star_trials import lineup
 
     told, untold = lineup(instance)
     if not specs:
@@ -220,7 +220,7 @@ def separation(
     error, failure = _share("--epsilon", epsilon, 0.25), _share("--delta", delta, 1)
     how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
     check_outputs([json], [])
-    from ..theory.separation import measure
+    from ..theory.proofs.separation import measure
 
     rows = []
     with _kept_so_far() as end, progress("separating") as tell:
@@ -261,6 +261,6 @@ def _share(option: str, text: str, below: float) -> float:
 
 
 def _save(path: str, record: dict[str, Any]) -> None:
-    from ..replay.writing import write_whole
+    from ..files import write_whole
 
     write_whole(path, json_text.dumps({"format": 1, **record}, indent=1) + "\n")

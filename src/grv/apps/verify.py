@@ -16,10 +16,10 @@ from ..core.errors import UsageError
 from ..core.values import Verdict
 
 if TYPE_CHECKING:
-    from ..backends.labels import LabelFile
     from ..backends.protocols import Problem
     from ..backends.sandbox.limits import Isolation, Limits
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.labels import LabelFile
+    from ..backends.verifiers.pool import CheckVerifier
 
 _SHOWN = 5  # broken candidates that are named
 
@@ -59,9 +59,9 @@ def verify(
     FILE    {"problem": "p1", "check": {"kind": "stdin", "tests": [...]}, "candidates": ["..."]}
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
-    from ..backends.labels import LabelFile, read_batches
-    from ..backends.verdict_store import VerdictStore
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.labels import LabelFile, read_batches
+    from ..backends.verifiers.pool import CheckVerifier
+    from ..backends.verifiers.verdict_store import VerdictStore
 
     level, limits = parse_isolation(isolation), _limits(timeout, memory)
     if Path(out).resolve() == Path(file).resolve():

@@ -50,7 +50,7 @@ def generator(
     """
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):
-        from .openai import OpenaiGenerator
+        from .generators.openai import OpenaiGenerator
 
         return OpenaiGenerator(
             rest,
@@ -66,7 +66,7 @@ def generator(
         )
     if base_url is not None:
         raise UsageError(f"{name} is on this machine and has no base URL; did you mean openai:...?")
-    from .embedded import PARALLEL, EmbeddedGenerator
+    from .generators.embedded import PARALLEL, EmbeddedGenerator
 
     return EmbeddedGenerator(
         chat=name == "embedded-chat",
@@ -104,18 +104,18 @@ def scorer(
 
             return LengthScorer()
         case "judge":
-            from .judge import JudgeScorer
+            from .scorers.judge import JudgeScorer
 
             return JudgeScorer(rest, base_url=base_url)
         case "score" | "classify" | "pooling":
-            from .reward_http import HOW, RewardScorer
+            from .scorers.reward_http import HOW, RewardScorer
 
             url, _, how = rest.rpartition(":")
             if name != "pooling" or how not in HOW:
                 url, how = rest, "last"
             return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
         case _:
-            from .logprob import LogprobScorer
+            from .scorers.logprob import LogprobScorer
 
             return LogprobScorer(name.partition("-")[2] or "mean")
 

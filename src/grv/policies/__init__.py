@@ -12,7 +12,7 @@ from .centered_star import CenteredStar
 from .fixed import Fixed
 from .hedged import Hedged
 from .known_law import KnownLaw
-from .learned import Learned
+from .learned.policy import Learned
 from .threshold import Threshold
 from .varied import Varied
 from .verify_all import VerifyAll

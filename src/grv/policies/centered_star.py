@@ -16,7 +16,7 @@ from ..theory.decimals import whole
 from .verify_all import VerifyAll
 
 if TYPE_CHECKING:
-    from ..theory.classes import ConceptClass
+    from ..theory.stars.classes import ConceptClass
 
 Concepts = tuple[frozenset[int], ...]  # the points that each lets pass
 
@@ -98,7 +98,7 @@ def _certified(
     That takes one hitting set, or more where verdicts are broken and prove nothing. `place` has the
     number of each candidate's point, -1 below them all.
     """
-    from ..theory.hitting import quick_hitting_set, smallest_hitting_set
+    from ..theory.stars.hitting import quick_hitting_set, smallest_hitting_set
 
     while True:
         failed = {at for id, at in place.items() if _has_failed(pool, id)}
@@ -130,7 +130,7 @@ class _Known:
 @lru_cache(maxsize=64)
 def _class(text: str) -> ConceptClass | None:
     """The class that a text stands for; None where it is unknown or infinite."""
-    from ..theory.classes import FAMILIES, family, of_rows
+    from ..theory.stars.classes import FAMILIES, family, of_rows
 
     name, _, size = text.partition(":")
     if not text or (name in FAMILIES and size == "inf"):
@@ -152,7 +152,7 @@ def _known(text: str) -> _Known | None:
     known = _class(text)
     if known is None:
         return None
-    from ..theory.stars import star_number
+    from ..theory.stars.search import star_number
 
     concepts = {frozenset(row.nonzero()[0].tolist()) for row in known.values} - {frozenset()}
     return _Known(

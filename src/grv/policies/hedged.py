@@ -11,7 +11,7 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
-from .following import follow
+from .schedule import follow
 
 
 @dataclass(frozen=True)

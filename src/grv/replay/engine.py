@@ -21,7 +21,7 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from .log import LoggedProblem
+from ..logs.log import LoggedProblem
 
 
 def replay(

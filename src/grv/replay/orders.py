@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from .log import LoggedProblem
+from ..logs.log import LoggedProblem
 
 Scheme = Literal["stable", "paper"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .figure import COST, COSTS, LOG, POLICY, SOLVED, Figure, cost, number, percent, text
+from .schema import COST, COSTS, LOG, POLICY, SOLVED, Figure, cost, number, percent, text
 from .table import Column
 
 ADVICE_FIGURES = (

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.values import Costs
-from ..replay.log import Log, LoggedProblem
+from ..logs.log import Log, LoggedProblem
+from .dataset import CHEAPER, HINDSIGHT, IN_ORDER, Study, Tried, price_name
+from .rows import Sheets
 from .score_tables import aucs_of
-from .sheets import Sheets
-from .study import CHEAPER, HINDSIGHT, IN_ORDER, Study, Tried, price_name
 from .table import significant
 
 Array = NDArray[np.float64]

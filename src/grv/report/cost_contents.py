@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .figure import (
+from .schema import (
     COST,
     COSTS,
     GENERATED,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..replay.comparison import Comparison, Row
-from ..replay.rows import REFERENCE
-from .sheets import Sheets
-from .study import HINDSIGHT, price_name
+from ..experiments.comparison import Comparison, Row
+from ..experiments.rows import REFERENCE
+from .dataset import HINDSIGHT, price_name
+from .rows import Sheets
 from .table import Cell
 
 _GROUPS = re.compile(r"difficulty-([0-9]+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .study import IN_ORDER
+from .dataset import IN_ORDER
 from .table import Cell, Table
 
 Record = Mapping[str, Cell]

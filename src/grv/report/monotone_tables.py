@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..experiments.rows import PolicyRow, parse_row
+from ..logs.log import Log, LoggedProblem
 from ..policies import POLICIES
-from ..replay.log import Log, LoggedProblem
-from ..replay.rows import PolicyRow, parse_row
+from .dataset import IN_ORDER, Study, price_name
+from .rows import Sheets
 from .score_tables import aucs_of
-from .sheets import Sheets
 from .statistics import binned_rates, interval, isotonic, largest_fall, where_it_falls, wilson
-from .study import IN_ORDER, Study, price_name
 from .table import points, significant
 
 _RESAMPLES = 1000

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..replay.writing import write_whole
+from ..files import write_whole
 from .table import Table
 
 FORMAT = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .figure import COSTS, LOG, PASS_RATE, POLICY, PROBLEM, PROBLEMS, Figure, number, percent, text
+from .schema import COSTS, LOG, PASS_RATE, POLICY, PROBLEM, PROBLEMS, Figure, number, percent, text
 
 SCORE_FIGURES = (
     Figure(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..replay.comparison import Resampled
-from ..replay.log import Log
-from .sheets import Sheets
+from ..experiments.comparison import Resampled
+from ..logs.log import Log
+from .rows import Sheets
 from .statistics import (
     auc,
     covered_at_random,

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from ..core.errors import LogError, UsageError
 from ..core.values import Cascade, Costs, Measured
-from ..replay.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
-from ..replay.log import Log
+from ..experiments.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
+from ..logs.log import Log
 from .report import LogFacts
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..core.errors import UsageError
-from .formats import aligned_text, booktabs, comma_separated, markdown
+from .print.formats import aligned_text, booktabs, comma_separated, markdown
 
 Kind = Literal["text", "number", "percent", "cost"]
 Cell = str | float | int | None

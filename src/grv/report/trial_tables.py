@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.values import Costs, Measured
-from ..replay.compare import LARGEST_TABLE
-from ..replay.kernels import hindsight_trials, least_checks_of, paid_checks_of
+from ..experiments.compare import LARGEST_TABLE
+from ..experiments.rows import REFERENCE
+from ..replay.kernels.kernels import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.orders import Batch
-from ..replay.rows import REFERENCE
 from ..theory.uniform import PairTable
-from .sheets import Sheets
-from .study import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name
+from .dataset import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name
+from .rows import Sheets
 from .table import Cell, points, significant
 
 _MOST_TRIALS = 1000  # points of a curve over trials

@@ -20,10 +20,10 @@ from ..core.errors import BackendError, UsageError
 from ..core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
-from .book import OWN_KEYS, Book, Scribe
 from .calls import Calls
-from .desk import Backends, Desk, together
+from .executor import Backends, Desk, together
 from .prices import Meter
+from .search_record import OWN_KEYS, Book, Scribe
 from .solve import Job
 
 COLLECTED = "collected"

@@ -21,7 +21,7 @@ from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.sqlite import SqliteLedger
 from ..policies import DEFAULT, spec
 from .calls import Calls
-from .desk import Backends, Keying
+from .executor import Backends, Keying
 from .solve import Job, Solution, solve_many
 
 Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]

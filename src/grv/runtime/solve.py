@@ -20,11 +20,11 @@ from ..core.values import Bill, Cascade, Costs, Measured, Reason, Stop, Verified
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..policies import DEFAULT, spec
-from .book import OWN_KEYS, Book, Scribe
 from .calls import Calls
-from .desk import Backends, Desk, first_error
-from .money import Gate, OutOfMoney, Purse
+from .executor import Backends, Desk, first_error
 from .prices import Meter
+from .search_record import OWN_KEYS, Book, Scribe
+from .spending import Gate, OutOfMoney, Purse
 
 FAILED = "failed"
 

@@ -1,0 +1,187 @@
+"""An HTTP endpoint as a verifier.
+
+It is sent `{"problem": id, "prompt": ..., "candidate": text, "check": {...}}` by POST, and answers
+`{"verdict": "passed" | "failed" | "broken", "reason": "...", "evidence": {...}}` with status 200;
+the last two may be left out. Anything else is a `VerifierError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import math
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import UsageError, VerifierError
+from ...core.values import Verdict
+from ..protocols import Draft, Finding, Problem, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+_LONGEST_ANSWER = 1 << 20  # bytes
+_BACKEND = "http verifier"
+
+
+class HttpVerifier:
+    """Asks an HTTP endpoint.
+
+    Used as `async with HttpVerifier(...) as verifier`, it keeps its connections; otherwise each
+    candidate has one of its own.
+
+    Args:
+        url: where to post.
+        headers: sent with every request.
+        timeout_seconds: for one candidate, from the first byte sent to the last received.
+        transport: in place of the network.
+
+    Raises:
+        UsageError: the address is none, or httpx2 is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        try:
+            import httpx2
+        except ImportError as exc:
+            raise UsageError("an HTTP verifier needs httpx2: pip install 'grv[http]'") from exc
+        self._httpx2 = httpx2
+        try:
+            address = httpx2.URL(url)
+        except (httpx2.InvalidURL, TypeError) as exc:
+            raise UsageError(f"not an address: {url!r}") from exc
+        if address.scheme not in {"http", "https"} or not address.host:
+            raise UsageError(f"the address must start with http:// or https://, not {url!r}")
+        if not (math.isfinite(timeout_seconds) and timeout_seconds > 0):
+            raise UsageError(f"timeout_seconds must be positive, not {timeout_seconds}")
+        self._url = address
+        self._headers = {"content-type": "application/json", **(headers or {})}
+        self._timeout = timeout_seconds
+        self._transport = transport
+        self._client: httpx2.AsyncClient | None = None
+
+    async def __aenter__(self) -> HttpVerifier:
+        self._client = self._new_client()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def verify(self, problem: Problem, draft: Draft) -> Finding:
+        """The endpoint's finding.
+
+        Raises:
+            VerifierError: it could not be asked, or its answer is none.
+        """
+        started = time.monotonic()
+        content = _question(problem, draft)
+        try:
+            async with asyncio.timeout(self._timeout):
+                if self._client is not None:
+                    answer = await self._post(self._client, content, problem)
+                else:
+                    async with self._new_client() as client:
+                        answer = await self._post(client, content, problem)
+        except TimeoutError as exc:
+            raise _error(f"no answer within {self._timeout} seconds", problem) from exc
+        except foreign_errors() as exc:
+            raise _error(f"{type(exc).__name__}: {exc}", problem) from exc
+        return _finding(answer, problem, Usage(seconds=time.monotonic() - started))
+
+    def _new_client(self) -> httpx2.AsyncClient:
+        return self._httpx2.AsyncClient(
+            headers=self._headers, timeout=self._timeout, transport=self._transport
+        )
+
+    async def _post(self, client: httpx2.AsyncClient, content: bytes, problem: Problem) -> bytes:
+        """The body of the answer."""
+        async with client.stream("POST", self._url, content=content) as response:
+            if response.status_code != 200:
+                raise _error(
+                    f"status {response.status_code}",
+                    problem,
+                    retry_after=_seconds(response.headers.get("retry-after")),
+                )
+            body = b""
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > _LONGEST_ANSWER:
+                    raise _error(f"an answer of more than {_LONGEST_ANSWER} bytes", problem)
+            return body
+
+
+def foreign_errors() -> tuple[type[Exception], ...]:
+    """Every kind of exception that httpx2 raises."""
+    import httpx2
+
+    return (
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
+        httpx2.CookieConflict,
+        httpx2.StreamError,
+    )
+
+
+def _question(problem: Problem, draft: Draft) -> bytes:
+    question = {
+        "problem": problem.id,
+        "prompt": problem.prompt,
+        "candidate": draft.text,
+        "check": dict(problem.check),
+    }
+    try:
+        return json.dumps(question).encode()
+    except (TypeError, ValueError) as exc:
+        raise UsageError(f"the check of problem {problem.id} is not JSON data: {exc}") from exc
+
+
+def _finding(body: bytes, problem: Problem, usage: Usage) -> Finding:
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise _error(f"the answer is not JSON: {body[:80]!r}", problem) from exc
+    if not isinstance(answer, dict):
+        raise _error(f"the answer is not a record: {body[:80]!r}", problem)
+    verdicts = {verdict.value: verdict for verdict in Verdict}
+    verdict, reason = answer.get("verdict"), answer.get("reason", "")
+    evidence = answer.get("evidence", {})
+    if not isinstance(verdict, str) or verdict not in verdicts:
+        raise _error(f"verdict must be passed, failed or broken, not {verdict!r}"[:200], problem)
+    if not isinstance(reason, str) or not isinstance(evidence, dict):
+        raise _error("reason must be a string, and evidence a record", problem)
+    return Finding(verdicts[verdict], reason, evidence, usage)
+
+
+def _seconds(header: str | None) -> float | None:
+    """The header Retry-After, which is a number of seconds or a date."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _error(message: str, problem: Problem, *, retry_after: float | None = None) -> VerifierError:
+    return VerifierError(message, backend=_BACKEND, problem_id=problem.id, retry_after=retry_after)

@@ -1,0 +1,1 @@
+"""What history says: priors fitted to logs and ledgers, and scores combined."""

@@ -1,0 +1,1 @@
+"""Classes of concepts and their stars: how hard a class is to search."""
