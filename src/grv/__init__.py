@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from .experiments.rows import DEFAULT_ROWS
     from .ledger.sqlite import SqliteLedger
     from .logs.log import Log, LoggedProblem
-    from .runtime.front import solve, solve_now
-    from .runtime.solve import Solution
+    from .runtime.solution import Solution
+    from .runtime.solve import solve, solve_many, solve_many_now, solve_now
 
 __version__ = "0.1.0"
 
@@ -73,12 +73,14 @@ _LAZY = {
     "LoggedProblem": "logs.log",
     "Problem": "backends.protocols",
     "Score": "backends.protocols",
-    "Solution": "runtime.solve",
+    "Solution": "runtime.solution",
     "SqliteLedger": "ledger.sqlite",
     "compare": "experiments.compare",
     "oracle": "experiments.oracle",
-    "solve": "runtime.front",
-    "solve_now": "runtime.front",
+    "solve": "runtime.solve",
+    "solve_many": "runtime.solve",
+    "solve_many_now": "runtime.solve",
+    "solve_now": "runtime.solve",
 }
 
 __all__ = [
@@ -132,6 +134,8 @@ __all__ = [
     "compare",
     "oracle",
     "solve",
+    "solve_many",
+    "solve_many_now",
     "solve_now",
 ]
 

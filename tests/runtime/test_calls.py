@@ -10,10 +10,11 @@ from grv.backends.protocols import Problem
 from grv.core.errors import BackendError, UsageError
 from grv.policies import VerifyAll
 from grv.runtime.calls import Calls
+from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
-from grv.runtime.solve import Job, solve_many
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import needle
+from support.live import search_many
 
 pytestmark = pytest.mark.anyio
 
@@ -191,9 +192,9 @@ async def test_many_searches_together_never_pass_the_bound(concurrency: int) -> 
                 now -= 1
 
     backends = Backends(ScriptedGenerator(world), TableScorer(world), Watching(world))
-    job = Job(backends, policy=VerifyAll(), width=4)
+    config = SearchConfig(backends, policy=VerifyAll(), width=4)
     problems = [Problem(f"p{i}") for i in range(6)]
     calls = Calls(concurrency=concurrency)
-    found = [each async for each in solve_many(problems, job, calls=calls, at_once=6)]
+    found = [each async for each in search_many(problems, config, calls=calls, at_once=6)]
     assert len(found) == 6
     assert min(concurrency, 2) <= busiest <= concurrency

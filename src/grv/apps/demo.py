@@ -99,7 +99,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.solve import Job
-    from ..runtime.spending import Purse
+    from ..runtime.spending import TotalBudget
 
     job = Job(backends, POLICY, COSTS, OPTIONS.budget, width=1, about=OPTIONS.about)
     _say_what(len(problems))
@@ -113,7 +113,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             lines.append(line)
             typer.echo(_row(line))
 
-        work = partial(drive, list(problems), job, ledger, OPTIONS.calls(), Purse(), done)
+        work = partial(drive, list(problems), job, ledger, OPTIONS.calls(), TotalBudget(), done)
         interrupted = anyio.run(partial(work, _AT_ONCE))
     if lines:
         typer.echo("\n" + "\n".join(_summary(lines, time.monotonic() - started)))

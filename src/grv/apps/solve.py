@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..runtime.calls import Calls
     from ..runtime.prices import Meter, Prices
     from ..runtime.solve import Job, Solution
-    from ..runtime.spending import Purse
+    from ..runtime.spending import TotalBudget
 
 
 @dataclass(frozen=True)
@@ -189,10 +189,10 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.prices import model_of
     from ..runtime.solve import recorded
-    from ..runtime.spending import Purse
+    from ..runtime.spending import TotalBudget
     from .answers import AnswerFile, record_of
 
-    calls, purse = options.calls(), Purse(options.total_budget)
+    calls, purse = options.calls(), TotalBudget(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(AnswerFile(options.out)) as answers:
         model = model_of(options.generator)
@@ -228,7 +228,7 @@ async def drive(
     job: Job,
     ledger: Ledger,
     calls: Calls,
-    purse: Purse,
+    purse: TotalBudget,
     done: Callable[[Solution], None],
     at_once: int | None = None,
 ) -> bool:
@@ -253,7 +253,7 @@ async def drive(
 
 
 @contextmanager
-def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solution], None]]:
+def _progress(total: int, purse: TotalBudget, calls: Calls) -> Iterator[Callable[[Solution], None]]:
     """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
     if not sys.stderr.isatty():
         yield lambda solution: None

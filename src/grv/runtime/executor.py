@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,7 +28,8 @@ from ..core.values import (
 from ..ledger.entries import Call, Found, Intended, Made, Scored, ScoredAgain
 from .calls import Calls
 from .prices import Meter
-from .search_record import MOST_BROKEN, Book, broken_in_a_row
+from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
+from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
 
@@ -59,7 +60,7 @@ class Backends:
                 await close()
 
 
-class Desk:
+class Executor:
     """The outside world of one search. With a meter, its events say what was really paid."""
 
     def __init__(
@@ -67,10 +68,10 @@ class Desk:
         problem: Problem,
         backends: Backends,
         calls: Calls,
-        book: Book,
+        record: SearchRecord,
         meter: Meter | None = None,
     ) -> None:
-        self.problem, self.backends, self.calls, self.book = problem, backends, calls, book
+        self.problem, self.backends, self.calls, self.record = problem, backends, calls, record
         self.meter = meter
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
@@ -78,11 +79,11 @@ class Desk:
         match task:
             case Generate(n):
                 ids = range(seen, seen + n)
-                return costs.of(sum(id not in self.book.made for id in ids), 0)
+                return costs.of(sum(id not in self.record.made for id in ids), 0)
             case Verify(ids):
-                return costs.of(0, sum(id not in self.book.found for id in ids))
+                return costs.of(0, sum(id not in self.record.found for id in ids))
             case Rescore(ids):
-                return second * sum(id not in self.book.scored_again for id in ids)
+                return second * sum(id not in self.record.scored_again for id in ids)
 
     def recorded(self, task: Task, seen: int) -> float:
         """What those results of a task that are on record have cost, by the meter."""
@@ -90,11 +91,11 @@ class Desk:
             return 0.0
         match task:
             case Generate(n):
-                return self.book.paid(self.meter, ("generate", "score"), range(seen, seen + n))
+                return self.record.paid(self.meter, ("generate", "score"), range(seen, seen + n))
             case Verify(ids):
-                return self.book.paid(self.meter, ("verify",), ids)
+                return self.record.paid(self.meter, ("verify",), ids)
             case Rescore(ids):
-                return self.book.paid(self.meter, ("rescore",), ids)
+                return self.record.paid(self.meter, ("rescore",), ids)
 
     async def carry_out(self, task: Task, seen: int, costs: Costs | None = None) -> Event:
         """The result of a task, of which nothing is used before it is on record.
@@ -117,11 +118,11 @@ class Desk:
 
     def draft(self, candidate: int) -> Draft:
         """A draft that is on record."""
-        made = self.book.made[candidate]
+        made = self.record.made[candidate]
         return Draft(made.text, made.logprobs, Usage(**made.usage))
 
     async def _generate(self, wanted: range) -> Generated:
-        missing = [id for id in wanted if id not in self.book.made]
+        missing = [id for id in wanted if id not in self.record.made]
         size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
         errors = await together([partial(self._make, batch) for batch in batches])
@@ -129,13 +130,13 @@ class Desk:
             raise errors[0]
         there = []
         for id in wanted:
-            if id not in self.book.made:
+            if id not in self.record.made:
                 break  # no more to be had
             there.append(id)
-        await self._score([id for id in there if id not in self.book.scored])
-        scores = (self.book.scored[id].score for id in there)
+        await self._score([id for id in there if id not in self.record.scored])
+        scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
-        keys = tuple(self.book.scored[id].key for id in there)
+        keys = tuple(self.record.scored[id].key for id in there)
         return Generated(ranked, keys if any(key is not None for key in keys) else ())
 
     async def _make(self, ids: Sequence[int]) -> None:
@@ -144,12 +145,12 @@ class Desk:
         while left:
             drafts = await self.calls.make(
                 partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
-                partial(self.book.write, Intended("generate", tuple(left))),
+                partial(self.record.write, Intended("generate", tuple(left))),
             )
             if not drafts:
                 return
             done, left = left[: len(drafts)], left[len(drafts) :]
-            await self.book.write(
+            await self.record.write(
                 *(
                     Made(id, draft.text, draft.logprobs, draft.usage.as_data())
                     for id, draft in zip(done, drafts, strict=False)
@@ -162,7 +163,7 @@ class Desk:
             return
         scores = await self._scores(self.backends.scorer, "score", ids)
         keys = await self._keys(ids)
-        await self.book.write(
+        await self.record.write(
             *(
                 Scored(id, score.value, key, score.reason, score.usage.as_data())
                 for id, score, key in zip(ids, scores, keys, strict=True)
@@ -182,16 +183,16 @@ class Desk:
     async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:
         """Second scores for these candidates; one that cannot be had ranks last."""
         assert self.backends.second is not None  # `Job` sees to it
-        missing = [id for id in ids if id not in self.book.scored_again]
+        missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
             scores = await self._scores(self.backends.second, "rescore", missing)
-            await self.book.write(
+            await self.record.write(
                 *(
                     ScoredAgain(id, score.value, score.reason, score.usage.as_data())
                     for id, score in zip(missing, scores, strict=True)
                 )
             )
-        second = {id: self.book.scored_again[id].score for id in ids}
+        second = {id: self.record.scored_again[id].score for id in ids}
         return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
 
     async def _scores(self, scorer: Scorer, call: Call, ids: Sequence[int]) -> list[Score]:
@@ -200,7 +201,7 @@ class Desk:
         try:
             scores = await self.calls.make(
                 partial(scorer.score, self.problem, drafts),
-                partial(self.book.write, Intended(call, tuple(ids))),
+                partial(self.record.write, Intended(call, tuple(ids))),
             )
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
@@ -214,61 +215,35 @@ class Desk:
         ]
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
-        missing = [id for id in ids if id not in self.book.found]
+        missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[BackendError] = ()
         if missing and not self._passed(ids):
             with anyio.CancelScope() as scope:
                 errors = await together([partial(self._find, id, scope) for id in missing])
         if errors and not self._passed(ids):
             raise errors[0]
-        return Verified({id: self.book.found[id].verdict for id in ids if id in self.book.found})
+        return Verified(
+            {id: self.record.found[id].verdict for id in ids if id in self.record.found}
+        )
 
     def refuse_broken(self, newest_first: Iterable[Event]) -> None:
         """A VerifierError where the last verdicts, several in a row, were all broken."""
         ids = broken_in_a_row(newest_first)
         if len(ids) >= MOST_BROKEN:
-            reason = self.book.found[max(ids)].reason
+            reason = self.record.found[max(ids)].reason
             raise VerifierError(f"{len(ids)} broken verdicts in a row: {reason}")
 
     def _passed(self, ids: Sequence[CandidateId]) -> bool:
-        found = (self.book.found[id].verdict for id in ids if id in self.book.found)
+        found = (self.record.found[id].verdict for id in ids if id in self.record.found)
         return Verdict.PASSED in found
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """One verdict. When it is a pass, the others of its step are no longer needed."""
         finding: Finding = await self.calls.make(
             partial(self.backends.verifier.verify, self.problem, self.draft(id)),
-            partial(self.book.write, Intended("verify", (id,))),
+            partial(self.record.write, Intended("verify", (id,))),
         )
         usage = finding.usage.as_data()
-        await self.book.write(Found(id, finding.verdict, finding.reason, finding.evidence, usage))
+        await self.record.write(Found(id, finding.verdict, finding.reason, finding.evidence, usage))
         if finding.verdict is Verdict.PASSED:
             scope.cancel()
-
-
-async def together(jobs: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[BackendError]:
-    """Run jobs at once, each to its end: what is in flight is paid for, whoever else fails."""
-    failures: list[BackendError] = []
-
-    async def run(job: Callable[[], Awaitable[object]]) -> None:
-        try:
-            await job()
-        except BackendError as error:
-            failures.append(error)
-
-    if len(jobs) == 1:
-        await run(jobs[0])
-        return failures
-    try:
-        async with anyio.create_task_group() as group:
-            for job in jobs:
-                group.start_soon(run, job)
-    except BaseExceptionGroup as errors:
-        raise first_error(errors) from errors
-    return failures
-
-
-def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended a group of tasks, as it was raised."""
-    inner = errors.exceptions[0]
-    return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Usage
@@ -23,69 +22,14 @@ from ..ledger.entries import (
     Started,
     Told,
 )
-from ..ledger.ledger import Ledger
+from .ledger_writer import LedgerWriter
 from .prices import Meter
 
 MOST_BROKEN = 3  # broken verdicts in a row that end a search
 OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
 
 
-class Scribe:
-    """Writes for many searches at once: what comes during one write goes into the next.
-
-    A write costs the same for one entry as for a hundred, so this is what keeps a durable ledger
-    out of the way of a fast run.
-    """
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self._next = _Batch()
-        self._busy = False
-
-    async def write(self, search: str, entries: Sequence[Entry]) -> None:
-        """Append entries; durable when it returns, also if it is cancelled meanwhile."""
-        mine = self._next
-        mine.groups.append((search, entries))
-        with anyio.CancelScope(shield=True):
-            if self._busy:
-                await mine.done.wait()
-            else:
-                await self._write_all()
-        if mine.error is not None:
-            raise mine.error
-
-    async def _write_all(self) -> None:
-        self._busy = True
-        try:
-            while self._next.groups:
-                batch, self._next = self._next, _Batch()
-                try:
-                    await anyio.to_thread.run_sync(self._append, batch.groups)
-                except Exception as failure:
-                    batch.error = failure
-                batch.done.set()
-        finally:
-            self._busy = False
-
-    def _append(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
-        together = getattr(self.ledger, "append_all", None)
-        if together is not None:
-            together(groups)
-            return
-        for search, entries in groups:
-            self.ledger.append(search, entries)
-
-
-class _Batch:
-    """What is written in one go."""
-
-    def __init__(self) -> None:
-        self.groups: list[tuple[str, Sequence[Entry]]] = []
-        self.done = anyio.Event()
-        self.error: Exception | None = None
-
-
-class Book:
+class SearchRecord:
     """The entries of one search, in a form that a driver can use.
 
     Attributes:
@@ -97,9 +41,9 @@ class Book:
         lost: calls that earlier processes left in flight: possibly paid, lost.
     """
 
-    def __init__(self, scribe: Scribe, search: str, entries: Sequence[Entry] = ()) -> None:
+    def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
         self.search = search
-        self._scribe = scribe
+        self._writer = writer
         self.made: dict[int, Made] = {}
         self.scored: dict[int, Scored] = {}
         self.scored_again: dict[int, ScoredAgain] = {}
@@ -117,9 +61,9 @@ class Book:
                 self._forget_broken()
 
     @classmethod
-    async def open(cls, scribe: Scribe, search: str) -> Book:
+    async def open(cls, writer: LedgerWriter, search: str) -> SearchRecord:
         """The book as it stands in the ledger."""
-        return cls(scribe, search, await anyio.to_thread.run_sync(scribe.ledger.read, search))
+        return cls(writer, search, await anyio.to_thread.run_sync(writer.ledger.read, search))
 
     def cost(self, costs: Costs, second: float = 0.0, meter: Meter | None = None) -> float:
         """What the entries it was opened with stand for, with all that may have been paid.
@@ -201,7 +145,7 @@ class Book:
 
     async def write(self, *entries: Entry) -> None:
         """Put entries down; they count when they are durable."""
-        await self._scribe.write(self.search, entries)
+        await self._writer.write(self.search, entries)
         for entry in entries:
             self._take(entry)
 

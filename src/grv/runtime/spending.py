@@ -13,7 +13,7 @@ from ..core.errors import UsageError
 from ..core.values import Costs
 
 
-class OutOfMoney(Exception):
+class OutOfBudget(Exception):
     """The run's budget does not cover the next action. Not an error: it ends one search."""
 
 
@@ -24,7 +24,7 @@ class Held:
     paid: float
 
 
-class Purse:
+class TotalBudget:
     """What a run may spend, in the unit of its costs."""
 
     def __init__(self, total: float = math.inf) -> None:
@@ -50,7 +50,7 @@ class Purse:
         It is spent even if that fails, unless it is known by then what was really paid.
         """
         if amount > self.left:
-            raise OutOfMoney
+            raise OutOfBudget
         self._reserved += amount
         held = Held(amount)
         try:
@@ -69,8 +69,8 @@ class Gate:
 
     STAKE = 4  # candidates, each generated and verified, that there must be money for
 
-    def __init__(self, most: int, purse: Purse, costs: Costs, budget: float) -> None:
-        self._most, self._purse = most, purse
+    def __init__(self, most: int, total: TotalBudget, costs: Costs, budget: float) -> None:
+        self._most, self._total = most, total
         self._stake = min(budget, costs.of(self.STAKE, self.STAKE))
         self._inside = 0
         self._someone_left = anyio.Event()
@@ -89,4 +89,4 @@ class Gate:
 
     def _has_room(self) -> bool:
         more = self._inside + 1
-        return more <= self._most and more * self._stake <= self._purse.left
+        return more <= self._most and more * self._stake <= self._total.left

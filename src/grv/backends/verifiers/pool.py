@@ -145,6 +145,10 @@ class CheckVerifier:
         """The check of a problem, parsed; a UsageError where its record is wrong."""
         return self._prepare(problem).check
 
+    def key(self, problem: Problem, draft: Draft) -> str | None:
+        """The key of a draft: drafts with equal keys fail together. None is in no class."""
+        return self.prepare(problem).how.key(draft.text)
+
     def _prepare(self, problem: Problem) -> _Prepared:
         with self._lock:
             found = self._prepared.get(problem.id)

@@ -18,9 +18,10 @@ from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Sta
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
+from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
-from grv.runtime.solve import Job, Solution, recorded, solve, solve_many
-from grv.runtime.spending import Purse
+from grv.runtime.one_search import spent_before
+from grv.runtime.solution import Solution
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,
@@ -35,6 +36,7 @@ from grv.testing.fakes import (
 )
 from grv.testing.strategies import worlds
 from grv.testing.worlds import World, all_wrong, needle
+from support.live import search, search_many
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
@@ -53,10 +55,10 @@ class Bench:
         self.scorer = TableScorer(world)
         self.verifier = TableVerifier(world)
         backends = Backends(self.generator, self.scorer, self.verifier, world_key(world))
-        self.job = Job(backends, **options)  # type: ignore[arg-type]
+        self.config = SearchConfig(backends, **{"width": 8, **options})  # type: ignore[arg-type]
 
     async def solve(self, ledger: Ledger | None = None, calls: Calls | None = None) -> Solution:
-        return await solve(PROBLEM, self.job, ledger=ledger, calls=calls or patient())
+        return await search(PROBLEM, self.config, ledger=ledger, calls=calls or patient())
 
 
 def patient() -> Calls:
@@ -149,7 +151,7 @@ def test_a_crash_anywhere_loses_nothing_that_is_recorded(
             solution = anyio.run(bench.solve, ledger)
         except (Crash, BaseExceptionGroup):
             solution = None
-        recorded = ledger.read(bench.job.search_id(PROBLEM))
+        recorded = ledger.read(bench.config.search_id(PROBLEM))
         asked["made"] += bench.generator.made
         asked["verified"] += bench.verifier.verified
         made = [entry.candidate for entry in recorded if isinstance(entry, Made)]
@@ -174,8 +176,9 @@ async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again
     assert second.outcome == "solved"
     assert mended.verifier.verified == [1, 2, 3, 4]
     assert mended.generator.made == [4]
-    spent = recorded(ledger, mended.job, PROBLEM)
-    assert spent == second.bill.total + 3 * mended.job.costs.verify  # paid for twice, and counted
+    # What was paid for twice counts twice.
+    spent = spent_before(ledger, mended.config, PROBLEM)
+    assert spent == second.bill.total + 3 * mended.config.costs.verify
 
     third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
     assert await third.solve(ledger) == second
@@ -202,8 +205,9 @@ async def test_keys_are_computed_off_the_event_loop() -> None:
     def key(problem: Problem, draft: Draft) -> None:
         seen.append(threading.get_ident())
 
-    job = dataclasses.replace(bench.job, backends=dataclasses.replace(bench.job.backends, key=key))
-    await solve(PROBLEM, job, calls=patient())
+    backends = dataclasses.replace(bench.config.backends, key=key)
+    config = dataclasses.replace(bench.config, backends=backends)
+    await search(PROBLEM, config, calls=patient())
     assert seen
     assert here not in seen
 
@@ -294,8 +298,8 @@ async def test_many_problems_never_pass_the_total_budget(total: float, tmp_path:
         problems = [Problem(f"p{i}") for i in range(6)]
         found = [
             solution
-            async for solution in solve_many(
-                problems, bench.job, ledger=ledger, calls=patient(), purse=Purse(total)
+            async for solution in search_many(
+                problems, bench.config, ledger=ledger, calls=patient(), total_budget=total
             )
         ]
         assert len(found) == 6
@@ -308,7 +312,7 @@ async def test_a_small_total_budget_is_not_spread_over_many_problems() -> None:
     """It verifies something: 44 for each of three problems at once, not 8 for each of twenty."""
     bench = Bench(all_wrong(100), policy=VerifyAll(), width=1)
     problems = [Problem(f"p{i}") for i in range(20)]
-    run_ = solve_many(problems, bench.job, calls=patient(), purse=Purse(160))
+    run_ = search_many(problems, bench.config, calls=patient(), total_budget=160)
     found = [solution async for solution in run_]
     assert len(found) == 20
     begun = [solution for solution in found if solution.bill.verified]
@@ -319,7 +323,7 @@ async def test_a_small_total_budget_is_not_spread_over_many_problems() -> None:
 async def test_a_budget_for_each_lets_more_of_them_in() -> None:
     bench = Bench(all_wrong(100), policy=VerifyAll(), width=1, budget=11.0)
     problems = [Problem(f"p{i}") for i in range(20)]
-    run_ = solve_many(problems, bench.job, calls=patient(), purse=Purse(160))
+    run_ = search_many(problems, bench.config, calls=patient(), total_budget=160)
     found = [solution async for solution in run_]
     assert sum(solution.bill.verified == 1 for solution in found) == 14
 
@@ -328,7 +332,7 @@ async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> Non
     bench = Bench(needle(40, at=20))
     ledger = SqliteLedger(tmp_path / "ledger.db")
     problems = [Problem(f"p{i}") for i in range(20)]
-    run_ = solve_many(problems, bench.job, ledger=ledger, calls=patient())
+    run_ = search_many(problems, bench.config, ledger=ledger, calls=patient())
     found = {solution.problem: solution async for solution in run_}
     assert found.keys() == {problem.id for problem in problems}
     assert all(solution.verified for solution in found.values())
@@ -339,8 +343,8 @@ async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> Non
 async def test_two_processes_do_not_solve_the_same_problem_twice(tmp_path: Path) -> None:
     mine, theirs = (SqliteLedger(tmp_path / "ledger.db") for _ in range(2))
     bench = Bench(needle(4, at=0))
-    assert theirs.claim(bench.job.search_id(PROBLEM))
-    assert [s async for s in solve_many([PROBLEM], bench.job, ledger=mine)] == []
+    assert theirs.claim(bench.config.search_id(PROBLEM))
+    assert [s async for s in search_many([PROBLEM], bench.config, ledger=mine)] == []
     theirs.close()  # they die
-    assert len([s async for s in solve_many([PROBLEM], bench.job, ledger=mine)]) == 1
+    assert len([s async for s in search_many([PROBLEM], bench.config, ledger=mine)]) == 1
     mine.close()

@@ -12,7 +12,8 @@ from grv.core.values import CandidateId, Costs, Generated, Verdict, Verified
 from grv.ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
-from grv.runtime.search_record import Book, Scribe, unanswered
+from grv.runtime.ledger_writer import LedgerWriter
+from grv.runtime.search_record import SearchRecord, unanswered
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))
@@ -59,15 +60,15 @@ def test_what_was_in_flight_is_known(
 
 def test_what_may_have_been_paid_is_counted() -> None:
     entries: list[Entry] = [GENERATE, GENERATE, *MADE, SCORE, *SCORED, TOLD, *VERIFY, PASSED, PASS]
-    book = Book(Scribe(MemoryLedger()), "s", entries)
+    book = SearchRecord(LedgerWriter(MemoryLedger()), "s", entries)
     assert book.cost(Costs(1, 10)) == 6 + 20
 
 
 def test_a_resumed_search_writes_nothing_that_is_there() -> None:
     started, ledger = Started("p", {"budget": 1}), MemoryLedger()
 
-    async def live(*told: Told) -> Book:
-        book = await Book.open(Scribe(ledger), "s")
+    async def live(*told: Told) -> SearchRecord:
+        book = await SearchRecord.open(LedgerWriter(ledger), "s")
         await book.begin(started)
         for each in told:
             await book.tell(each)
@@ -93,10 +94,10 @@ def test_writes_that_come_together_are_written_together(tmp_path: Path) -> None:
     ledger = Watched(tmp_path / "ledger")
 
     async def write_all() -> None:
-        scribe = Scribe(ledger)
+        writer = LedgerWriter(ledger)
         async with anyio.create_task_group() as group:
             for i in range(50):
-                group.start_soon(scribe.write, f"s{i}", [Started("p", {})])
+                group.start_soon(writer.write, f"s{i}", [Started("p", {})])
 
     anyio.run(write_all)
     assert sum(groups) == 50
@@ -113,11 +114,11 @@ def test_a_write_that_fails_is_known_to_all_who_wait_for_it() -> None:
     failures = []
 
     async def write_all() -> None:
-        scribe = Scribe(Full())
+        writer = LedgerWriter(Full())
 
         async def write(i: int) -> None:
             try:
-                await scribe.write(f"s{i}", [Started("p", {})])
+                await writer.write(f"s{i}", [Started("p", {})])
             except LedgerError as error:
                 failures.append(str(error))
 
@@ -133,10 +134,10 @@ def test_a_write_that_is_cancelled_is_durable_all_the_same(tmp_path: Path) -> No
     ledger = SqliteLedger(tmp_path / "ledger")
 
     async def write_all() -> None:
-        scribe = Scribe(ledger)
+        writer = LedgerWriter(ledger)
         async with anyio.create_task_group() as group:
             for i in range(5):
-                group.start_soon(scribe.write, f"s{i}", [Started("p", {})])
+                group.start_soon(writer.write, f"s{i}", [Started("p", {})])
             await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
 

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.runtime.spending import Gate, OutOfMoney, Purse
+from grv.runtime.spending import Gate, OutOfBudget, TotalBudget
 
 
 def test_what_is_in_flight_is_reserved() -> None:
-    purse = Purse(10)
-    with purse.reserved(6):
-        assert (purse.spent, purse.left) == (0, 4)
-        with pytest.raises(OutOfMoney), purse.reserved(5):
+    total = TotalBudget(10)
+    with total.reserved(6):
+        assert (total.spent, total.left) == (0, 4)
+        with pytest.raises(OutOfBudget), total.reserved(5):
             pass
-        with purse.reserved(4):
-            assert purse.left == 0
-        assert purse.spent == 4
-    assert (purse.spent, purse.left) == (10, 0)
-    with purse.reserved(0):
+        with total.reserved(4):
+            assert total.left == 0
+        assert total.spent == 4
+    assert (total.spent, total.left) == (10, 0)
+    with total.reserved(0):
         pass
 
 
@@ -36,7 +36,7 @@ def test_what_is_in_flight_is_reserved() -> None:
 async def test_so_many_problems_at_once_as_there_is_money_for(
     total: float, budget: float, inside: int
 ) -> None:
-    gate = Gate(5, Purse(total), Costs(1, 10), budget)
+    gate = Gate(5, TotalBudget(total), Costs(1, 10), budget)
     entered = 0
     with anyio.move_on_after(0.1):
         while True:
@@ -49,29 +49,29 @@ async def test_so_many_problems_at_once_as_there_is_money_for(
 
 
 def test_what_fails_is_spent_all_the_same() -> None:
-    purse = Purse(10)
-    with pytest.raises(KeyError), purse.reserved(3):
+    total = TotalBudget(10)
+    with pytest.raises(KeyError), total.reserved(3):
         raise KeyError
-    assert (purse.spent, purse.left) == (3, 7)
+    assert (total.spent, total.left) == (3, 7)
 
 
 def test_what_was_paid_before_counts() -> None:
-    purse = Purse(10)
-    purse.spend(12)
-    with pytest.raises(OutOfMoney), purse.reserved(1):
+    total = TotalBudget(10)
+    total.spend(12)
+    with pytest.raises(OutOfBudget), total.reserved(1):
         pass
 
 
 def test_without_a_cap_there_is_always_more() -> None:
-    purse = Purse()
-    with purse.reserved(1e300):
-        assert purse.left == math.inf
+    total = TotalBudget()
+    with total.reserved(1e300):
+        assert total.left == math.inf
 
 
 @pytest.mark.parametrize("total", [-1, math.nan])
 def test_a_total_that_is_none_is_refused(total: float) -> None:
     with pytest.raises(UsageError, match="the total budget cannot be"):
-        Purse(total)
+        TotalBudget(total)
 
 
 @given(
@@ -81,14 +81,14 @@ def test_a_total_that_is_none_is_refused(total: float) -> None:
 def test_spent_and_reserved_together_never_pass_the_cap(
     tenths: int, steps: list[tuple[float, int]]
 ) -> None:
-    purse, flying = Purse(tenths / 10), [ExitStack() for _ in range(4)]
+    total, flying = TotalBudget(tenths / 10), [ExitStack() for _ in range(4)]
     for amount, which in steps:
         flying[which].close()
         try:
-            flying[which].enter_context(purse.reserved(amount))
-        except OutOfMoney:
+            flying[which].enter_context(total.reserved(amount))
+        except OutOfBudget:
             continue
-        assert purse.left >= -1e-9
+        assert total.left >= -1e-9
     for each in flying:
         each.close()
-    assert purse.spent <= purse.total + 1e-9
+    assert total.spent <= total.total + 1e-9

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 import grv
@@ -15,6 +16,7 @@ from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import DEFAULT
 from grv.runtime.calls import Calls
+from grv.runtime.progress import Progress
 from grv.testing.drivers import run
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import World, labelled
@@ -202,3 +204,85 @@ def test_importing_grv_loads_none_of_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_many_problems_are_solved_without_an_event_loop() -> None:
+    world = World.of("1- 2- 3+")
+    options = {
+        **{"generator": ScriptedGenerator(world), "scorer": TableScorer(world)},
+        **{"verifier": TableVerifier(world), "policy": "verify-all"},
+    }
+    seen: list[Progress] = []
+    problems = [Problem(f"p{i}", "prompt") for i in range(5)]
+    found = list(grv.solve_many_now(problems, progress=seen.append, **options))  # type: ignore[arg-type]
+    assert sorted(solution.problem for solution in found) == [f"p{i}" for i in range(5)]
+    assert all(solution.outcome == "solved" for solution in found)
+    assert seen[0] == Progress(5, 0, 0, 0.0, 0)
+    assert (seen[-1].done, seen[-1].solved) == (5, 5)
+    assert seen[-1].spent == sum(solution.bill.total for solution in found)
+
+
+def test_a_total_budget_is_for_all_problems_together() -> None:
+    world = World.of("1- " * 50)
+    options = {
+        **{"generator": ScriptedGenerator(world), "scorer": TableScorer(world)},
+        **{"verifier": TableVerifier(world), "policy": "verify-all"},
+    }
+    problems = [Problem(f"p{i}", "prompt") for i in range(5)]
+    found = list(grv.solve_many_now(problems, total_budget=100, **options))  # type: ignore[arg-type]
+    assert {solution.outcome for solution in found} == {"out of budget"}
+    assert sum(solution.bill.total for solution in found) <= 100
+
+
+def test_who_stops_reading_stops_the_run() -> None:
+    world = World.of("1+")
+    options = {
+        **{"generator": ScriptedGenerator(world), "scorer": TableScorer(world)},
+        **{"verifier": TableVerifier(world), "at_once": 1},
+    }
+    problems = [Problem(f"p{i}", "prompt") for i in range(1000)]
+    found = grv.solve_many_now(problems, **options)  # type: ignore[arg-type]
+    assert next(iter(found)).outcome == "solved"
+    found.close()  # type: ignore[attr-defined]
+    assert len(options["generator"].made) < 1000  # type: ignore[attr-defined]
+
+
+def test_a_mistake_is_raised_where_the_solutions_are_read() -> None:
+    world = World.of("1+")
+    backends = {"generator": ScriptedGenerator(world), "scorer": TableScorer(world)}
+    with pytest.raises(UsageError, match="width"):
+        list(grv.solve_many_now(["p"], verifier=TableVerifier(world), width=0, **backends))  # type: ignore[arg-type]
+
+
+def test_solve_now_works_where_an_event_loop_is_running() -> None:
+    world = World.of("1- 2+")
+
+    async def notebook() -> grv.Solution:
+        return grv.solve_now(
+            "prompt",
+            generator=ScriptedGenerator(world),
+            scorer=TableScorer(world),
+            verifier=TableVerifier(world),
+        )
+
+    assert anyio.run(notebook).outcome == "solved"
+
+
+def test_the_keys_of_a_verifier_are_used_unless_told_otherwise() -> None:
+    class Keyed(TableVerifier):
+        def key(self, problem: Problem, draft: Draft) -> str:
+            return "all alike"
+
+    for keys, verified in ((True, [0]), (False, [0, 1, 2])):
+        world = World.of("1- 1- 1-")
+        verifier = Keyed(world)
+        solution = grv.solve_now(
+            "prompt",
+            generator=ScriptedGenerator(world),
+            scorer=TableScorer(world),
+            verifier=verifier,
+            policy="verify-all",
+            keys=keys,
+        )
+        assert solution.outcome == "exhausted"
+        assert verifier.verified == verified
