@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
-import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -154,9 +153,17 @@ class Family:
 _Family = typing.TypeVar("_Family", bound=Family)
 
 
-@functools.cache
-def options_of(family: Any) -> Mapping[str, Option]:
+_RESOLVED: dict[type[Any], Mapping[str, Option]] = {}
+
+
+def options_of(family: type[Any]) -> Mapping[str, Option]:
     """The options of a family, by name."""
+    if family not in _RESOLVED:
+        _RESOLVED[family] = _resolved(family)
+    return _RESOLVED[family]
+
+
+def _resolved(family: type[Any]) -> Mapping[str, Option]:
     hints = typing.get_type_hints(family)
     return {
         each.name: Option(each.name, _kind(hints[each.name]), each.default, each.metadata[_INFO])
