@@ -37,19 +37,8 @@ from .core.values import (
     Verified,
     Verify,
 )
-from .policies import (
-    Adaptive,
-    Alternate,
-    Balanced,
-    CenteredStar,
-    Fixed,
-    Hedged,
-    KnownLaw,
-    Learned,
-    Threshold,
-    Varied,
-    VerifyAll,
-)
+from .policies import *  # noqa: F403 (every policy is public)
+from .policies import POLICIES as _POLICIES
 
 if TYPE_CHECKING:
     from .backends.protocols import Draft, Finding, Problem, Score
@@ -85,27 +74,19 @@ _LAZY = {
 
 __all__ = [
     "DEFAULT_ROWS",
-    "Adaptive",
-    "Alternate",
     "BackendError",
-    "Balanced",
     "Bill",
     "CandidateId",
     "Cascade",
-    "CenteredStar",
     "Comparison",
     "Costs",
     "Draft",
     "EventError",
     "Finding",
-    "Fixed",
     "Generate",
     "Generated",
     "GrvError",
-    "Hedged",
-    "KnownLaw",
     "Latency",
-    "Learned",
     "LedgerError",
     "Log",
     "LogError",
@@ -123,20 +104,18 @@ __all__ = [
     "Solution",
     "SqliteLedger",
     "Stop",
-    "Threshold",
     "Turn",
     "UsageError",
-    "Varied",
     "Verdict",
     "Verified",
     "Verify",
-    "VerifyAll",
     "compare",
     "oracle",
     "solve",
     "solve_many",
     "solve_many_now",
     "solve_now",
+    *(policy.__name__ for policy in _POLICIES.values()),
 ]
 
 

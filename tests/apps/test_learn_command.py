@@ -12,9 +12,9 @@ import pytest
 from grv.apps import cli
 from grv.backends.generators.completions import seed_of
 from grv.core.values import Verdict
+from grv.learning.prior_file import load_prior
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
-from grv.policies.learned.prior import load
 from grv.testing.commands import here as grv
 from grv.testing.commands import write_problems
 from grv.testing.servers import FaultyServer, Received
@@ -73,7 +73,8 @@ def complaint(folder: Path, capsys: pytest.CaptureFixture[str]) -> Said:
 def test_it_says_what_it_learned_from_and_how_to_use_it(said: Said) -> None:
     text = said("learn", "log.csv", "--score", "a", "-o", "prior.json")
 
-    prior, hash = load("prior.json")
+    prior = load_prior("prior.json")
+    hash = prior.hash
     assert text.splitlines() == [
         f"prior.json: for the score a, hash {hash}",
         "evidence: 6 problems, 6 of them with a pass; 150 labels of 150 candidates, worth"
@@ -278,7 +279,7 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     ran = grv(*live, "--out", "second", *policy)
 
     assert ran.code == 0, ran.err
-    hash = load("prior.json")[1]
+    hash = load_prior("prior.json").hash
     shown = grv("runs", "show", "second.ledger", "a").out
     assert f"policy learned(prior='prior.json', hash='{hash}')" in shown
     assert "merit " in shown

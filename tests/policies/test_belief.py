@@ -26,15 +26,16 @@ from grv.core.values import (
     Verified,
     Verify,
 )
+from grv.learning.prior_file import load_prior
 from grv.policies import VerifyAll
 from grv.policies.learned.belief import Belief
 from grv.policies.learned.drift import FALSE_ALARM, Likeness, distance, outside
 from grv.policies.learned.merit_ranking import Crowd
-from grv.policies.learned.prior import Prior, Scale, from_text, load
+from grv.policies.learned.prior import Prior, Scale, from_text
 from grv.testing import World, run
 from grv.theory.optimum import Law, optimum
 
-PRIOR, _ = load(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
+PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
 
 
 def plain_merits(prior: Prior, ratio: float, failures: list[float]) -> list[float]:

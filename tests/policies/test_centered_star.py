@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -173,7 +175,7 @@ def test_it_runs_live_as_in_replay_and_goes_on_where_it_was(tmp_path: Path) -> N
         left = iter(answers)
         solution = grv.solve_now(
             "find",
-            generator=lambda problem, left=left: next(left),
+            generator=partial(_next, left),
             scorer=lambda problem, text: kind(text),
             verifier=lambda problem, text: kind(text) == 3,
             policy=spec(policy),
@@ -183,6 +185,10 @@ def test_it_runs_live_as_in_replay_and_goes_on_where_it_was(tmp_path: Path) -> N
             ledger=tmp_path / "ledger.db",
         )
     assert solution.bill == offline.outcome.bill
+
+
+def _next(left: Iterator[str], problem: grv.Problem) -> str:
+    return next(left)
 
 
 def kind(text: str) -> float:

@@ -21,6 +21,7 @@ from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verif
 from grv.experiments.laws import Binormal, Pieces
 from grv.experiments.populations import flat_law, needle_law
 from grv.experiments.streams import CandidateLaw, Stream
+from grv.learning.prior_file import load_prior
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.learned.guard import Guard, guarded
 from grv.testing import World, labelled, run
@@ -30,7 +31,7 @@ from grv.theory.decimals import exact_ratio
 from grv.theory.guard import FACTOR, allowance
 from grv.theory.slots import balanced_draws
 
-PRIOR = str(Path(__file__).parent.parent / "assets" / "prior-1.json")
+PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
 Inner = Callable[[Pool, Costs], Iterator[Step]]
 
 

@@ -11,14 +11,16 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Generate, Generated, Verify
+from grv.learning.prior_file import load_prior
+from grv.learning.prior_file import parse_policy as parse
 from grv.policies import DEFAULT, Learned
 from grv.policies.learned.policy import UnlikeHistoryWarning
-from grv.policies.spec import parse, spec
+from grv.policies.spec import spec
 from grv.testing import World, empty, run, verified
 from grv.testing.contracts import PolicyContract
 
 ASSET = Path(__file__).parent.parent / "assets" / "prior-1.json"
-PRIOR = str(ASSET)
+PRIOR = load_prior(str(ASSET))
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
@@ -33,7 +35,7 @@ class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
-    policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
+    policy = Learned(load_prior(str(ASSET.with_name("prior-1-ties.json"))))
 
 
 @pytest.fixture
@@ -101,17 +103,22 @@ def test_what_is_left_at_the_end_is_verified_by_merit() -> None:
 def test_a_specification_names_the_content_of_the_file(prior: Path) -> None:
     policy = parse("learned('prior.json')")
 
-    assert spec(policy) == f"learned(prior='prior.json', hash={Learned('prior.json').hash!r})"
+    assert (
+        spec(policy)
+        == f"learned(prior='prior.json', hash={Learned(load_prior('prior.json')).hash!r})"
+    )
     assert parse(spec(policy)) == policy
 
 
 def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
-    before = spec(Learned("prior.json"))
+    before = spec(Learned(load_prior("prior.json")))
     spoilt(prior, tie=0.5)
 
     with pytest.raises(UsageError, match=r"prior\.json: has changed: its hash is \w+, not \w+; "):
         parse(before)
-    assert Learned("prior.json").hash not in before  # who does not know gets the new one
+    assert (
+        Learned(load_prior("prior.json")).hash not in before
+    )  # who does not know gets the new one
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_what_is_no_prior_is_refused_in_one_line(
     spoilt(prior, **changes)
 
     with pytest.raises(UsageError) as caught:
-        Learned("prior.json")
+        Learned(load_prior("prior.json"))
     assert str(caught.value).startswith("prior.json: ")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -163,18 +170,24 @@ def test_other_files_are_no_priors(prior: Path, text: str) -> None:
     prior.write_text(text)
 
     with pytest.raises(UsageError, match=r"^prior\.json: not a prior"):
-        Learned("prior.json")
+        Learned(load_prior("prior.json"))
 
 
 def test_a_file_that_is_not_there_is_said_so() -> None:
     with pytest.raises(UsageError, match=r"no\.json: cannot be read: No such file"):
-        Learned("no.json")
+        load_prior("no.json")
 
 
 @pytest.mark.parametrize("wrong", [1, None, 1.5])
-def test_the_prior_is_a_name(wrong: Any) -> None:
-    with pytest.raises(UsageError, match="the prior is a file's name"):
+def test_the_prior_is_a_prior(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="the prior must be a Prior"):
         Learned(wrong)
+
+
+def test_the_name_of_a_file_is_still_taken_with_a_warning(prior: Path) -> None:
+    with pytest.warns(DeprecationWarning, match=r"becomes Learned\(load_prior\('prior.json'\)\)"):
+        policy = Learned("prior.json")  # type: ignore[arg-type]
+    assert policy == Learned(load_prior("prior.json"))
 
 
 @pytest.mark.parametrize("wrong", [1.9, float("inf"), float("nan"), "5"])

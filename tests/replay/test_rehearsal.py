@@ -11,8 +11,9 @@ import pytest
 from grv.core.values import Costs
 from grv.learning.fit import prior_of
 from grv.learning.history import History, past
-from grv.learning.tune import Trial, costs_of
+from grv.learning.tune import costs_of
 from grv.logs.log import Log, LoggedProblem
+from grv.policies import Learned
 from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
@@ -55,7 +56,7 @@ def by_the_engine(
     for batch in made:
         for order in batch.orders.tolist():
             search = replayed(
-                *(Trial(prior), batch.problem, Costs(1, ratio)),
+                *(Learned(prior), batch.problem, Costs(1, ratio)),
                 order=order,
                 width=1,
                 keys=batch.keyed,

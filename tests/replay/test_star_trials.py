@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from grv.core.pool import Pool
-from grv.core.values import Costs, Step
+from grv.core.values import Costs
 from grv.experiments.star_trials import lineup, measure, stream
 from grv.learning.fit import prior_of
 from grv.learning.history import History, PastProblem
 from grv.policies import POLICIES, Adaptive, CenteredStar, Fixed, KnownLaw, VerifyAll
-from grv.policies.learned.policy import learned_plan
-from grv.policies.learned.prior import Prior
+from grv.policies.learned import Learned
 from grv.theory.optimum import Law, optimum
 from grv.theory.stars.bounds import (
     StarInstance,
@@ -108,21 +104,11 @@ def test_nor_is_who_learned_from_the_same_instance_with_other_targets(points: in
         PastProblem(str(i), row.astype(float), row == row[-1], np.ones(64, dtype=np.bool_))
         for i, row in enumerate(at)
     ]
-    policy = _InMemory(prior_of(History.of(past, "score", ())))
+    policy = Learned(prior_of(History.of(past, "score", ())))
 
     for row in measure({"learned": policy}, instance, [Costs(1, 1), Costs(1, 10)], runs=12):
         assert row.sound
         assert row.ratio + 4 * row.error >= row.tighter >= row.bound
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """The policy `learned` with a prior that is in no file."""
-
-    prior: Prior
-
-    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        return learned_plan(self.prior, pool, costs)
 
 
 def test_nor_is_it_where_passing_is_a_matter_of_chance() -> None:

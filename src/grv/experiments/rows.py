@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..core.errors import UsageError
 from ..core.search import Policy
+from ..learning.prior_file import parse_policy
 from ..policies import POLICIES, spec
 
 DEFAULT_ROWS = (
@@ -59,9 +60,10 @@ def parse_row(text: str) -> RowKind:
     """What a row is asked to be."""
     name, positional, named = spec.split(text)
     if name == "adaptive-all":
-        return PolicyRow(spec.parse(text.replace("adaptive-all", "adaptive", 1)), whole_steps=True)
+        policy = parse_policy(text.replace("adaptive-all", "adaptive", 1))
+        return PolicyRow(policy, whole_steps=True)
     if name == "default" or name in POLICIES:
-        return PolicyRow(spec.parse(text))
+        return PolicyRow(parse_policy(text))
     if positional or named:
         raise UsageError(f"{name} takes no parameters, or is not known: {text!r}")
     if name == "hindsight":

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..core.errors import UsageError
 from ..logs.log import Log
 from ..logs.readers import Unlabelled, read_log
-from ..policies.learned.prior import Part, load
+from ..policies.learned.prior import Part
 from ..theory.scales import on_scale
 from .fit import scale_of
 from .history import PastProblem
+from .prior_file import load_prior
 
 _RIDGE = 1.0  # on the weights, and a tenth of it on the levels
 _MOST_LABELS = 60  # of one problem count
@@ -96,7 +97,7 @@ def read_scored(
     """The log in a file, by one of its columns, or by the combination that a prior has learned."""
     if score is None or not score.endswith(".json"):
         return read_log(path, score=score, second=second, rewards=rewards, unlabelled=unlabelled)
-    prior, _ = load(score)
+    prior = load_prior(score)
     if not prior.parts:
         raise UsageError(f"{score} combines no scores: it is for --score {prior.score}")
     logs = [

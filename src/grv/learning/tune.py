@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pool import Pool
-from ..core.values import Costs, Step
+from ..core.values import Costs
 from ..logs.log import LoggedProblem
-from ..policies.learned.policy import learned_plan
+from ..policies import Learned
 from ..policies.learned.prior import Prior
 from ..replay.engine import replay
 from ..replay.kernels.learned import Limits, Line, rehearse
@@ -36,17 +34,6 @@ _MOST_PROBLEMS = 100
 _TIED = 0.95  # of a problem's scores differ, or they count as tied
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """`Learned`, with a prior in memory instead of a file."""
-
-    prior: Prior
-
-    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """What `Learned` does with a file."""
-        return learned_plan(self.prior, pool, costs)
 
 
 def learn(history: History, progress: Progress = lambda done, total: None) -> Prior:
@@ -129,7 +116,7 @@ def costs_of(
     for at, number in np.argwhere(found.unlike).tolist():
         batch, order = orders[number]
         outcome = replay(
-            *(Trial(priors[at]), batch.problem, Costs(1, ratio)),
+            *(Learned(priors[at]), batch.problem, Costs(1, ratio)),
             order=order,
             width=1,
             keys=batch.keyed,

@@ -1,4 +1,4 @@
-"""Verify one blindly, then the best of some, and so on in turns."""
+"""Verify a new candidate, then the best of several, in turns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from .schedule import follow
 
 @dataclass(frozen=True)
 class Alternate:
-    """Repeat: generate one and verify it unseen; generate n = round(rho), verify the best.
+    """In turns: verify a new candidate whatever its score, then the best of several.
 
-    For a score of unknown quality; the first n is a quarter of the others. Costs less than 3 J*
-    where higher scores pass no less often, and at most 3 times verify-all whatever the score is
-    worth. rho is the cost of a verification in candidates; below 1.5 this is verify-all.
+    Each round generates one candidate and verifies it unseen, then generates n = round(rho) more
+    and verifies the best of all that wait. rho is the cost of a verification in candidates; the
+    first n is a quarter of the others. Choose it for a score of unknown quality. Below rho = 1.5 it
+    verifies everything.
     """
 
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = (
+        "less than 3 J* if higher scores pass no less often;"
+        " at most 3 times verify-all for any score"
+    )
 
     def slots(self, costs: Costs) -> Schedule:
         """The path: a blind slot before each of the others."""

@@ -1,4 +1,4 @@
-"""Certify batch after batch, for somebody who knows a class that the truth is in."""
+"""Certify batch after batch, if a class is known that contains the truth."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ _STEPS = 2_000  # of the search for the star number, beyond which its upper boun
 
 @dataclass(frozen=True)
 class CenteredStar:
-    """Generate a batch; verify the fewest that tell whether any of it passes; repeat.
+    """Generate a batch and verify the fewest candidates that tell whether any of it passes.
 
-    The paper's centered-star search (Algorithm 2), for a binary class of concepts in which the
-    truth is: a candidate's score is its point, and whether it passes depends on the point alone.
-    At most 6 min(s_0, c_ver / c_rew) J* for c_ver >= c_rew (Theorem 6.3), s_0 the centered star
-    number of the class. Where s_0 is above c_ver / c_rew, or unknown, or infinite, everything is
-    verified as it arrives.
+    This is the paper's centered-star search (Algorithm 2). It needs a binary class of concepts that
+    contains the truth: a candidate's score is its point, and whether it passes depends on the point
+    alone. s_0 is the centered star number of the class. If s_0 is above c_ver / c_rew, unknown or
+    infinite, every candidate is verified as it arrives.
 
-    Without the certainty that the truth is in the class there is no guarantee. If every concept has
-    been refuted, it was not: then all that waits is verified, and everything after that.
+    Without the certainty that the class contains the truth, nothing is guaranteed. Once every
+    concept is refuted, all that waits is verified, and everything after that.
 
     Attributes:
         concepts: a family, as in "intervals:16", or the concepts themselves, as in "0011 0110";
@@ -51,6 +50,7 @@ class CenteredStar:
     points: tuple[float, ...] = ()
     remember: bool = True
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = "at most 6 min(s_0, c_ver / c_rew) J* if c_ver >= c_rew (Theorem 6.3)"
 
     def __post_init__(self) -> None:
         if not isinstance(self.concepts, str) or not isinstance(self.points, tuple):

@@ -1,4 +1,4 @@
-"""The optimum, for somebody who knows the law."""
+"""The optimum, if the law is known."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from ..theory.optimum import Law, optimum
 
 @dataclass(frozen=True)
 class KnownLaw:
-    """Stream: verify a candidate exactly if its chance of passing is worth the cost.
+    """Verify each new candidate whose chance of passing is worth the cost.
 
-    The distribution-aware optimum (Theorem 3.2): costs J* on average, and no policy costs less.
+    This is the distribution-aware optimum (Theorem 3.2). It needs the law: which scores occur, and
+    how often each passes. It is the yardstick J* for other policies.
 
     Attributes:
-        scores: the atoms of the law, increasing.
-        passes: the chance of passing at each.
-        masses: the probability of each; equal where not given.
+        scores: the scores that occur, increasing.
+        passes: the chance of passing at each score.
+        masses: the probability of each score; equal if not given.
     """
 
     scores: tuple[float, ...]
     passes: tuple[float, ...]
     masses: tuple[float, ...] = ()
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"
 
     def __post_init__(self) -> None:
         _ = self.law  # refuses what is not a law

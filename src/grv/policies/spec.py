@@ -6,21 +6,25 @@ import ast
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..core.errors import UsageError
 from ..core.search import Policy
-from . import DEFAULT, POLICIES
 
+FILE = "file"  # in a field's metadata: a specification names the file that holds the value
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def parse(text: str) -> Policy:
-    """The policy that a specification names; `default` is what decides where nobody says.
+def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
+    """The policy that a specification names; `default` is the policy used where none is named.
+
+    `load` reads the values that a specification names by their file.
 
     >>> parse("fixed(64, k=4)")
     Fixed(m=64, k=4)
     """
+    from . import DEFAULT, POLICIES
+
     name, positional, named = split(text)
     if name == "default":
         if positional or named:
@@ -45,6 +49,9 @@ def parse(text: str) -> Policy:
     ]
     if missing:
         raise UsageError(f"{name} needs {_listed(missing)}, as in {_example(name, fields)}")
+    for field in dataclasses.fields(policy):
+        if FILE in field.metadata and isinstance(given[field.name], str) and load is not None:
+            given[field.name] = load(str(given[field.name]))
     try:
         made: Policy = policy(**given)
     except TypeError as error:
@@ -59,15 +66,22 @@ def spec(policy: Policy) -> str:
     >>> spec(Adaptive(checks=4))
     'adaptive(checks=4)'
     """
+    from . import POLICIES
+
     name = next((name for name, cls in POLICIES.items() if type(policy) is cls), None)
     if name is None:
         raise UsageError(f"{type(policy).__name__} is not a registered policy")
     values = [
-        f"{field.name}={getattr(policy, field.name)!r}"
+        f"{field.name}={_shown(field, getattr(policy, field.name))!r}"
         for field in dataclasses.fields(POLICIES[name])
         if getattr(policy, field.name) != field.default
     ]
     return f"{name}({', '.join(values)})" if values else name
+
+
+def _shown(field: dataclasses.Field[object], value: object) -> object:
+    """A value in a specification: the name of its file, where it comes from one."""
+    return getattr(value, "name", value) if FILE in field.metadata else value
 
 
 def split(text: str) -> tuple[str, list[object], dict[str, object]]:

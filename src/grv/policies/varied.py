@@ -1,4 +1,4 @@
-"""Alternate, with some variety where the score repeats itself."""
+"""Alternate, with variety where the score repeats itself."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ ONE_IN = 3  # of the verifications after the last draw, this is blind: the oldes
 
 @dataclass(frozen=True)
 class Varied:
-    """Rounds of `alternate`; but a score, or a key, that has failed makes way for another.
+    """Like `alternate`, but scores and answers that have failed give way to others.
 
-    Three things differ, and only where there is something to gain: after some failures in a row at
-    the very same score, the best slot goes once to the score that failed least often; where a blind
-    draw has a refuted key, its slot goes to the key with the most candidates; and when there is
-    nothing more to generate, what is left is tried in that order, every third time the oldest. The
-    failures of a score count only where equal scores are more than rounding or marks on a scale.
+    It differs from `alternate` in three places. After several failures in a row at exactly one
+    score, the best slot goes once to the score that failed least often. If a new candidate has a
+    refuted key, its slot goes to the key with the most candidates. When nothing more can be
+    generated, the rest is verified in that order, every third time the oldest candidate. Failures
+    of a score count only if equal scores mean more than rounding or marks on a scale.
 
-    Costs at most 3 J* where higher scores pass no less often, and at most 3 times verify-all
-    whatever the score is worth, like `alternate`. Below a ratio of 1.5 this is verify-all.
+    It is the default. Below rho = 1.5, the cost of a verification in candidates, it verifies
+    everything.
     """
 
     rank_only: ClassVar[bool] = False  # the gaps between scores tell what a tie is
+    proven: ClassVar[str] = (
+        "at most 3 J* if higher scores pass no less often;"
+        " at most 3 times verify-all for any score"
+    )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, and what comes after the last one."""

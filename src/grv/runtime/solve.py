@@ -32,9 +32,10 @@ from ..backends.protocols import Generator, Problem, Scorer, Verifier
 from ..core.errors import LedgerError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
+from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.sqlite import SqliteLedger
-from ..policies import DEFAULT, spec
+from ..policies import DEFAULT
 from .calls import Calls
 from .config import SearchConfig
 from .executor import Backends, Keying
@@ -262,7 +263,7 @@ def config_of(options: SolveOptions) -> SearchConfig:
     policy = options.get("policy")
     return SearchConfig(
         _backends(options),
-        spec.parse(policy) if isinstance(policy, str) else policy or DEFAULT,
+        parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
         options.get("costs") or Costs(),
         options.get("budget", math.inf),
         options.get("width", 1),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...core.errors import UsageError
 from ...core.pool import Pool
 from ...core.values import Costs, Generate, Step, Verify
 from ...theory.guard import FACTOR, LEAST_FACTOR
+from .. import spec
 from .belief import Belief
 from .drift import Likeness
 from .guard import Guard, guarded
 from .merit_ranking import Crowd
-from .prior import Prior, load
+from .prior import Prior
 
 
 class UnlikeHistoryWarning(UserWarning):
@@ -26,73 +27,77 @@ class UnlikeHistoryWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Learned:
-    """Verify what history says is worth it: empirical Bayes, with a guard.
+    """Verify what history says is worth it, inside a guard for the case that history is wrong.
 
-    `grv learn` fits the prior. Generates one candidate at a time, and verifies the one of the
-    greatest merit if that is above a limit which was found by replaying the history. Costs at most
-    `factor` J* where higher scores pass no less often, whatever the prior says. Where a prompt's
-    scores look nothing like the history's, the default policy goes on, inside the same guard.
+    `grv learn` fits the prior to logs or ledgers (empirical Bayes). The policy generates one
+    candidate at a time, and verifies the candidate of the greatest merit if its merit is above a
+    limit, which was found by replaying the history. Merit is the chance to pass, relative to what a
+    verification costs. If the scores of a prompt look nothing like the history, the default policy
+    decides, inside the same guard.
 
     Attributes:
-        prior: the file.
-        hash: of its content, as `grv learn` prints it; a file with another content is refused.
-            Where it is not given, it is filled in, so that what a ledger keeps names the content.
+        prior: what history says; `grv.learning.prior_file.load_prior` reads one from a file.
+        hash: the prior's checksum, as `grv learn` prints it; another prior is refused. It is filled
+            in where it is not given, so that what a ledger keeps names the content.
         factor: of the guard.
     """
 
-    prior: str
+    prior: Prior = field(metadata={spec.FILE: True})
     hash: str = ""
     factor: float = FACTOR
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = (
+        "at most 5 J* if higher scores pass no less often, whatever the prior says"
+    )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.prior, str):
-            raise UsageError(f"learned: the prior is a file's name, not {self.prior!r}")
+        if isinstance(self.prior, str):
+            object.__setattr__(self, "prior", _loaded(self.prior))
+        if not isinstance(self.prior, Prior):
+            raise UsageError(f"learned: the prior must be a Prior, not {self.prior!r}")
         if not (isinstance(self.factor, int | float) and LEAST_FACTOR <= self.factor < math.inf):
             raise UsageError(
                 f"learned: factor must be at least {LEAST_FACTOR:g}, not {self.factor!r}"
             )
-        found, hash = load(self.prior)
-        if self.hash and self.hash != hash:
+        if self.hash and self.hash != self.prior.hash:
             raise UsageError(
-                f"{self.prior}: has changed: its hash is {hash}, not {self.hash}; find the old"
-                " file, or leave the hash out to use the new one"
+                f"{self.prior.name}: has changed: its hash is {self.prior.hash}, not {self.hash};"
+                " find the old file, or leave the hash out to use the new one"
             )
-        object.__setattr__(self, "hash", hash)
-        self.__dict__["law"] = found
-
-    @cached_property
-    def law(self) -> Prior:
-        """What the file holds."""
-        return load(self.prior)[0]
+        object.__setattr__(self, "hash", self.prior.hash)
 
     def check_score(self, score: str) -> None:
         """Refuse to go by a score that the prior is not for."""
-        if score != self.law.score:
+        if score != self.prior.score:
             raise UsageError(
-                f"{self.prior} is for the score {self.law.score!r}, not {score!r}: choose that one"
-                " with --score, or learn another prior"
+                f"{self.prior.name} is for the score {self.prior.score!r}, not {score!r}: choose"
+                " that one with --score, or learn another prior"
             )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield what history says, and what the guard needs."""
-        return learned_plan(self.law, pool, costs, self.factor, self.prior)
+        guard = Guard(pool, costs, self.factor)
+        return guarded(_decide(self.prior, pool, costs, guard), pool, guard)
 
 
-def learned_plan(
-    prior: Prior, pool: Pool, costs: Costs, factor: float = FACTOR, name: str = "the prior"
-) -> Iterator[Step]:
-    """The plan of a search that goes by a prior; `name` is for the warning that it does not."""
-    guard = Guard(pool, costs, factor)
-    return guarded(_decide(prior, pool, costs, guard, name), pool, guard)
+def _loaded(path: str) -> Prior:
+    """The prior in a file, for callers that still give the file's name."""
+    warnings.warn(
+        "Learned('prior.json') becomes Learned(load_prior('prior.json')), with load_prior from"
+        " grv.learning.prior_file",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    load: Callable[[str], Prior] = importlib.import_module("grv.learning.prior_file").load_prior
+    return load(path)
 
 
-def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard, name: str) -> Iterator[Step]:
+def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard) -> Iterator[Step]:
     crowd, likeness = Crowd(pool, prior, Belief(prior, costs.ratio)), Likeness(prior)
     limits = [prior.limit(costs.ratio, keyed=keyed) for keyed in (False, True)]
     while True:
         if complaint := likeness.complaint(pool.scores):
-            yield from _without_history(complaint, pool, costs, name)
+            yield from _without_history(complaint, pool, costs, prior.name)
             return
         crowd.take_in(guard.asked)
         chosen = crowd.best()

@@ -1,4 +1,4 @@
-"""What history says about prompts to come: the numbers that `learned` decides with, and their file.
+"""What history says about prompts to come: the numbers that `learned` decides with.
 
 A *prior* is a law of prompts. Scores are first put on a common scale, `normal`: through the pooled
 scores of the history to normal quantiles. A candidate is then placed relative to its own prompt, by
@@ -19,8 +19,8 @@ import itertools
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from ...core.errors import UsageError
@@ -119,6 +119,7 @@ class Prior:
         looks: how prompts of the history differ.
         evidence: what it was fitted on.
         parts: where the score is a combination, of what.
+        name: the file that it was read from, for messages.
     """
 
     score: str
@@ -139,6 +140,7 @@ class Prior:
     looks: Looks
     evidence: Evidence
     parts: tuple[Part, ...] = ()
+    name: str = field(default="the prior", compare=False)
 
     def __post_init__(self) -> None:
         _check(isinstance(self.score, str), "the score must be a name")
@@ -181,28 +183,18 @@ class Prior:
     def to_text(self) -> str:
         """As it stands in its file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        del record["name"]
         return json.dumps(record, indent=1) + "\n"
+
+    @cached_property
+    def hash(self) -> str:
+        """A checksum of its content, by which a specification knows it."""
+        return hash_of(self.to_text().encode())
 
 
 def hash_of(content: bytes) -> str:
     """What a specification remembers of a prior's file."""
     return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-@lru_cache(maxsize=32)
-def _parsed(path: str, content: bytes) -> Prior:
-    return from_text(content.decode(errors="replace"), path)
-
-
-def load(path: str) -> tuple[Prior, str]:
-    """The prior in a file, and the hash of its content."""
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be read: {reason}; grv learn makes a prior") from error
-    return _parsed(path, content), hash_of(content)
 
 
 def from_text(text: str, path: str = "prior") -> Prior:
@@ -219,15 +211,16 @@ def from_text(text: str, path: str = "prior") -> Prior:
             f" {VERSION}; learn it again with grv learn"
         )
     try:
-        return _prior(record)
+        return _prior(record, path)
     except KeyError as error:
         raise UsageError(f"{path}: a broken prior: {error} is missing; learn it again") from error
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
 
 
-def _prior(record: Mapping[str, Any]) -> Prior:
-    values: dict[str, Any] = {field.name: record[field.name] for field in fields(Prior)}
+def _prior(record: Mapping[str, Any], name: str) -> Prior:
+    names = [each.name for each in fields(Prior) if each.name != "name"]
+    values: dict[str, Any] = {"name": name, **{each: record[each] for each in names}}
     for name, value in values.items():
         if isinstance(value, list) and name != "parts":
             values[name] = _numbers(value)

@@ -6,25 +6,14 @@ import re
 from collections.abc import Iterable
 
 from ...core.errors import UsageError
-from ...policies import DEFAULT, POLICIES, spec
+from ...policies import DEFAULT, POLICIES, spec, summary
 
 _DEFAULT = next(name for name, kind in POLICIES.items() if type(DEFAULT) is kind)
-_MEANINGS = {
-    "hindsight": "knows all verdicts: the cheapest pair for each trial; a yardstick, no policy",
-    "adaptive": "the paper's policy: generate, verify the best, and double what is spent",
-    "adaptive-all": "adaptive, paying for whole steps, as the published experiments do",
-    "verify-all": "verifies every candidate in order of arrival; needs no score",
-    "uniform-matched": "one pair for all problems: the best that costs no more than adaptive does",
-    "alternate": "in turns: one candidate verified unseen, and the best of several",
-    "balanced": "verifies the best as soon as generating has cost as much as a verification",
-    "hedged": "verifies the best of several, and at times one unseen",
-    "varied": "alternate, but a score that has failed makes way for another",
-    "learned": "verifies what history says is worth it, with a guard",
-    "known-law": "knows how scores and verdicts are distributed, and needs no more",
-    "centered-star": "verifies the fewest that tell whether any candidate of a batch passes",
-    "fixed": "generates so many and verifies the best so many, whatever the problem",
-    "threshold": "verifies a candidate if its score reaches the threshold, as they arrive",
-    "default": f"what grv solve uses: {_DEFAULT}",
+_BASELINES = {
+    "hindsight": "Knows all verdicts: the cheapest pair for each trial. A yardstick, not a policy.",
+    "adaptive-all": "adaptive, paying for whole steps, as the published experiments do.",
+    "uniform-matched": "One pair for all problems: the best that costs no more than adaptive.",
+    "default": f"What grv solve uses: {_DEFAULT}.",
 }
 _DIFFICULTY = re.compile(r"difficulty-\d+")
 _NOTIONS = (
@@ -43,7 +32,7 @@ def meaning(policy: str) -> str:
         name, _, _ = spec.split(policy)
     except UsageError:
         return ""
-    return _MEANINGS.get(name, "")
+    return _BASELINES.get(name) or (summary(POLICIES[name]) if name in POLICIES else "")
 
 
 def meaning_of_prices(costs: str) -> str:
