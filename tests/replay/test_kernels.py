@@ -25,15 +25,10 @@ from grv.policies import (
     Varied,
     VerifyAll,
 )
-from grv.replay.kernels.kernels import (
-    KERNELS,
-    Trials,
-    engine_trials,
-    hindsight_trials,
-    least_checks_of,
-    trials,
-)
+from grv.replay.hindsight import hindsight_trials, least_checks_of
+from grv.replay.kernels.dispatch import KERNELS, engine_trials, trials
 from grv.replay.orders import batches
+from grv.replay.trials import Trials
 from grv.testing import World
 from grv.testing.strategies import worlds
 from grv.testing.worlds import all_wrong, tied

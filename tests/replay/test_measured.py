@@ -21,7 +21,8 @@ from grv.experiments.compare import compare
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Varied, VerifyAll
 from grv.replay.engine import replay, replayed
-from grv.replay.kernels.kernels import hindsight_trials, least_checks_of, trials
+from grv.replay.hindsight import hindsight_trials, least_checks_of
+from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
 from grv.testing import World, population
 from grv.testing.strategies import worlds

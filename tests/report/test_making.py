@@ -16,7 +16,7 @@ from grv.experiments.comparison import Resampled
 from grv.experiments.rows import DEFAULT_ROWS
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Fixed
-from grv.replay.kernels.kernels import trials
+from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
 from grv.report.advice_tables import changed
 from grv.report.build import make_report

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grv.core.values import Costs
-from grv.replay.kernels.kernels import least_checks_of, paid_checks_of
+from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds

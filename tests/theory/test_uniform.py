@@ -15,7 +15,7 @@ from grv.core.values import Costs
 from grv.logs.log import LoggedProblem
 from grv.policies import Fixed
 from grv.replay.engine import replay
-from grv.replay.kernels.kernels import least_checks_of, paid_checks_of
+from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds

@@ -17,16 +17,10 @@ from ..core.search import Policy
 from ..core.values import Cascade, Costs, Latency, Measured
 from ..logs.log import Log, LoggedProblem
 from ..policies import Adaptive, Fixed, Learned
-from ..replay.kernels.kernels import (
-    Trials,
-    hindsight_trials,
-    in_flight,
-    least_checks_of,
-    paid_checks_of,
-    rounds_of,
-    trials,
-)
+from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
+from ..replay.kernels.dispatch import trials
 from ..replay.orders import Batch, Scheme, batches
+from ..replay.trials import Trials, in_flight, rounds_of
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
 from ..theory.hindsight import Pair

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.values import Costs, Measured
 from ..files import write_whole
-from ..replay.kernels.kernels import Trials
+from ..replay.trials import Trials
 from ..text import aligned
 
 FORMAT = 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..core.errors import LogError
 from ..core.values import Costs
 from ..logs.log import Log
-from ..replay.kernels.kernels import hindsight_trials, least_checks_of
+from ..replay.hindsight import hindsight_trials, least_checks_of
 from ..replay.orders import Scheme, batches
 from ..theory.optimum import Law, best_threshold, optimum
 

@@ -20,7 +20,7 @@ from ..core.errors import UsageError
 from ..core.values import Costs
 from ..files import write_whole
 from ..policies import Adaptive
-from ..replay.kernels.kernels import trials
+from ..replay.kernels.dispatch import trials
 from ..replay.orders import batches
 from ..text import aligned
 from .comparison import Resampled

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.search import Policy
 from ..core.values import Costs
 from ..logs.log import LoggedProblem
-from ..replay.kernels.kernels import trials
+from ..replay.kernels.dispatch import trials
 from ..replay.orders import Batch
 
 _FIRST = 256  # candidates drawn at first; four times as many each time that they are not enough

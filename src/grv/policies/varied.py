@@ -32,8 +32,7 @@ class Varied:
 
     rank_only: ClassVar[bool] = False  # the gaps between scores tell what a tie is
     proven: ClassVar[str] = (
-        "at most 3 J* if higher scores pass no less often;"
-        " at most 3 times verify-all for any score"
+        "at most 3 J* if higher scores pass no less often; at most 3 times verify-all for any score"
     )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:

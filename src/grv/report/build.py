@@ -12,7 +12,7 @@ import numpy as np
 from ..core.errors import LogError, UsageError
 from ..experiments.comparison import Resampled
 from ..experiments.rows import PolicyRow, parse_row
-from ..replay.kernels.kernels import trials
+from ..replay.kernels.dispatch import trials
 from ..replay.orders import batches
 from .advice_tables import CHANGES, advice_tables
 from .contents import FIGURES

@@ -20,8 +20,8 @@ from ..experiments.comparison import Comparison, Resampled, Row
 from ..experiments.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
 from ..logs.log import Log, LoggedProblem
 from ..policies import POLICIES
-from ..replay.kernels.kernels import Trials
 from ..replay.orders import Batch, Scheme, batches
+from ..replay.trials import Trials
 from .statistics import interval
 
 Progress = Callable[[int, int], None]

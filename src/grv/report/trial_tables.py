@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..core.values import Costs, Measured
 from ..experiments.compare import LARGEST_TABLE
 from ..experiments.rows import REFERENCE
-from ..replay.kernels.kernels import hindsight_trials, least_checks_of, paid_checks_of
+from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.orders import Batch
 from ..theory.uniform import PairTable
 from .dataset import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
+
+from ...core.values import Costs
+from ...theory.slots import Path as SlotPath
+from ..orders import Batch
+from ..trials import Trials, rounds_of
 
 
 class Stage(NamedTuple):
@@ -106,3 +114,42 @@ def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) 
             refuted.add(key)
             chosen.append(place)
     return chosen
+
+
+def path(policy: SlotPath, batch: Batch, costs: Costs, width: int | None) -> Trials:
+    """Slot by slot; a slot is one verification, so the width makes no difference."""
+    return staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
+
+
+@lru_cache(maxsize=256)  # problems of one log are often of one size
+def _slot_stages(policy: SlotPath, costs: Costs, candidates: int) -> tuple[Stage, ...]:
+    """The slots until there is no more to generate; after that, the rest is verified."""
+    drawn, stages = 0, []
+    for slot in policy.slots(costs):  # pragma: no branch (there is always another)
+        stages.append(Stage(slot.draws, 1, slot.blind))
+        drawn += slot.draws
+        if drawn > candidates:
+            break
+    return (*stages, Stage(0, candidates))
+
+
+def staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
+    """A fixed schedule, in one order after the other."""
+    keys = batch.keys
+    classes = None if keys is None else np.take_along_axis(keys, batch.ranked, axis=1).tolist()
+    orders = [
+        Order(places, passed, classes[i] if classes else None)
+        for i, (places, passed, _) in enumerate(batch.by_place)
+    ]
+    schedule = stages if isinstance(stages, tuple) else tuple(stages)
+    return summed([run_stages(schedule, order, width) for order in orders])
+
+
+def summed(runs: list[Run]) -> Trials:
+    """The runs, one per order, as arrays."""
+    return Trials(
+        np.array([run.solved for run in runs]),
+        np.array([run.generated for run in runs], dtype=np.int32),
+        np.array([run.verified for run in runs], dtype=np.int32),
+        rounds_of(*np.array([run.rounds for run in runs], dtype=np.int32).T),
+    )

@@ -10,10 +10,17 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...policies.varied import ONE_IN
+import numpy as np
+
+from ...core.values import Costs
+from ...policies.varied import ONE_IN, Varied
 from ...policies.variety import ENOUGH, ties_tell
-from ...theory.slots import Draws
-from .paths import Run
+from ...theory.decimals import exact_ratio
+from ...theory.slots import Draws, alternate_draws
+from ...theory.variety import period
+from ..orders import Batch
+from ..trials import Trials
+from .paths import Run, summed
 
 
 class Scored(NamedTuple):
@@ -154,3 +161,14 @@ class _Search:
     def run(self, *, solved: bool) -> Run:
         """How it went."""
         return Run(solved, self.drawn, self.verified, (self.generating, self.verified))
+
+
+def varied(policy: Varied, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
+    """One verification at a time, so the width makes no difference."""
+    if batch.keys is not None:
+        return None
+    draws = alternate_draws(exact_ratio(costs))
+    limit = period(draws.later) - 1
+    scores = (-np.unique(-batch.problem.scores)).tolist()
+    orders = (Scored(*order, scores) for order in batch.by_place)
+    return summed([run_varied(order, draws, limit) for order in orders])
