@@ -15,7 +15,7 @@ from grv.backends.protocols import Problem
 from grv.core.errors import UsageError
 from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
-from grv.runtime.calls import Calls
+from grv.runtime.calls import Caller
 from grv.runtime.collect import Collected, Collection, collect, collect_many
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
@@ -64,16 +64,16 @@ class Bench:
         return self
 
     async def collect(self, ledger: Ledger | None = None) -> Collected:
-        return await collect(PROBLEM, self.collection, ledger=ledger, calls=patient())
+        return await collect(PROBLEM, self.collection, ledger=ledger, caller=patient())
 
 
-def patient() -> Calls:
-    """Calls that do not really wait."""
+def patient() -> Caller:
+    """A caller that does not really wait."""
 
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    return Calls(sleep=no_sleep)
+    return Caller(sleep=no_sleep)
 
 
 @given(world=worlds(most_broken=2), n=st.integers(1, 60), own_keys=st.booleans())

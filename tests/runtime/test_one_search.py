@@ -17,7 +17,7 @@ from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
-from grv.runtime.calls import Calls
+from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.one_search import spent_before
@@ -57,17 +57,17 @@ class Bench:
         backends = Backends(self.generator, self.scorer, self.verifier, world_key(world))
         self.config = SearchConfig(backends, **{"width": 8, **options})  # type: ignore[arg-type]
 
-    async def solve(self, ledger: Ledger | None = None, calls: Calls | None = None) -> Solution:
-        return await search(PROBLEM, self.config, ledger=ledger, calls=calls or patient())
+    async def solve(self, ledger: Ledger | None = None, caller: Caller | None = None) -> Solution:
+        return await search(PROBLEM, self.config, ledger=ledger, caller=caller or patient())
 
 
-def patient() -> Calls:
-    """Calls that do not really wait."""
+def patient() -> Caller:
+    """A caller that does not really wait."""
 
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    return Calls(sleep=no_sleep)
+    return Caller(sleep=no_sleep)
 
 
 @given(
@@ -207,7 +207,7 @@ async def test_keys_are_computed_off_the_event_loop() -> None:
 
     backends = dataclasses.replace(bench.config.backends, key=key)
     config = dataclasses.replace(bench.config, backends=backends)
-    await search(PROBLEM, config, calls=patient())
+    await search(PROBLEM, config, caller=patient())
     assert seen
     assert here not in seen
 
@@ -243,7 +243,7 @@ async def test_a_call_is_tried_again(fault: Fault) -> None:
     bench = Bench(needle(4, at=0))
     bench.generator.faults = dict.fromkeys(range(1, 6), fault)
     calls = patient()
-    solution = await bench.solve(calls=calls)
+    solution = await bench.solve(caller=calls)
     assert solution.outcome == "solved"
     assert calls.retried == 5
 
@@ -252,7 +252,7 @@ async def test_what_cannot_succeed_is_not_tried_again() -> None:
     bench = Bench(needle(4, at=0))
     bench.generator.faults = {1: GeneratorError("status 401: no such key", final=True)}
     calls = patient()
-    solution = await bench.solve(calls=calls)
+    solution = await bench.solve(caller=calls)
     assert (solution.outcome, calls.retried) == ("failed", 0)
 
 

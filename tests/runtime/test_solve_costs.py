@@ -17,7 +17,7 @@ from grv.core.values import Cascade, Costs, Measured
 from grv.ledger.entries import Ended, ScoredAgain, from_text, kind_of, to_text
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.policies import Adaptive, Fixed, VerifyAll
-from grv.runtime.calls import Calls
+from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.one_search import spent_before
@@ -69,7 +69,7 @@ async def solved(
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    return await search(PROBLEM, config, ledger=ledger, calls=Calls(sleep=no_sleep), total=total)
+    return await search(PROBLEM, config, ledger=ledger, caller=Caller(sleep=no_sleep), total=total)
 
 
 async def test_what_is_really_paid_is_billed_and_planned_with() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from grv.backends.protocols import Problem
 from grv.ledger.ledger import Ledger, MemoryLedger
-from grv.runtime.calls import Calls
+from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.ledger_writer import LedgerWriter
 from grv.runtime.one_search import run_search
@@ -21,12 +21,12 @@ async def search(
     config: SearchConfig,
     *,
     ledger: Ledger | None = None,
-    calls: Calls | None = None,
+    caller: Caller | None = None,
     total: TotalBudget | None = None,
 ) -> Solution:
     """One search, with the configuration given whole."""
     writer = LedgerWriter(ledger or MemoryLedger())
-    return await run_search(problem, config, writer, calls or Calls(), total or TotalBudget())
+    return await run_search(problem, config, writer, caller or Caller(), total or TotalBudget())
 
 
 def search_many(

@@ -20,7 +20,7 @@ from ..core.errors import BackendError, UsageError
 from ..core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
-from .calls import Calls
+from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Executor
 from .ledger_writer import LedgerWriter
@@ -124,12 +124,12 @@ async def collect(
     collection: Collection,
     *,
     ledger: Ledger | None = None,
-    calls: Calls | None = None,
+    caller: Caller | None = None,
     progress: Progress = lambda done: None,
 ) -> Collected:
     """Generate, score and verify; what the ledger holds is not paid for again."""
     writer = LedgerWriter(ledger or MemoryLedger())
-    return await _collect(problem, collection, writer, calls or Calls(), progress)
+    return await _collect(problem, collection, writer, caller or Caller(), progress)
 
 
 async def collect_many(
@@ -137,7 +137,7 @@ async def collect_many(
     collection: Collection,
     *,
     ledger: Ledger | None = None,
-    calls: Calls | None = None,
+    caller: Caller | None = None,
     progress: Progress = lambda done: None,
     done: Callable[[Collected], None],
 ) -> None:
@@ -145,8 +145,8 @@ async def collect_many(
 
     Problems that another process is working on are left to it.
     """
-    ledger, calls = ledger or MemoryLedger(), calls or Calls()
-    writer, slots = LedgerWriter(ledger), anyio.Semaphore(calls.concurrency)
+    ledger, caller = ledger or MemoryLedger(), caller or Caller()
+    writer, slots = LedgerWriter(ledger), anyio.Semaphore(caller.calls.concurrency)
 
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
@@ -154,7 +154,7 @@ async def collect_many(
             if not await anyio.to_thread.run_sync(ledger.claim, search):
                 return
             try:
-                done(await _collect(problem, collection, writer, calls, progress))
+                done(await _collect(problem, collection, writer, caller, progress))
             finally:
                 ledger.release(search)
 
@@ -162,11 +162,15 @@ async def collect_many(
 
 
 async def _collect(
-    problem: Problem, collection: Collection, writer: LedgerWriter, calls: Calls, progress: Progress
+    problem: Problem,
+    collection: Collection,
+    writer: LedgerWriter,
+    caller: Caller,
+    progress: Progress,
 ) -> Collected:
     record = await SearchRecord.open(writer, collection.search_id(problem))
     await record.begin(collection.started(problem))
-    executor = Executor(problem, collection.backends, calls, record)
+    executor = Executor(problem, collection.backends, caller, record)
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)

@@ -26,7 +26,7 @@ from ..core.values import (
     Verify,
 )
 from ..ledger.entries import Call, Found, Intended, Made, Scored, ScoredAgain
-from .calls import Calls
+from .calls import Caller
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
 from .tasks import together
@@ -67,11 +67,11 @@ class Executor:
         self,
         problem: Problem,
         backends: Backends,
-        calls: Calls,
+        caller: Caller,
         record: SearchRecord,
         meter: Meter | None = None,
     ) -> None:
-        self.problem, self.backends, self.calls, self.record = problem, backends, calls, record
+        self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
         self.meter = meter
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
@@ -143,7 +143,7 @@ class Executor:
         """Drafts for these candidates. A short answer is asked to go on, an empty one ends it."""
         left = list(ids)
         while left:
-            drafts = await self.calls.make(
+            drafts = await self.caller.make(
                 partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
                 partial(self.record.write, Intended("generate", tuple(left))),
             )
@@ -199,7 +199,7 @@ class Executor:
         """One score a candidate, which is a finite number or none."""
         drafts = [self.draft(id) for id in ids]
         try:
-            scores = await self.calls.make(
+            scores = await self.caller.make(
                 partial(scorer.score, self.problem, drafts),
                 partial(self.record.write, Intended(call, tuple(ids))),
             )
@@ -239,7 +239,7 @@ class Executor:
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """One verdict. When it is a pass, the others of its step are no longer needed."""
-        finding: Finding = await self.calls.make(
+        finding: Finding = await self.caller.make(
             partial(self.backends.verifier.verify, self.problem, self.draft(id)),
             partial(self.record.write, Intended("verify", (id,))),
         )

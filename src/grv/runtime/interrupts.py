@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from .calls import Calls
+from .calls import Caller
 
 _GRACE_SECONDS = 10  # for calls in flight at an interrupt
 
 
 async def until_interrupted(
-    work: Callable[[], Awaitable[None]], calls: Calls, tell: Callable[[str], None]
+    work: Callable[[], Awaitable[None]], caller: Caller, tell: Callable[[str], None]
 ) -> bool:
     """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
 
@@ -33,12 +33,12 @@ async def until_interrupted(
                     group.start_soon(leave, scope)
 
     async def leave(scope: anyio.CancelScope) -> None:
-        if calls.in_flight:
+        if caller.in_flight:
             tell(
-                f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
+                f"waiting up to {_GRACE_SECONDS} s for {caller.in_flight} calls in flight;"
                 " interrupt again to leave at once"
             )
-        await calls.settle(_GRACE_SECONDS)
+        await caller.settle(_GRACE_SECONDS)
         scope.cancel()
 
     async with anyio.create_task_group() as group:

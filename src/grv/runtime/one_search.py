@@ -9,7 +9,7 @@ from ..core.errors import BackendError
 from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Failed, Told
 from ..ledger.ledger import Ledger
-from .calls import Calls
+from .calls import Caller
 from .config import SearchConfig
 from .executor import Executor
 from .ledger_writer import LedgerWriter
@@ -22,7 +22,7 @@ async def run_search(
     problem: Problem,
     config: SearchConfig,
     writer: LedgerWriter,
-    calls: Calls,
+    caller: Caller,
     total: TotalBudget,
     told: Callable[[], None] = lambda: None,
 ) -> Solution:
@@ -33,7 +33,7 @@ async def run_search(
     record = await SearchRecord.open(writer, config.search_id(problem))
     await record.begin(config.started(problem))
     search = config.search()
-    executor = Executor(problem, config.backends, calls, record, config.meter)
+    executor = Executor(problem, config.backends, caller, record, config.meter)
     try:
         while not isinstance(action := search.ask(), Stop):
             seen = len(search.pool)

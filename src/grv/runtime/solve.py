@@ -36,7 +36,7 @@ from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.sqlite import SqliteLedger
 from ..policies import DEFAULT
-from .calls import Calls
+from .calls import Caller, Calls
 from .config import SearchConfig
 from .executor import Backends, Keying
 from .ledger_writer import LedgerWriter
@@ -77,7 +77,8 @@ class SolveOptions(TypedDict, total=False):
             Results in the ledger are used again where this, the problem, and the names of
             generator, scorer and verifier are the same.
         identity: replaces `about` and those names, for callers that name their runs themselves.
-        calls: how calls are made: attempts, timeouts, how many at once.
+        calls: how calls are made: attempts, timeouts, how many at once; or a `Caller`, to watch and
+            to stop them.
         second_scorer: gives second scores, for a `cascade`.
         cascade: how second scores are used.
         most: the most that one candidate and one verification can cost, where costs are measured.
@@ -102,7 +103,7 @@ class SolveOptions(TypedDict, total=False):
     keys: bool
     about: Mapping[str, Any] | None
     identity: Mapping[str, Any] | None
-    calls: Calls | None
+    calls: Calls | Caller | None
     second_scorer: Scorer | None
     cascade: Cascade | None
     most: Costs | None
@@ -135,7 +136,8 @@ async def solve_many(
     Problems that another process is working on are left to it. See `SolveOptions` for the options.
     """
     config = config_of(options)
-    calls = options.get("calls") or Calls()
+    given = options.get("calls")
+    caller = given if isinstance(given, Caller) else Caller(given)
     total = TotalBudget(options.get("total_budget", math.inf))
     skip = options.get("skip", ())
     asked = [_problem(problem) for problem in problems]
@@ -143,8 +145,8 @@ async def solve_many(
     async with _opened(options.get("ledger")) as ledger:
         if math.isfinite(total.total):
             total.spend(sum(spent_before(ledger, config, problem) for problem in asked))
-        run = _Run(config, ledger, calls, total, options.get("progress"), len(asked), len(todo))
-        at_once = options.get("at_once") or 2 * calls.concurrency
+        run = _Run(config, ledger, caller, total, options.get("progress"), len(asked), len(todo))
+        at_once = options.get("at_once") or 2 * caller.calls.concurrency
         gate = Gate(at_once, total, config.costs, config.budget)
         async with aclosing(run.solutions(todo, gate)) as solutions:
             async for solution in solutions:
@@ -197,13 +199,13 @@ class _Run:
         self,
         config: SearchConfig,
         ledger: Ledger,
-        calls: Calls,
+        caller: Caller,
         total: TotalBudget,
         listener: Listener | None,
         problems: int,
         todo: int,
     ) -> None:
-        self.config, self.ledger, self.calls, self.total = config, ledger, calls, total
+        self.config, self.ledger, self.caller, self.total = config, ledger, caller, total
         self.writer = LedgerWriter(ledger)
         self.listener, self.problems = listener, problems
         self.done = self.solved = problems - todo
@@ -211,7 +213,7 @@ class _Run:
     def tell(self) -> None:
         """Say how far the run is."""
         if self.listener is not None:
-            spent, in_flight = self.total.spent, self.calls.in_flight
+            spent, in_flight = self.total.spent, self.caller.in_flight
             self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
 
     async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
@@ -246,7 +248,7 @@ class _Run:
                 return
             try:
                 solution = await run_search(
-                    problem, self.config, self.writer, self.calls, self.total, self.tell
+                    problem, self.config, self.writer, self.caller, self.total, self.tell
                 )
                 await send.send(solution)
             finally:
