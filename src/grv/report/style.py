@@ -1,4 +1,4 @@
-"""The look of figures, on the page and in print: colours, dashes, shapes, and who gets which."""
+"""The style of figures, on the page and in print: colours, dashes and shapes per name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-# Told apart with any kind of colour vision, 3:1 and better against their ground.
+# Distinguishable with any kind of colour vision; contrast at least 3:1 with the background.
 LIGHT = {
     "ground": "#ffffff",
     "card": "#f7f8fa",
@@ -50,7 +50,7 @@ PRINT: dict[Any, Any] = {
     "grid.color": LIGHT["grid"],
     "grid.linewidth": 0.6,
     "legend.fontsize": 7.5,
-    "pdf.fonttype": 42,  # letters, not outlines: a publisher can set them
+    "pdf.fonttype": 42,  # embed fonts as text, not as outlines
     "savefig.dpi": 200.0,
 }
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
@@ -91,12 +91,12 @@ _DASHED = {
     "adaptive-all": 3,
 }
 _DIFFICULTY = re.compile(r"difficulty-\d+")
-_FREE = (6, 5, 8, 4, 3)  # hues for names that nobody foresaw
+_FREE = (6, 5, 8, 4, 3)  # hues for other names
 
 
 @dataclass(frozen=True)
 class Style:
-    """Which of the colours, dashes and shapes, by their places in the lists above."""
+    """A colour, a dash and a shape, as indices into the lists above."""
 
     hue: int
     dash: int
@@ -104,9 +104,9 @@ class Style:
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style for each name, always the same for those that every report has."""
+    """A style for each name. Known names have the same style in every report."""
     found: dict[str, Style] = {}
-    groups = strangers = 0
+    groups = others = 0
     for name in dict.fromkeys((*names, *_KNOWN)):
         if name in _KNOWN:
             found[name] = Style(_KNOWN[name], _DASHED.get(name, 0), _SHAPES.get(name, 0))
@@ -114,11 +114,9 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             found[name] = Style(_QUIET, groups % len(DASHES), groups % len(SHAPES))
             groups += 1
         else:
-            place = strangers % len(_FREE)
-            found[name] = Style(
-                _FREE[place], strangers % len(DASHES), (strangers + 1) % len(SHAPES)
-            )
-            strangers += 1
+            place = others % len(_FREE)
+            found[name] = Style(_FREE[place], others % len(DASHES), (others + 1) % len(SHAPES))
+            others += 1
     return found
 
 
