@@ -83,7 +83,10 @@ class Report:
             "format": FORMAT,
             "settings": dict(self.settings),
             "logs": [{**asdict(log), "excluded": list(log.excluded)} for log in self.logs],
-            "conclusions": [asdict(conclusion) for conclusion in self.conclusions],
+            "conclusions": [
+                {"question": each.question, "sentences": list(each.sentences)}
+                for each in self.conclusions
+            ],
             "warnings": list(self.warnings),
             "tables": [table.to_json() for table in self.tables],
         }

@@ -18,7 +18,7 @@ from grv.report.report import Report
 from grv.report.source import Source
 from grv.testing import population
 
-PAPER = Path(__file__).parents[2] / "paper" / "report.toml"
+PAPER = Path(__file__).parents[3] / "paper" / "report.toml"
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,9 @@ def test_rows_come_in_the_order_asked_for(report: Report) -> None:
         ([{"id": "a", "table": "auc", "columns": ["cost"]}], "no column cost"),
         ([{"id": "a", "table": "auc", "colour": "red"}], "unknown option colour"),
         ([{"id": "a", "table": "auc", "logs": "x"}], "logs cannot be 'x'"),
-        ([{"id": "a", "table": "auc"}, {"id": "a", "table": "auc"}], "one id"),
+        ([{"id": "a", "table": "auc"}, {"id": "a", "table": "auc"}], "the same id"),
         ([{"id": "a", "table": "per_log", "across": "log"}], "side by side already"),
+        ([{"id": "a", "table": "groups", "draw": True}], "table groups has no figure"),
         ({"id": "a"}, "a list of tables"),
     ],
 )

@@ -17,8 +17,8 @@ from grv.core.values import Costs
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
 from grv.report.dataset import Request
-from grv.report.drawings import DRAWINGS
 from grv.report.page.page import page as page_of
+from grv.report.parts import TABLES
 from grv.report.report import Report
 from grv.report.source import Source
 from grv.testing import all_wrong, population
@@ -113,7 +113,7 @@ def fresh(seen: Visit) -> Visit:
 
 def test_every_figure_is_drawn_and_has_its_words(fresh: Visit, report: Report) -> None:
     for table in report.tables:
-        if table.name not in DRAWINGS:
+        if not TABLES[table.name].drawings:
             continue
         if not table.rows:
             assert table.notes[0] in fresh.page.inner_text(f"li:has(#{table.name})")
@@ -205,9 +205,9 @@ def test_policies_can_be_left_out(fresh: Visit) -> None:
     before = bars.count()
     fresh.page.click("nav .filter summary")
     fresh.page.click("#filters label:has-text('verify-all')")
-    assert bars.count() == before - 2  # one a log
+    assert bars.count() == before - 2  # one per log
     trials = fresh.page.locator(f"{fresh.chart('trials')} path.line")
-    assert trials.count() == 6  # two a log, and two in the legend
+    assert trials.count() == 6  # two per log, and two in the legend
     fresh.page.click("#filters label:has(input[value='adaptive'])")
     assert trials.count() == 3  # those of hindsight
     assert "verify-all" not in [cell for row in fresh.rows("summary") for cell in row]
@@ -341,14 +341,14 @@ def test_a_log_with_little_in_it_gets_words_instead_of_empty_charts(
     made = make_report([Source("log", log=DEGENERATE[case])], request)
     here = visit(page_of(made), width=390)
     assert here.complaints == []
-    assert len(here.page.inner_text(".answers")) > 100
+    assert len(here.page.inner_text(".conclusions")) > 100
     for table in made.tables:
-        if table.rows and table.name in DRAWINGS:
+        if table.rows and TABLES[table.name].drawings:
             drawn = here.page.locator(f"{here.chart(table.name)} path").count() > 0
             said = here.page.inner_text(f"#{table.name} .chart")
             assert drawn or "there is nothing to draw" in said, table.name
         elif not table.rows:
-            idle = table.name in ("per_log", "paired")  # there is one log
+            idle = TABLES[table.name].compares == "log"  # there is one log
             reasons = here.page.locator(f"li:has(#{table.name})").all_inner_texts()
             assert idle or len(reasons[0]) > len(table.title) + 10
     assert "NaN" not in here.page.inner_html("main")
@@ -360,4 +360,4 @@ def test_a_log_with_little_in_it_gets_words_instead_of_empty_charts(
 def test_the_page_says_in_words_what_it_says_in_data(fresh: Visit, report: Report) -> None:
     data = json.loads(fresh.page.inner_text("#data") or fresh.page.text_content("#data") or "")
     assert [table["name"] for table in data["tables"]] == [t.name for t in report.tables if t.rows]
-    assert len(fresh.page.locator(".answer li").all()) >= 3
+    assert len(fresh.page.locator(".conclusion li").all()) >= 3

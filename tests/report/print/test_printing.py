@@ -12,7 +12,7 @@ from grv.core.values import Costs
 from grv.logs.log import Log
 from grv.report.build import make_report
 from grv.report.dataset import Request
-from grv.report.drawings import DRAWINGS
+from grv.report.parts import TABLES
 from grv.report.print.job import Item
 from grv.report.print.plots import plot
 from grv.report.print.printing import sheets_of, write_sheets
@@ -21,6 +21,7 @@ from grv.report.source import Source
 from grv.testing import all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))
+DRAWN = sorted(name for name, table in TABLES.items() if table.drawings)
 
 
 def log(kind: str) -> Log:
@@ -41,7 +42,7 @@ def test_everything_that_is_drawn_is_printed_at_each_price_list(report: Report) 
     assert {"summary-1-10", "summary-1-3", "coverage", "optimal_pairs-1-3"} <= drawn
     assert "sensitivity-relative-to-verifying-in-order" in drawn
     there = {sheet.table.name for sheet in sheets_of(report) if sheet.drawing is not None}
-    assert there == {name for name in DRAWINGS if report[name].rows}
+    assert there == {name for name in DRAWN if report[name].rows}
 
 
 def test_files_of_the_items_asked_for(report: Report, tmp_path: Path) -> None:
@@ -74,21 +75,21 @@ def test_the_only_log_is_named_in_data_but_not_in_print(tmp_path: Path) -> None:
     assert "the log &" not in (tmp_path / "auc_summary.tex").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(DRAWINGS))
+@pytest.mark.parametrize("name", DRAWN)
 def test_what_is_printed_is_what_the_table_says(name: str, report: Report) -> None:
     table = report[name]
     if not table.rows:
         return  # no log of this kind counts it
     if "costs" in [column.name for column in table.columns]:
         table = table.only(costs="1,10")
-    for drawing in DRAWINGS[name]:
+    for drawing in TABLES[name].drawings:
         figure = plot(table, drawing, {"auc_summary": report["auc_summary"]})
         drawn = [
             len(axes.lines) + len(axes.collections) + len(axes.patches) for axes in figure.axes
         ]
         assert sum(drawn) > 0
     if name == "coverage":
-        lines = plot(table, DRAWINGS[name][0]).axes[0].lines
+        lines = plot(table, TABLES[name].drawings[0]).axes[0].lines
         wanted = table.only(log="coding").column("at_random")
         assert [float(y) for y in lines[0].get_ydata()] == pytest.approx(wanted)  # type: ignore[arg-type, union-attr]
 
