@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -336,27 +337,13 @@ class Stages:
     def __init__(self, stages: int, progress: Progress | None) -> None:
         self._stages, self._done, self._progress = max(stages, 1), 0, progress
 
-    def stage(self) -> _Stage:
-        """The next stage: a context that gives the function to report its progress to."""
-        return _Stage(self)
+    @contextmanager
+    def stage(self) -> Iterator[Progress]:
+        """The next stage: gives the function to report its progress to."""
+        yield lambda done, total: self._tell(done / max(total, 1))
+        self._done = min(self._done + 1, self._stages)
+        self._tell(0.0)
 
-    def tell(self, share: float) -> None:
-        """Report the share of the current stage that is done."""
+    def _tell(self, share: float) -> None:
         if self._progress is not None:
             self._progress(round(1000 * (self._done + share)), 1000 * self._stages)
-
-    def end(self) -> None:
-        """End the current stage."""
-        self._done = min(self._done + 1, self._stages)
-        self.tell(0.0)
-
-
-class _Stage:
-    def __init__(self, stages: Stages) -> None:
-        self._stages = stages
-
-    def __enter__(self) -> Progress:
-        return lambda done, total: self._stages.tell(done / max(total, 1))
-
-    def __exit__(self, *_: object) -> None:
-        self._stages.end()

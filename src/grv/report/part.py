@@ -1,4 +1,4 @@
-"""A part of a report: its tables, and the functions that compute their rows."""
+"""A part of a report, and the names that every file in `parts` needs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..experiments.comparison import Comparison
-from .dataset import Dataset
+from .dataset import Dataset, price_name
 from .rows import RowCollector
 from .schema import TableSchema
+
+__all__ = ["Dataset", "Part", "Question", "RowCollector", "TableSchema", "price_name"]
 
 Question = Literal["costs", "score", "advice", "time"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from .schema import TableSchema
 from .table import Cell, Table
@@ -26,7 +26,7 @@ class RowCollector:
         for table in (tables,) if isinstance(tables, TableSchema) else tables:
             self._notes[table.name].append(text)
 
-    def note_no_interval(self, tables: TableSchema | Sequence[TableSchema], log: str) -> None:
+    def note_no_interval(self, tables: TableSchema | Iterable[TableSchema], log: str) -> None:
         """Explain missing intervals: they resample problems, and the log has one."""
         self.note(tables, f"{log}: there are no intervals, because there is only one problem.")
 

@@ -41,35 +41,22 @@ class Source:
     def facts(self) -> LogFacts:
         """The counts of the log."""
         if self.log is not None:
-            log = self.log
+            log, score = self.log, self.log.score
+            if self.cascade is not None:
+                score += f", then {log.second} for the best {self.cascade.top}"
             return LogFacts(
-                self.name,
-                log.path,
-                self.kind,
-                log.score + self._second(),
-                len(log.problems) + len(log.bare),
-                len(log.solvable),
-                log.candidates,
-                log.unlabelled,
-                sum(problem.unscored for problem in log.problems),
+                *(self.name, log.path, self.kind, score),
+                *(len(log.problems) + len(log.bare), len(log.solvable), log.candidates),
+                *(log.unlabelled, sum(problem.unscored for problem in log.problems)),
                 (*(problem.id for problem in log.unsolvable), *log.bare),
             )
         assert self.comparison is not None
-        said, settings = self.comparison.log, self.comparison.settings
+        saved, settings = self.comparison.log, self.comparison.settings
         return LogFacts(
-            self.name,
-            str(settings.get("log", "")),
-            self.kind,
-            str(settings.get("score", "")),
-            *(said.problems, said.solvable, said.candidates, said.unlabelled, said.unscored),
-            tuple(said.excluded),
+            *(self.name, str(settings.get("log", "")), self.kind, str(settings.get("score", ""))),
+            *(saved.problems, saved.solvable, saved.candidates, saved.unlabelled, saved.unscored),
+            tuple(saved.excluded),
         )
-
-    def _second(self) -> str:
-        """The second score of a cascade."""
-        if self.cascade is None or self.log is None:
-            return ""
-        return f", then {self.log.second} for the best {self.cascade.top}"
 
 
 def is_comparison(path: str) -> bool:

@@ -109,14 +109,17 @@ class Table:
         kept = tuple(row for row in self.rows if all(row[at] == value for at, value in places))
         return replace(self, rows=kept)
 
+    def select(self, names: Sequence[str]) -> Table:
+        """The table with these columns, in this order."""
+        places = [self._at(name) for name in names]
+        columns = tuple(self.columns[at] for at in places)
+        return replace(
+            self, columns=columns, rows=tuple(tuple(row[at] for at in places) for row in self.rows)
+        )
+
     def without(self, *names: str) -> Table:
         """The table without these columns."""
-        kept = [at for at, column in enumerate(self.columns) if column.name not in names]
-        return replace(
-            self,
-            columns=tuple(self.columns[at] for at in kept),
-            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
-        )
+        return self.select([column.name for column in self.columns if column.name not in names])
 
     def across(self, name: str, values: Sequence[str]) -> Table:
         """Set the values of a text column side by side: one group of columns per value.
@@ -164,12 +167,9 @@ class Table:
     def from_json(cls, record: Mapping[str, Any]) -> Table:
         """From what `to_json` gives."""
         return cls(
-            record["name"],
-            record["title"],
-            record["caption"],
-            record["alt"],
+            *(record["name"], record["title"], record["caption"], record["alt"]),
             tuple(Column(**column) for column in record["columns"]),
-            tuple(tuple(row) for row in record["rows"]),
+            tuple(map(tuple, record["rows"])),
             tuple(record["notes"]),
         )
 

@@ -3,47 +3,15 @@
 from __future__ import annotations
 
 from .advice import better_score, cheaper_verifier, pays_for_itself, which_policy
-from .costs import (
-    budget_curve,
-    difficulty,
-    optimal_pairs,
-    paired,
-    sensitivity,
-    summary,
-    trials,
-)
-from .score import (
-    auc,
-    calibration,
-    coverage,
-    distrust,
-    monotonicity,
-    rank_pass,
-    score_distribution,
-)
+from .costs import budget_curve, difficulty, optimal_pairs, paired, sensitivity, summary, trials
+from .score import auc, calibration, coverage, distribution, distrust, monotonicity, rank_pass
 from .time import rounds, unsolved
 
-# In the order of the page.
-PARTS = (
-    summary.PART,
-    paired.PART,
-    optimal_pairs.PART,
-    difficulty.PART,
-    budget_curve.PART,
-    trials.PART,
-    sensitivity.PART,
-    rank_pass.PART,
-    coverage.PART,
-    auc.PART,
-    score_distribution.PART,
-    calibration.PART,
-    monotonicity.PART,
-    distrust.PART,
-    which_policy.PART,
-    pays_for_itself.PART,
-    better_score.PART,
-    cheaper_verifier.PART,
-    rounds.PART,
-    unsolved.PART,
+_MODULES = (
+    *(summary, paired, optimal_pairs, difficulty, budget_curve, trials, sensitivity),
+    *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust),
+    *(which_policy, pays_for_itself, better_score, cheaper_verifier),
+    *(rounds, unsolved),
 )
+PARTS = tuple(module.PART for module in _MODULES)  # in the order of the page
 TABLES = {table.name: table for part in PARTS for table in part.tables}

@@ -74,43 +74,25 @@ class Item:
     def of(self, report: Report) -> Table:
         """The table of the item, from a report that has its logs and price lists."""
         table = report[self.table]
-        for name, wanted in (
-            ("log", self.logs),
-            ("costs", self.costs),
-            ("policy", self.policies),
-        ):
-            table = _chosen(table, name, wanted)
-        table = dataclasses.replace(
-            table,
-            name=self.id,
-            title=self.title or table.title,
-            caption=self.caption or table.caption,
-        )
-        return self._arranged(table)
-
-    def _arranged(self, table: Table) -> Table:
+        wanted = {"log": self.logs, "costs": self.costs, "policy": self.policies}
+        for name, values in wanted.items():
+            table = _chosen(table, name, values)
+        title, caption = self.title or table.title, self.caption or table.caption
+        table = dataclasses.replace(table, name=self.id, title=title, caption=caption)
         if self.columns:
-            places = [[c.name for c in table.columns].index(name) for name in self.columns]
-            table = dataclasses.replace(
-                table,
-                columns=tuple(table.columns[at] for at in places),
-                rows=tuple(tuple(row[at] for at in places) for row in table.rows),
-            )
-        if not self.across:
-            return table
-        values = [c.name for c in table.columns if c.kind != "text"]
-        return table.across(self.across, values)
+            table = table.select(self.columns)
+        if self.across:
+            numbers = [column.name for column in table.columns if column.kind != "text"]
+            table = table.across(self.across, numbers)
+        return table
 
 
 def _chosen(table: Table, name: str, wanted: Sequence[str]) -> Table:
     """The rows with one of the wanted values, in that order, if the table has the column."""
     if not wanted or name not in [column.name for column in table.columns]:
         return table
-    places = {value: place for place, value in enumerate(wanted)}
-    at = [column.name for column in table.columns].index(name)
-    kept = [row for row in table.rows if row[at] in places]
-    kept.sort(key=lambda row: places[str(row[at])])
-    return dataclasses.replace(table, rows=tuple(kept))
+    rows = [row for value in dict.fromkeys(wanted) for row in table.only(**{name: value}).rows]
+    return dataclasses.replace(table, rows=tuple(rows))
 
 
 def parse_items(records: Any, path: str = "") -> tuple[Item, ...]:

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....logs.log import Log, LoggedProblem
-from ...dataset import Dataset, price_name
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, SOLVED, TableSchema, number, percent, text
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 from ...table import significant
 from ..score.auc import aucs_of
 
@@ -25,10 +23,10 @@ BETTER_SCORE = TableSchema(
     " the mean AUC of the changed score, and what the policies cost.",
     alt="For each policy a curve of the cost against the AUC; a line marks the present score.",
     columns=(
-        *(LOG, COSTS, text("change", "change", "how the score was changed")),
-        number("auc", "AUC", "mean over problems", 3),
-        *(POLICY, COST, percent("saving", "saves", "share saved of its present cost")),
-        *(SOLVED, number("now", "now", "1 for the present score, else 0")),
+        *(c.LOG, c.COSTS, c.text("change", "change", "how the score was changed")),
+        c.number("auc", "AUC", "mean over problems", 3),
+        *(c.POLICY, c.COST, c.percent("saving", "saves", "share saved of its present cost")),
+        *(c.SOLVED, c.number("now", "now", "1 for the present score, else 0")),
     ),
     drawings=(
         Drawing(

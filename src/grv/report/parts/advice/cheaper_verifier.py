@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ....core.values import Costs
-from ...dataset import CHEAPER, HINDSIGHT, Dataset, price_name
+from ... import columns as c
+from ...dataset import CHEAPER, HINDSIGHT
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, TableSchema, percent
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 
 CHEAPER_VERIFIER = TableSchema(
     name="cheaper_verifier",
@@ -15,8 +14,8 @@ CHEAPER_VERIFIER = TableSchema(
     caption="Costs at a fraction of the price of a verification. Each policy knows the new price.",
     alt="For each policy a curve of the cost against the price of a verification.",
     columns=(
-        *(LOG, COSTS, percent("price", "verifier's price", "relative to the price list", 0)),
-        *(POLICY, COST, percent("saving", "saves", "share saved of its cost at the full price")),
+        *(c.LOG, c.COSTS, c.percent("price", "verifier's price", "relative to the price list", 0)),
+        *(c.POLICY, c.COST, c.percent("saving", "saves", "share of its cost at the full price")),
     ),
     drawings=(
         Drawing(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dataset import IN_ORDER, Dataset
+from ... import columns as c
+from ...dataset import IN_ORDER
 from ...drawing import AT_PRICES, POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, TableSchema, cost, number, percent, text
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...table import Column
 
 Array = NDArray[np.float64]
@@ -21,20 +20,20 @@ PAYS_FOR_ITSELF = TableSchema(
     " saves, what a score is worth per candidate, and the cost ratio from which it saves anything.",
     alt="For each policy an interval of the cost ratio from which it is cheaper.",
     columns=(
-        *(LOG, COSTS, POLICY, COST),
-        cost("in_order", "in order", "mean cost of verifying in order of arrival"),
-        percent("saving", "saves", "share saved of the cost of verifying in order"),
-        percent("low", "from", "lower end of the 95 % interval"),
-        percent("high", "to", "upper end of the 95 % interval"),
+        *(c.LOG, c.COSTS, c.POLICY, c.COST),
+        c.cost("in_order", "in order", "mean cost of verifying in order of arrival"),
+        c.percent("saving", "saves", "share saved of the cost of verifying in order"),
+        c.percent("low", "from", "lower end of the 95 % interval"),
+        c.percent("high", "to", "upper end of the 95 % interval"),
         Column(
             *("worth", "worth a candidate", "cost"),
             "the price per score at which nothing is saved any more",
             digits=3,
         ),
-        number("break_even", "break-even", "cost ratio from which it is cheaper", 2),
-        number("break_even_low", "from", "lower end of the 95 % interval", 2),
-        number("break_even_high", "to", "upper end of the 95 % interval", 2),
-        text("words", "of the ratios tried", "those where it is cheaper, and where certainly"),
+        c.number("break_even", "break-even", "cost ratio from which it is cheaper", 2),
+        c.number("break_even_low", "from", "lower end of the 95 % interval", 2),
+        c.number("break_even_high", "to", "upper end of the 95 % interval", 2),
+        c.text("words", "of the ratios tried", "those where it is cheaper, and where certainly"),
     ),
     drawings=(
         Drawing(
@@ -55,7 +54,7 @@ PAYS_FOR_ITSELF = TableSchema(
                 Layer("interval", "break_even_low", "policy", x2="break_even_high", by="policy"),
                 Layer("points", "break_even", "policy", by="policy"),
             ),
-            view="from which cost ratio",
+            view="from which cost ratio on",
         ),
     ),
 )

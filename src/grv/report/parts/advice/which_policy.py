@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dataset import Dataset, Tried
+from ... import columns as c
+from ...dataset import Tried
 from ...drawing import AT_X_1, POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, SOLVED, TableSchema, number, percent, text
+from ...part import Dataset, Part, RowCollector, TableSchema
 
 WHICH_POLICY = TableSchema(
     name="which_policy",
@@ -17,12 +16,12 @@ WHICH_POLICY = TableSchema(
     " share says how often each is the cheapest when the problems are resampled.",
     alt="A bar for each policy: the share of resamples in which it is the cheapest.",
     columns=(
-        *(LOG, COSTS, POLICY, COST, SOLVED),
-        percent("cheapest", "cheapest", "share of resamples in which it is the cheapest"),
-        number("against_best", "× best", "cost divided by that of the cheapest policy", 2),
-        number("low", "from", "lower end of its 95 % interval", 2),
-        number("high", "to", "upper end of its 95 % interval", 2),
-        text("words", "verdict", "in words"),
+        *(c.LOG, c.COSTS, c.POLICY, c.COST, c.SOLVED),
+        c.percent("cheapest", "cheapest", "share of resamples in which it is the cheapest"),
+        c.number("against_best", "× best", "cost divided by that of the cheapest policy", 2),
+        c.number("low", "from", "lower end of its 95 % interval", 2),
+        c.number("high", "to", "upper end of its 95 % interval", 2),
+        c.text("words", "verdict", "in words"),
     ),
     drawings=(
         Drawing(
@@ -39,7 +38,7 @@ WHICH_POLICY = TableSchema(
                 Layer("interval", "low", "policy", x2="high", by="policy"),
                 Layer("points", "against_best", "policy", by="policy"),
             ),
-            view="cost relative to the cheapest",
+            view="cost over the cheapest",
         ),
     ),
 )

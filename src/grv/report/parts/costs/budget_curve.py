@@ -9,11 +9,9 @@ from ....core.values import Costs
 from ....experiments.compare import LARGEST_TABLE
 from ....replay.kernels.kernels import least_checks_of, paid_checks_of
 from ....theory.uniform import PairTable
-from ...dataset import Dataset, price_name
+from ... import columns as c
 from ...drawing import COST_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, PAIR_K, PAIR_M, SOLVED, TableSchema, text
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 from ...table import significant
 
 _MOST_STEPS = 150
@@ -26,10 +24,10 @@ BUDGET_CURVE = TableSchema(
     " the verdicts. The marks show the policies at their mean costs.",
     alt="A rising step curve of the share solved against cost, with a mark for each policy.",
     columns=(
-        *(LOG, COSTS),
-        text("series", "series", f"`{_BEST_PAIR}`, or the name of a policy"),
-        text("kind", "kind", "`curve`: a step that holds up to the next one; or `mark`"),
-        *(COST, SOLVED, PAIR_M, PAIR_K),
+        *(c.LOG, c.COSTS),
+        c.text("series", "series", f"`{_BEST_PAIR}`, or the name of a policy"),
+        c.text("kind", "kind", "`curve`: a step that holds up to the next one; or `mark`"),
+        *(c.COST, c.SOLVED, c.PAIR_M, c.PAIR_K),
     ),
     drawings=(
         Drawing(

@@ -6,26 +6,10 @@ import re
 
 from ....experiments.comparison import Comparison
 from ....experiments.rows import REFERENCE
-from ...dataset import HINDSIGHT, price_name
+from ... import columns as c
+from ...dataset import HINDSIGHT
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import (
-    COST,
-    COSTS,
-    HIGH,
-    LOG,
-    LOW,
-    PAIR_K,
-    PAIR_M,
-    POLICY,
-    PROBLEMS,
-    RATIO,
-    SOLVED,
-    TableSchema,
-    number,
-    percent,
-)
+from ...part import Part, RowCollector, TableSchema, price_name
 
 _GROUPED = re.compile(r"difficulty-([0-9]+)")
 
@@ -37,9 +21,9 @@ DIFFICULTY = TableSchema(
     alt="The cost of each baseline relative to adaptive against the number of groups, with"
     " intervals, and lines for the policies without groups.",
     columns=(
-        *(LOG, COSTS, POLICY),
-        number("groups", "groups", "the number of difficulty groups, if the row has any"),
-        *(COST, RATIO, LOW, HIGH, SOLVED),
+        *(c.LOG, c.COSTS, c.POLICY),
+        c.number("groups", "groups", "the number of difficulty groups, if the row has any"),
+        *(c.COST, c.RATIO, c.LOW, c.HIGH, c.SOLVED),
     ),
     drawings=(
         Drawing(
@@ -64,10 +48,16 @@ GROUPS = TableSchema(
     " rates and the pair of each group. The hardest group comes first.",
     alt="A table of groups.",
     columns=(
-        *(LOG, COSTS, POLICY, number("group", "group", "from 1, hardest first"), PROBLEMS),
-        percent("from", "pass rate from", "the lowest pass rate in the group", 2),
-        percent("to", "to", "the highest pass rate in the group", 2),
-        *(PAIR_M, PAIR_K),
+        *(
+            c.LOG,
+            c.COSTS,
+            c.POLICY,
+            c.number("group", "group", "from 1, hardest first"),
+            c.PROBLEMS,
+        ),
+        c.percent("from", "pass rate from", "the lowest pass rate in the group", 2),
+        c.percent("to", "to", "the highest pass rate in the group", 2),
+        *(c.PAIR_M, c.PAIR_K),
     ),
 )
 

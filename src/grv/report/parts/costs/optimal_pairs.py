@@ -5,21 +5,9 @@ from __future__ import annotations
 from ....core.values import Measured
 from ....replay.kernels.kernels import hindsight_trials, least_checks_of
 from ....replay.orders import Batch
-from ...dataset import Dataset, price_name
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import (
-    COST,
-    COSTS,
-    GENERATED,
-    LOG,
-    PASS_RATE,
-    PROBLEM,
-    VERIFIED,
-    TableSchema,
-    number,
-)
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 from ...table import Cell, points, significant
 
 OPTIMAL_PAIRS = TableSchema(
@@ -31,8 +19,8 @@ OPTIMAL_PAIRS = TableSchema(
     alt="A point for each problem: generated across, verified up, both on logarithmic axes,"
     " coloured by cost, over faint lines of equal cost.",
     columns=(
-        *(LOG, COSTS, PROBLEM, PASS_RATE, GENERATED, VERIFIED, COST),
-        number("orders", "orders", "the number of orders the pair is averaged over"),
+        *(c.LOG, c.COSTS, c.PROBLEM, c.PASS_RATE, c.GENERATED, c.VERIFIED, c.COST),
+        c.number("orders", "orders", "the number of orders the pair is averaged over"),
     ),
     drawings=(
         Drawing(

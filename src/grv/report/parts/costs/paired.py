@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....experiments.comparison import Resampled
-from ...dataset import Dataset, price_name
+from ... import columns as c
 from ...drawing import AT_X_1, POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, HIGH, LOG, LOW, POLICY, PROBLEMS, TableSchema, cost, number
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 
 PAIRED = TableSchema(
     name="paired",
@@ -18,10 +16,10 @@ PAIRED = TableSchema(
     " the problems that are solvable in both, with a 95 % interval over those problems.",
     alt="For each policy a point and an interval per further log, around 1.",
     columns=(
-        *(LOG, COSTS, POLICY, PROBLEMS, COST),
-        cost("first_cost", "cost on the first", "the mean cost on the first log"),
-        number("against", "× the first", "the cost divided by that on the first log", 2),
-        *(LOW, HIGH),
+        *(c.LOG, c.COSTS, c.POLICY, c.PROBLEMS, c.COST),
+        c.cost("first_cost", "cost on the first", "the mean cost on the first log"),
+        c.number("against", "× the first", "the cost divided by that on the first log", 2),
+        *(c.LOW, c.HIGH),
     ),
     drawings=(
         Drawing(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ....experiments.rows import REFERENCE
-from ...dataset import IN_ORDER, Dataset
+from ... import columns as c
+from ...dataset import IN_ORDER
 from ...drawing import AT_PRICES, AT_Y_1, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, HIGH, LOG, LOW, POLICY, RATIO, SOLVED, TableSchema, number
+from ...part import Dataset, Part, RowCollector, TableSchema
 
 
 def _curves(column: str, low: str, high: str, view: str) -> Drawing:
@@ -30,13 +29,13 @@ SENSITIVITY = TableSchema(
     " An interval may exceed the picture.",
     alt="A curve for each policy: relative cost against the cost ratio, on a logarithmic axis.",
     columns=(
-        *(LOG, POLICY),
-        number("rho", "cost ratio", "cost to verify divided by cost to generate, c_ver / c_gen", 2),
-        *(COST, RATIO, LOW, HIGH),
-        number("in_order", "× in order", "the cost divided by that of verifying in order", 2),
-        number("in_order_low", "from", "lower end of the 95 % interval", 2),
-        number("in_order_high", "to", "upper end of the 95 % interval", 2),
-        SOLVED,
+        *(c.LOG, c.POLICY),
+        c.number("rho", "cost ratio", "cost to verify / cost to generate, c_ver / c_gen", 2),
+        *(c.COST, c.RATIO, c.LOW, c.HIGH),
+        c.number("in_order", "× in order", "the cost divided by that of verifying in order", 2),
+        c.number("in_order_low", "from", "lower end of the 95 % interval", 2),
+        c.number("in_order_high", "to", "upper end of the 95 % interval", 2),
+        c.SOLVED,
     ),
     drawings=(
         _curves("ratio", "low", "high", "relative to adaptive"),

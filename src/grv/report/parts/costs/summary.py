@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from ....experiments.comparison import Comparison
 from ....experiments.rows import REFERENCE
-from ...dataset import Dataset, price_name
+from ... import columns as c
 from ...drawing import POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import (
-    COST,
-    COSTS,
-    GENERATED,
-    HIGH,
-    LOG,
-    LOW,
-    PAIR_K,
-    PAIR_M,
-    POLICY,
-    RATIO,
-    SOLVED,
-    VERIFIED,
-    TableSchema,
-    number,
-)
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 
 SUMMARY = TableSchema(
     name="summary",
@@ -33,8 +16,8 @@ SUMMARY = TableSchema(
     " problems.",
     alt="A bar for the mean cost of each policy.",
     columns=(
-        *(LOG, COSTS, POLICY, GENERATED, VERIFIED, COST, RATIO, LOW, HIGH, SOLVED),
-        *(PAIR_M, PAIR_K, number("trials", "trials", "the number of trials")),
+        *(c.LOG, c.COSTS, c.POLICY, c.GENERATED, c.VERIFIED, c.COST, c.RATIO, c.LOW, c.HIGH),
+        *(c.SOLVED, c.PAIR_M, c.PAIR_K, c.number("trials", "trials", "the number of trials")),
     ),
     drawings=(
         Drawing(
@@ -50,7 +33,7 @@ BY_PRICES = TableSchema(
     caption="The mean cost of each policy, its ratio to the cost of adaptive at the same price"
     " list, and the share of trials solved.",
     alt="A table of policies by price list.",
-    columns=(LOG, POLICY, COSTS, COST, RATIO, SOLVED),
+    columns=(c.LOG, c.POLICY, c.COSTS, c.COST, c.RATIO, c.SOLVED),
     compares="costs",
     spread=("cost", "ratio", "solved"),
 )
@@ -60,7 +43,7 @@ BY_LOG = TableSchema(
     caption="The mean cost of each policy on each log, its ratio to the cost of adaptive on the"
     " same log, and the share of trials solved.",
     alt="A table of policies by log.",
-    columns=(COSTS, POLICY, LOG, COST, RATIO, SOLVED),
+    columns=(c.COSTS, c.POLICY, c.LOG, c.COST, c.RATIO, c.SOLVED),
     compares="log",
     spread=("cost", "ratio", "solved"),
 )

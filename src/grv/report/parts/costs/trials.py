@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ....experiments.rows import REFERENCE
-from ...dataset import HINDSIGHT, MATCHED, Dataset, Tried, price_name
+from ... import columns as c
+from ...dataset import HINDSIGHT, MATCHED, Tried
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COSTS, LOG, TableSchema, cost, number, percent, text
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 from ...table import Cell, points
 
 _MOST_POINTS = 1000
@@ -23,15 +22,15 @@ TRIALS = TableSchema(
     alt="Points of adaptive's cost over sorted trials on a logarithmic axis, with a rolling median"
     " and a band, above the rising curve of hindsight; shades where the matched pair fails.",
     columns=(
-        *(LOG, COSTS, number("place", "place", "place of the row's last trial, from 1")),
-        number("trials", "trials", "the number of neighbouring trials that the row averages"),
-        text("problem", "problem", "the problem of the trials; empty if there are several"),
-        cost("hindsight", "hindsight", "mean cost of hindsight"),
-        cost("adaptive", "adaptive", "mean cost of adaptive"),
-        percent("failed", "matched pair fails", "share of the trials that it does not solve"),
-        cost("median", "adaptive, median", "median of neighbouring trials"),
-        cost("low", "lower quartile", "a quarter of the neighbouring trials cost less"),
-        cost("high", "upper quartile", "a quarter of the neighbouring trials cost more"),
+        *(c.LOG, c.COSTS, c.number("place", "place", "place of the row's last trial, from 1")),
+        c.number("trials", "trials", "the number of neighbouring trials that the row averages"),
+        c.text("problem", "problem", "the problem of the trials; empty if there are several"),
+        c.cost("hindsight", "hindsight", "mean cost of hindsight"),
+        c.cost("adaptive", "adaptive", "mean cost of adaptive"),
+        c.percent("failed", "matched pair fails", "share of the trials that it does not solve"),
+        c.cost("median", "adaptive, median", "median of neighbouring trials"),
+        c.cost("low", "lower quartile", "a quarter of the neighbouring trials cost less"),
+        c.cost("high", "upper quartile", "a quarter of the neighbouring trials cost more"),
     ),
     drawings=(
         Drawing(

@@ -6,11 +6,9 @@ import numpy as np
 
 from ....experiments.comparison import Resampled
 from ....logs.log import Log
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import LOG, PROBLEM, PROBLEMS, TableSchema, number, percent
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...statistics import auc, interval
 from ...table import Cell, points, significant
 
@@ -23,10 +21,10 @@ AUC = TableSchema(
     " passes has a higher score than one that fails; ties count half. One half is chance.",
     alt="A histogram of AUC over problems, with lines at chance, the mean and the median.",
     columns=(
-        LOG,
-        number("from", "from", "lower end of the bin", 2),
-        number("to", "to", "upper end of the bin; only the last bin includes it", 2),
-        PROBLEMS,
+        c.LOG,
+        c.number("from", "from", "lower end of the bin", 2),
+        c.number("to", "to", "upper end of the bin; only the last bin includes it", 2),
+        c.PROBLEMS,
     ),
     drawings=(
         Drawing(
@@ -48,13 +46,13 @@ SUMMARY = TableSchema(
     " problems.",
     alt="A table with one row per log.",
     columns=(
-        *(LOG, PROBLEMS, number("mean", "mean", "mean AUC", 3)),
-        number("low", "from", "lower end of the 95 % interval of the mean", 3),
-        number("high", "to", "upper end of the 95 % interval of the mean", 3),
-        number("median", "median", "median AUC", 3),
-        number("lower_quartile", "lower quartile", "a quarter of the problems are below", 3),
-        number("upper_quartile", "upper quartile", "a quarter of the problems are above", 3),
-        percent("above_chance", "above chance", "share of problems with AUC above 0.5"),
+        *(c.LOG, c.PROBLEMS, c.number("mean", "mean", "mean AUC", 3)),
+        c.number("low", "from", "lower end of the 95 % interval of the mean", 3),
+        c.number("high", "to", "upper end of the 95 % interval of the mean", 3),
+        c.number("median", "median", "median AUC", 3),
+        c.number("lower_quartile", "lower quartile", "a quarter of the problems are below", 3),
+        c.number("upper_quartile", "upper quartile", "a quarter of the problems are above", 3),
+        c.percent("above_chance", "above chance", "share of problems with AUC above 0.5"),
     ),
 )
 PER_PROBLEM = TableSchema(
@@ -63,9 +61,9 @@ PER_PROBLEM = TableSchema(
     caption="The AUC of each problem.",
     alt="A table with one row per problem.",
     columns=(
-        *(LOG, PROBLEM, number("passed", "passed", "candidates that pass")),
-        number("failed", "failed", "candidates that fail"),
-        number("auc", "AUC", "ties count half; empty without both passes and failures", 3),
+        *(c.LOG, c.PROBLEM, c.number("passed", "passed", "candidates that pass")),
+        c.number("failed", "failed", "candidates that fail"),
+        c.number("auc", "AUC", "ties count half; empty without both passes and failures", 3),
     ),
 )
 

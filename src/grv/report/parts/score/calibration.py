@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import LOG, PASS_RATE, PASS_RATE_HIGH, PASS_RATE_LOW, TableSchema, number
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...statistics import wilson
 from ...table import points
 
@@ -21,12 +19,12 @@ CALIBRATION = TableSchema(
     " share that passes, with its 95 % Wilson interval.",
     alt="Points with intervals, pass rate against score.",
     columns=(
-        *(LOG, number("from", "from", "the lowest score of the bin", 4)),
-        number("to", "to", "the highest score of the bin", 4),
-        number("score", "score", "the mean score of the bin", 4),
-        number("candidates", "candidates", "candidates in the bin"),
-        number("passed", "passed", "candidates in the bin that pass"),
-        *(PASS_RATE, PASS_RATE_LOW, PASS_RATE_HIGH),
+        *(c.LOG, c.number("from", "from", "the lowest score of the bin", 4)),
+        c.number("to", "to", "the highest score of the bin", 4),
+        c.number("score", "score", "the mean score of the bin", 4),
+        c.number("candidates", "candidates", "candidates in the bin"),
+        c.number("passed", "passed", "candidates in the bin that pass"),
+        *(c.PASS_RATE, c.PASS_RATE_LOW, c.PASS_RATE_HIGH),
     ),
     drawings=(
         Drawing(

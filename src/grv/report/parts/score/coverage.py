@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import LOG, TableSchema, number, percent
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...statistics import covered_at_random, covered_by_score
 from ...table import points
 
@@ -22,9 +20,9 @@ COVERAGE = TableSchema(
     " compared with k random candidates (hypergeometric). Ties are averaged over.",
     alt="Two rising curves against k on a logarithmic axis, by score above, at random below.",
     columns=(
-        *(LOG, number("k", "k", "the number of candidates")),
-        percent("by_score", "by score", "the k best contain a pass"),
-        percent("at_random", "at random", "k random candidates contain a pass"),
+        *(c.LOG, c.number("k", "k", "the number of candidates")),
+        c.percent("by_score", "by score", "the k best contain a pass"),
+        c.percent("at_random", "at random", "k random candidates contain a pass"),
     ),
     drawings=(
         Drawing(

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from ....experiments.rows import PolicyRow, parse_row
 from ....policies import POLICIES
-from ...dataset import IN_ORDER, Dataset, price_name
+from ... import columns as c
+from ...dataset import IN_ORDER
 from ...drawing import AT_X_1, POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COSTS, LOG, POLICY, TableSchema, number, text
+from ...part import Dataset, Part, RowCollector, TableSchema, price_name
 from ...statistics import interval
 from .auc import inverted
 from .monotonicity import find_falls
@@ -24,13 +23,13 @@ DISTRUST = TableSchema(
     " pass rate falls with the score by more than chance explains.",
     alt="For each policy two points around 1: problems where the score misleads, and the others.",
     columns=(
-        *(LOG, COSTS, POLICY),
-        text("rests_on", "relies on", "what the bound of the policy assumes about the score"),
-        number("misled", "× in order, misled", "cost ratio where the score misleads", 2),
-        number("low", "from", "lower end of its 95 % interval over problems", 2),
-        number("high", "to", "upper end of its 95 % interval over problems", 2),
-        number("others", "× in order, others", "cost ratio on the other problems", 2),
-        text("verdict", "verdict", "in words"),
+        *(c.LOG, c.COSTS, c.POLICY),
+        c.text("rests_on", "relies on", "what the bound of the policy assumes about the score"),
+        c.number("misled", "× in order, misled", "cost ratio where the score misleads", 2),
+        c.number("low", "from", "lower end of its 95 % interval over problems", 2),
+        c.number("high", "to", "upper end of its 95 % interval over problems", 2),
+        c.number("others", "× in order, others", "cost ratio on the other problems", 2),
+        c.text("verdict", "verdict", "in words"),
     ),
     drawings=(
         Drawing(

@@ -15,21 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....logs.log import LoggedProblem
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import (
-    LOG,
-    PASS_RATE,
-    PASS_RATE_HIGH,
-    PASS_RATE_LOW,
-    PROBLEM,
-    PROBLEMS,
-    TableSchema,
-    number,
-    percent,
-)
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...statistics import binned_rates, interval, isotonic, largest_fall, where_it_falls, wilson
 from ...table import points, significant
 from .auc import inverted
@@ -47,10 +35,10 @@ MONOTONICITY = TableSchema(
     " assume such a curve.",
     alt="Points of the pass rate against the quantile of the score, with a rising step curve.",
     columns=(
-        *(LOG, percent("from", "from", "lower end of the bin of places; 0 % is the worst")),
-        percent("to", "to", "upper end of the bin; 100 % is the best"),
-        *(PASS_RATE, PASS_RATE_LOW, PASS_RATE_HIGH),
-        percent("isotonic", "isotonic fit", "the closest curve that never falls", 2),
+        *(c.LOG, c.percent("from", "from", "lower end of the bin of places; 0 % is the worst")),
+        c.percent("to", "to", "upper end of the bin; 100 % is the best"),
+        *(c.PASS_RATE, c.PASS_RATE_LOW, c.PASS_RATE_HIGH),
+        c.percent("isotonic", "isotonic fit", "the closest curve that never falls", 2),
     ),
     drawings=(
         Drawing(
@@ -71,13 +59,13 @@ SUMMARY = TableSchema(
     " a score that never falls would show one as large by chance.",
     alt="A table with one row per log.",
     columns=(
-        *(LOG, PROBLEMS, percent("fall", "largest fall", "of the pass rate", 2)),
-        *(PASS_RATE_LOW, PASS_RATE_HIGH),
-        percent("falls_from", "from place", "the middle of the bin it falls from"),
-        percent("falls_to", "to place", "the middle of the bin it falls to"),
-        percent("by_chance", "by chance", "how often chance alone makes such a fall"),
-        number("violated", "violated", "problems whose own fall has less than 5 % by chance"),
-        number("inverted", "inverted", "problems with an AUC below one half"),
+        *(c.LOG, c.PROBLEMS, c.percent("fall", "largest fall", "of the pass rate", 2)),
+        *(c.PASS_RATE_LOW, c.PASS_RATE_HIGH),
+        c.percent("falls_from", "from place", "the middle of the bin it falls from"),
+        c.percent("falls_to", "to place", "the middle of the bin it falls to"),
+        c.percent("by_chance", "by chance", "how often chance alone makes such a fall"),
+        c.number("violated", "violated", "problems whose own fall has less than 5 % by chance"),
+        c.number("inverted", "inverted", "problems with an AUC below one half"),
     ),
 )
 PER_PROBLEM = TableSchema(
@@ -86,10 +74,10 @@ PER_PROBLEM = TableSchema(
     caption="The same for each solvable problem alone; the interval resamples its candidates.",
     alt="A table with one row per problem.",
     columns=(
-        *(LOG, PROBLEM, percent("fall", "largest fall", "of the pass rate")),
-        percent("low", "from", "lower end of the 95 % interval"),
-        percent("high", "to", "upper end of the 95 % interval"),
-        percent("by_chance", "by chance", "how often chance alone makes such a fall"),
+        *(c.LOG, c.PROBLEM, c.percent("fall", "largest fall", "of the pass rate")),
+        c.percent("low", "from", "lower end of the 95 % interval"),
+        c.percent("high", "to", "upper end of the 95 % interval"),
+        c.percent("by_chance", "by chance", "how often chance alone makes such a fall"),
     ),
 )
 _TABLES = (MONOTONICITY, SUMMARY, PER_PROBLEM)

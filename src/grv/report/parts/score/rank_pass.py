@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import LOG, PASS_RATE, PROBLEMS, TableSchema, number, percent
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...statistics import expected_passes, rolling_mean
 from ...table import points
 
@@ -24,11 +22,11 @@ RANK_PASS = TableSchema(
     " their ranks.",
     alt="A falling cloud of points, pass rate against rank, with a rolling mean through it.",
     columns=(
-        *(LOG, number("rank", "rank", "the middle rank of the row; 1 is the best", 1)),
-        number("ranks", "ranks", "the number of neighbouring ranks that the row averages"),
-        PASS_RATE,
-        percent("rolling", "rolling mean", "over neighbouring ranks; the notes say how many"),
-        PROBLEMS,
+        *(c.LOG, c.number("rank", "rank", "the middle rank of the row; 1 is the best", 1)),
+        c.number("ranks", "ranks", "the number of neighbouring ranks that the row averages"),
+        c.PASS_RATE,
+        c.percent("rolling", "rolling mean", "over neighbouring ranks; the notes say how many"),
+        c.PROBLEMS,
     ),
     drawings=(
         Drawing(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from ....experiments.comparison import Comparison
-from ...dataset import price_name
+from ... import columns as c
 from ...drawing import COST_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, TableSchema, number
+from ...part import Part, RowCollector, TableSchema, price_name
 from ...table import Column
 
 ROUNDS = TableSchema(
@@ -17,9 +15,10 @@ ROUNDS = TableSchema(
     " a round is known.",
     alt="A point for each policy: cost across, rounds or seconds up.",
     columns=(
-        *(LOG, COSTS, POLICY, COST, number("rounds", "rounds", "mean number of rounds", 1)),
-        number("generate_rounds", "generating", "mean number of rounds of generation", 1),
-        number("verify_rounds", "verifying", "mean number of rounds of verification", 1),
+        *(c.LOG, c.COSTS, c.POLICY, c.COST),
+        c.number("rounds", "rounds", "mean number of rounds", 1),
+        c.number("generate_rounds", "generating", "mean number of rounds of generation", 1),
+        c.number("verify_rounds", "verifying", "mean number of rounds of verification", 1),
         Column("seconds", "time", "number", "mean time of a trial", unit="s", digits=1),
     ),
     drawings=(

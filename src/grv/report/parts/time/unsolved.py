@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ....experiments.rows import PolicyRow, parse_row
 from ....replay.kernels.kernels import trials
-from ...dataset import Dataset, Tried
+from ... import columns as c
+from ...dataset import Tried
 from ...drawing import POLICY_AXIS, Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import COST, COSTS, LOG, POLICY, TableSchema, cost, number, percent
+from ...part import Dataset, Part, RowCollector, TableSchema
 
 UNSOLVED = TableSchema(
     name="unsolved",
@@ -22,12 +21,12 @@ UNSOLVED = TableSchema(
     " without a budget spends everything that the log has.",
     alt="Two bars for each policy: spending on solvable and on unsolvable problems.",
     columns=(
-        *(LOG, COSTS, POLICY),
-        number("problems", "unsolvable", "problems without any pass"),
-        COST,
-        cost("solvable_cost", "solvable", "mean cost of a trial on a solvable problem"),
-        percent("share", "of all spending", "share spent on unsolvable problems"),
-        cost("per_solved", "per answer", "all spending divided by the problems solved"),
+        *(c.LOG, c.COSTS, c.POLICY),
+        c.number("problems", "unsolvable", "problems without any pass"),
+        c.COST,
+        c.cost("solvable_cost", "solvable", "mean cost of a trial on a solvable problem"),
+        c.percent("share", "of all spending", "share spent on unsolvable problems"),
+        c.cost("per_solved", "per answer", "all spending divided by the problems solved"),
     ),
     drawings=(
         Drawing(

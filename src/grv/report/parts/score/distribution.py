@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dataset import Dataset
+from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Part
-from ...rows import RowCollector
-from ...schema import LOG, TableSchema, number, percent, text
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...table import points, significant
 
 _BINS = 40
@@ -19,11 +17,11 @@ SCORE_DISTRIBUTION = TableSchema(
     caption="The share of the candidates of each verdict per bin of scores. All problems together.",
     alt="Two histograms of the score, one for each verdict, one over the other.",
     columns=(
-        *(LOG, text("verdict", "verdict", "`passed` or `failed`")),
-        number("from", "from", "lower end of the bin", 4),
-        number("to", "to", "upper end of the bin", 4),
-        number("candidates", "candidates", "candidates of this verdict in the bin"),
-        percent("share", "share", "of all candidates of this verdict"),
+        *(c.LOG, c.text("verdict", "verdict", "`passed` or `failed`")),
+        c.number("from", "from", "lower end of the bin", 4),
+        c.number("to", "to", "upper end of the bin", 4),
+        c.number("candidates", "candidates", "candidates of this verdict in the bin"),
+        c.percent("share", "share", "of all candidates of this verdict"),
     ),
     drawings=(
         Drawing(
