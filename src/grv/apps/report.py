@@ -222,5 +222,5 @@ def words(made: Report, out: str) -> list[str]:
     lines = []
     for conclusion in made.conclusions:
         lines += [conclusion.question, *(f"  {sentence}" for sentence in conclusion.sentences)]
-    lines += [f"Be careful: {warning}" for warning in made.warnings]
+    lines += [f"Warning: {warning}" for warning in made.warnings]
     return [*lines, f"The page: {out}"]

@@ -66,18 +66,16 @@ def _costs(log: _OfLog) -> Iterator[str]:
     rows = {row["policy"]: row for row in log.rows("summary", costs=log.prices)}
     named = {words: rows[name] for name, words in _MAIN_ROWS.items() if name in rows}
     shown = named or {str(name): row for name, row in list(rows.items())[:4]}
-    if shown:
-        parts = [
-            f"{_amount(row['cost'])} with {words}{_solved(row)}" for words, row in shown.items()
-        ]
-        where = _if(log.prices) if log.is_first else _at(log.prices)
-        text = f"{log.prefix}{where}, the mean cost per problem is {_listed(parts)}."
-        if HINDSIGHT in rows:
-            text += " With all verdicts known in advance, it would be"
-            text += f" {_amount(rows[HINDSIGHT]['cost'])}."
-        yield text
-    else:
+    if not shown:
         yield f"{log.prefix}No problem has a candidate that passes."
+        return
+    parts = [f"{_amount(row['cost'])} with {words}{_solved(row)}" for words, row in shown.items()]
+    where = _if(log.prices) if log.is_first else _at(log.prices)
+    text = f"{log.prefix}{where}, the mean cost per problem is {_listed(parts)}."
+    if HINDSIGHT in rows:
+        known = _amount(rows[HINDSIGHT]["cost"])
+        text += f" With all verdicts known in advance, it would be {known}."
+    yield text
     best = [row["policy"] for row in log.rows("which_policy")] or [IN_ORDER]
     for row in log.rows("unsolved", policy=best[0])[:1]:
         count = _number(row["problems"])

@@ -58,7 +58,7 @@ SUMMARY = TableSchema(
 PER_PROBLEM = TableSchema(
     name="auc_problems",
     title="AUC of each problem",
-    caption="The AUC of each problem.",
+    caption="The passes, the failures and the AUC of each problem.",
     alt="A table with one row per problem.",
     columns=(
         *(c.LOG, c.PROBLEM, c.number("passed", "passed", "candidates that pass")),
