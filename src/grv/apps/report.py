@@ -219,10 +219,8 @@ def _check_folder(folder: str | None) -> None:
 
 def words(made: Report, out: str) -> list[str]:
     """What the page says first, and where it is."""
-    from ..report.page.answers import answers
-
     lines = []
-    for answer in answers(made):
-        lines += [answer.question, *(f"  {sentence}" for sentence in answer.sentences)]
-    lines += [f"Be careful: {warning}" for warning in made.warnings]
+    for conclusion in made.conclusions:
+        lines += [conclusion.question, *(f"  {sentence}" for sentence in conclusion.sentences)]
+    lines += [f"Warning: {warning}" for warning in made.warnings]
     return [*lines, f"The page: {out}"]

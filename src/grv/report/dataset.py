@@ -1,14 +1,16 @@
-"""One log under study: what it is asked, and the comparisons that answer.
+"""One log, what a report asks of it, and the comparisons that answer.
 
-Costs come from `replay.compare` and from nowhere else, so that a report and `grv compare` agree.
+All costs come from `experiments.compare`, so a report and `grv compare` agree.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +27,9 @@ from ..replay.trials import Trials
 from .statistics import interval
 
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
-IN_ORDER = "verify-all"  # verifying in order of arrival, which needs no score
+IN_ORDER = "verify-all"  # verifies in order of arrival, without a score
 HINDSIGHT = "hindsight"
 MATCHED = "uniform-matched"
 
@@ -36,7 +39,7 @@ CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
 
 
 def default_rows() -> tuple[str, ...]:
-    """What a report compares where nobody says: the paper's rows, and every policy of ours."""
+    """The rows of a report by default: those of the paper, and all policies without parameters."""
     return (
         *DEFAULT_ROWS,
         *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
@@ -44,7 +47,7 @@ def default_rows() -> tuple[str, ...]:
 
 
 def _ready(name: str) -> bool:
-    """Whether the policy needs no parameters; without a class, centered-star is verify-all."""
+    """Whether the policy needs no parameters. Without a class, centered-star is verify-all."""
     if name == "centered-star":
         return False
     try:
@@ -55,7 +58,7 @@ def _ready(name: str) -> bool:
 
 
 def runs_live(name: str) -> bool:
-    """Whether the row is a policy that could be run live, in the accounting asked for."""
+    """Whether the row is a policy that can run live, with the usual accounting."""
     try:
         kind = parse_row(name)
     except UsageError:
@@ -65,20 +68,20 @@ def runs_live(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """What a report is asked for: the options of `grv compare`, and a few more.
+    """The options of a report: those of `grv compare`, and a few more.
 
     Attributes:
-        costs: the price lists; None is what the log says that each candidate cost.
-        policies: the rows.
-        orders: in how many orders each problem is tried.
-        seed: what the orders are drawn from.
-        order_scheme: how they are drawn.
+        costs: the price lists; None means the costs that the log has for each candidate.
+        policies: the rows; without any, those of `default_rows`.
+        orders: the number of orders in which each problem is tried.
+        seed: the seed of the orders.
+        order_scheme: how the orders are drawn.
         width: verifications in flight at once; None pays for whole steps.
-        keys: whether candidates of one equivalence class are verified once.
+        keys: whether candidates with the same key are verified once.
         unsolvable: whether problems without any pass are part of the comparison.
-        value: what a solved problem is worth: policies give up when it costs more.
-        latency: how long rounds take; None where unknown.
-        many_orders: in how many orders each problem's optimal pair is found.
+        value: the worth of a solved problem; policies give up when it costs more.
+        latency: how long rounds take; None if unknown.
+        many_orders: the number of orders in which each problem's optimal pair is found.
     """
 
     costs: tuple[Costs | None, ...] = (Costs(),)
@@ -106,12 +109,12 @@ class Request:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The rows asked for, or those of every report."""
+        """The rows to compare."""
         return self.policies or default_rows()
 
     @property
     def live(self) -> tuple[str, ...]:
-        """The rows that could be run live."""
+        """The rows that can run live."""
         return tuple(name for name in dict.fromkeys(self.rows) if runs_live(name))
 
     def compare(
@@ -123,7 +126,7 @@ class Request:
         *,
         cascade: Cascade | None = None,
     ) -> Comparison:
-        """These rows at these prices, in the manner asked for."""
+        """Compare rows at some price lists, with these options."""
         return compare(
             rows,
             log,
@@ -142,7 +145,7 @@ class Request:
 
 
 def price_name(costs: Costs | None) -> str:
-    """A price list as it is asked for; of measured ones no first guess, as logs have their own."""
+    """A price list as the user writes it. The initial estimate of measured costs is left out."""
     if costs is None or isinstance(costs, Measured):
         return "measured"
     return f"{costs.candidate:g},{costs.verify:g}"
@@ -166,7 +169,7 @@ class Tried:
         return np.asarray(self.spent.mean(axis=1))
 
 
-class Study:
+class Dataset:
     """One log, and the comparisons made on it."""
 
     def __init__(
@@ -180,12 +183,13 @@ class Study:
         self.name, self.log, self.request, self.progress = name, log, request, progress
         self.cascade = cascade
         self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
+        self._once: dict[Callable[[Dataset], Any], Any] = {}
         self.costs = tuple(log.measured if each is None else each for each in request.costs)
         for costs in self.costs:
             if costs.of(1, 1) > request.value:
                 raise UsageError(
-                    f"--value {request.value:g}: at {price_name(costs)} nothing is worth trying, as"
-                    f" one candidate, generated and verified, costs {costs.of(1, 1):.3g}"
+                    f"--value {request.value:g}: at {price_name(costs)} nothing is worth trying,"
+                    f" because generating and verifying one candidate costs {costs.of(1, 1):.3g}"
                 )
 
     def compare(
@@ -195,36 +199,76 @@ class Study:
         progress: Progress,
         log: Log | None = None,
     ) -> Comparison:
-        """These rows at these prices, on the log or on another one like it."""
+        """Compare rows at some price lists, on this log or on a changed copy of it."""
         return self.request.compare(rows, log or self.log, costs, progress, cascade=self.cascade)
 
     @property
     def problems(self) -> tuple[LoggedProblem, ...]:
         """The problems compared."""
-        everyone = self.request.unsolvable == "include"
-        return self.log.problems if everyone else self.log.solvable
+        include = self.request.unsolvable == "include"
+        return self.log.problems if include else self.log.solvable
+
+    @property
+    def scored(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The scores and verdicts of all candidates that have a score."""
+        scores = np.concatenate([problem.scores for problem in self.log.problems])
+        passed = np.concatenate([problem.passed for problem in self.log.problems])
+        there = np.isfinite(scores)
+        return scores[there], passed[there]
+
+    @property
+    def named_costs(self) -> tuple[tuple[Costs, str], ...]:
+        """The price lists with their names."""
+        return tuple((costs, price_name(costs)) for costs in self.costs)
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The live policies that use the score."""
+        return tuple(name for name in self.request.live if name != IN_ORDER)
+
+    @property
+    def no_ranking(self) -> str:
+        """The note for a table that needs such a policy."""
+        return f"{self.name}: none of the policies uses the score and can run live."
+
+    @property
+    def cascade_note(self) -> str:
+        """The note for a table about the first score only; empty without a cascade."""
+        if self.cascade is None:
+            return ""
+        return (
+            f"{self.name}: this is about {self.log.score}. The costs of policies include the effect"
+            f" of {self.log.second} on the best {self.cascade.top}."
+        )
+
+    def once(self, compute: Callable[[Dataset], T]) -> T:
+        """The result of `compute` for this log, computed once for all parts that need it."""
+        if compute not in self._once:
+            self._once[compute] = compute(self)
+        found: T = self._once[compute]
+        return found
 
     @cached_property
     def main(self) -> Comparison:
-        """What was asked: equal to what `grv compare` gives with the same options."""
+        """The comparison asked for: equal to `grv compare` with the same options."""
         with self.progress.stage() as tell:
             return self.compare(self.request.rows, self.costs, tell)
 
     @property
     def curves(self) -> tuple[str, ...]:
-        """The rows of the tables over many prices: policies, the reference, and hindsight."""
+        """The rows of tables over many prices: hindsight, the reference, and the live policies."""
         return tuple(dict.fromkeys([HINDSIGHT, REFERENCE, IN_ORDER, *self.request.live]))
 
     @property
     def plain_costs(self) -> tuple[Costs, ...]:
-        """The price lists that can be scaled: those that are not measured."""
+        """The price lists that are not measured, and so can be scaled."""
         return tuple(costs for costs in self.costs if type(costs) is Costs)
 
     @property
     def range_of_costs(self) -> list[Costs]:
-        """One price list for each cost ratio tried on purpose, cheap verifiers first.
+        """One price list per cost ratio, cheap verifiers first.
 
-        Without those at which an answer is worth less than the first attempt at it.
+        Price lists at which one attempt costs more than an answer is worth are left out.
         """
         tried = [costs for costs in _CURVE if costs.of(1, 1) <= self.request.value]
         found = {costs.ratio: costs for costs in (*tried, *self.plain_costs)}
@@ -232,14 +276,14 @@ class Study:
 
     @cached_property
     def wide(self) -> Comparison:
-        """The rows of curves at the prices that `main` has not."""
+        """The rows of `curves` at the price lists that `main` does not have."""
         cheaper = [
             Costs(costs.candidate, costs.verify * price)
             for costs in self.plain_costs
             for price in CHEAPER
         ]
         prices = dict.fromkeys([*self.range_of_costs, *cheaper, *self.costs])
-        if set(self.curves) <= set(self.request.rows):  # then `main` has those asked for
+        if set(self.curves) <= set(self.request.rows):  # then `main` has them
             prices = dict.fromkeys(c for c in prices if c not in self.costs)
         if not prices:
             return self.main
@@ -248,7 +292,7 @@ class Study:
 
     @cached_property
     def tried(self) -> dict[tuple[Costs, str], Tried]:
-        """Whatever was tried, by price list and row."""
+        """All results, by price list and row."""
         found: dict[tuple[Costs, str], Tried] = {}
         for comparison in (self.wide, self.main):
             for row, trials in zip(comparison.rows, comparison.trials, strict=True):
@@ -257,27 +301,29 @@ class Study:
 
     @cached_property
     def resampled(self) -> Resampled:
-        """The resamples of the problems compared: those that `compare` uses."""
+        """The resamples of the problems, as `compare` draws them."""
         return Resampled(len(self.problems), self.request.seed)
 
     def totals(self, tried: Tried) -> NDArray[np.float64]:
-        """`[resamples]`: what the row costs in each resample of the problems."""
+        """`[resamples]`: the total cost of the row in each resample of the problems."""
         place = tried.row.costs, tried.row.policy
         if place not in self._totals:
             self._totals[place] = self.resampled.totals(tried.by_problem)
         return self._totals[place]
 
     def interval(self, above: Tried, below: Tried) -> tuple[float, float] | None:
-        """Of the ratio of two rows' costs; as `Resampled.ratio` has it."""
+        """The 95 % interval of the ratio of two rows' costs; None for one problem."""
         if len(self.problems) < 2:
             return None
         return interval(self.totals(above) / self.totals(below))
 
-    def batches(self, orders: int | None = None) -> Iterator[Batch]:
-        """The problems compared, in the orders of the comparison, or in so many."""
+    def batches(
+        self, orders: int | None = None, of: Iterable[LoggedProblem] | None = None
+    ) -> Iterator[Batch]:
+        """The problems compared, or others, in the orders of the comparison, or in `orders`."""
         asked = self.request
         return batches(
-            self.problems,
+            self.problems if of is None else tuple(of),
             orders or asked.orders,
             seed=asked.seed,
             scheme=asked.order_scheme,
@@ -291,27 +337,13 @@ class Stages:
     def __init__(self, stages: int, progress: Progress | None) -> None:
         self._stages, self._done, self._progress = max(stages, 1), 0, progress
 
-    def stage(self) -> _Stage:
-        """The next stage; its context gives what to tell progress to."""
-        return _Stage(self)
+    @contextmanager
+    def stage(self) -> Iterator[Progress]:
+        """The next stage: gives the function to report its progress to."""
+        yield lambda done, total: self._tell(done / max(total, 1))
+        self._done = min(self._done + 1, self._stages)
+        self._tell(0.0)
 
-    def tell(self, share: float) -> None:
-        """How much of the present stage is done."""
+    def _tell(self, share: float) -> None:
         if self._progress is not None:
             self._progress(round(1000 * (self._done + share)), 1000 * self._stages)
-
-    def end(self) -> None:
-        """The present stage is over."""
-        self._done = min(self._done + 1, self._stages)
-        self.tell(0.0)
-
-
-class _Stage:
-    def __init__(self, stages: Stages) -> None:
-        self._stages = stages
-
-    def __enter__(self) -> Progress:
-        return lambda done, total: self._stages.tell(done / max(total, 1))
-
-    def __exit__(self, *_: object) -> None:
-        self._stages.end()

@@ -1,4 +1,4 @@
-"""The look of figures, on the page and in print: colours, dashes, shapes, and who gets which."""
+"""The style of figures, on the page and in print: colours, dashes and shapes per name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-# Told apart with any kind of colour vision, 3:1 and better against their ground.
+# Distinguishable with any kind of colour vision; contrast at least 3:1 with the background.
 LIGHT = {
     "ground": "#ffffff",
     "card": "#f7f8fa",
@@ -50,75 +50,57 @@ PRINT: dict[Any, Any] = {
     "grid.color": LIGHT["grid"],
     "grid.linewidth": 0.6,
     "legend.fontsize": 7.5,
-    "pdf.fonttype": 42,  # letters, not outlines: a publisher can set them
+    "pdf.fonttype": 42,  # embed fonts as text, not as outlines
     "savefig.dpi": 200.0,
 }
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
 SHAPES = ("circle", "square", "diamond", "triangle", "cross")
 
-_QUIET = 7
-_KNOWN = {
-    "adaptive": 0,
-    "hindsight": 1,
-    "verify-all": 2,
-    "uniform-matched": 3,
-    "best uniform pair": 3,
-    "adaptive-all": 0,
-    "first": 0,
-    "second": 1,
-    "third": 2,
-    "passed": 0,
-    "failed": 1,
-    "quiet": _QUIET,
-    "difficulty groups": _QUIET,
-    "the matched pair fails": 6,
-}
-_SHAPES = {
-    "adaptive": 0,
-    "hindsight": 2,
-    "verify-all": 1,
-    "uniform-matched": 3,
-    "adaptive-all": 1,
-    "second": 2,
-    "third": 1,
-}
-_DASHED = {
-    "second": 1,
-    "third": 2,
-    "quiet": 1,
-    "hindsight": 1,
-    "verify-all": 2,
-    "adaptive-all": 3,
-}
-_DIFFICULTY = re.compile(r"difficulty-\d+")
-_FREE = (6, 5, 8, 4, 3)  # hues for names that nobody foresaw
-
 
 @dataclass(frozen=True)
 class Style:
-    """Which of the colours, dashes and shapes, by their places in the lists above."""
+    """A colour, a dash and a shape, as indices into the lists above."""
 
     hue: int
     dash: int
     shape: int
 
 
+_QUIET = 7
+_KNOWN = {
+    "adaptive": Style(0, 0, 0),
+    "hindsight": Style(1, 1, 2),
+    "verify-all": Style(2, 2, 1),
+    "uniform-matched": Style(3, 0, 3),
+    "best uniform pair": Style(3, 0, 0),
+    "adaptive-all": Style(0, 3, 1),
+    "first": Style(0, 0, 0),
+    "second": Style(1, 1, 2),
+    "third": Style(2, 2, 1),
+    "passed": Style(0, 0, 0),
+    "failed": Style(1, 0, 0),
+    "quiet": Style(_QUIET, 1, 0),
+    "difficulty groups": Style(_QUIET, 0, 0),
+    "the matched pair fails": Style(6, 0, 0),
+}
+_DIFFICULTY = re.compile(r"difficulty-\d+")
+_FREE = (6, 5, 8, 4, 3)  # hues for other names
+
+
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style for each name, always the same for those that every report has."""
+    """A style for each name. Known names have the same style in every report."""
     found: dict[str, Style] = {}
-    groups = strangers = 0
+    groups = others = 0
     for name in dict.fromkeys((*names, *_KNOWN)):
         if name in _KNOWN:
-            found[name] = Style(_KNOWN[name], _DASHED.get(name, 0), _SHAPES.get(name, 0))
+            found[name] = _KNOWN[name]
         elif _DIFFICULTY.fullmatch(name):
             found[name] = Style(_QUIET, groups % len(DASHES), groups % len(SHAPES))
             groups += 1
         else:
-            place = strangers % len(_FREE)
-            found[name] = Style(
-                _FREE[place], strangers % len(DASHES), (strangers + 1) % len(SHAPES)
-            )
-            strangers += 1
+            place = others % len(_FREE)
+            found[name] = Style(_FREE[place], others % len(DASHES), (others + 1) % len(SHAPES))
+            others += 1
     return found
 
 

@@ -1,7 +1,7 @@
 """A report as one page: words, figures and tables in a file that needs no network.
 
-Whatever comes from a log is escaped here, once for HTML and once for the data block; the page's
-policy lets no script and no style run but those whose checksums it names.
+This module escapes all text from logs, for HTML and for the data block. The content security policy
+of the page allows only the script and the style whose checksums it names.
 """
 
 from __future__ import annotations
@@ -16,22 +16,14 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from ..contents import BY_NAME
-from ..drawings import DRAWINGS
+from ..part import QUESTIONS, Question
+from ..parts import PARTS, TABLES
 from ..report import LogFacts, Report
-from ..schema import Part
 from ..style import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, Style, styles, variables
 from ..table import Table
-from .answers import answers
 from .glossary import glossary, meaning, meaning_of_prices
 
-PARTS: dict[Part, str] = {
-    "costs": "What it costs",
-    "score": "Is the score any good?",
-    "advice": "What should I buy?",
-    "time": "Time, and what is not solved",
-}
-_FEW = 20  # rows of a table that is shown without being asked for
+_FEW = 20  # a table with at most this many rows is shown open
 
 
 def page(report: Report, title: str = "") -> str:
@@ -39,16 +31,16 @@ def page(report: Report, title: str = "") -> str:
     script, style = _script(), _style()
     names = ", ".join(log.name for log in report.logs)
     return Template(_asset("page.html")).substitute(
-        policy=_policy(script, style),
+        security=_security_policy(script, style),
         style=style,
         script=script,
         several="several" if len(report.logs) > 1 else "one",
         title=escape(title or f"grv report: {names}"),
         logs="".join(map(_log_line, report.logs)),
-        answers=_answers(report),
+        conclusions=_conclusions(report),
         warnings=_warnings(_plain(report, text) for text in report.warnings),
-        links="".join(f'<a href="#{part}">{escape(PARTS[part])}</a>' for part in _used(report)),
-        parts="".join(_part(report, part) for part in _used(report)),
+        links="".join(f'<a href="#{key}">{escape(title)}</a>' for key, title in QUESTIONS.items()),
+        sections="".join(_section(report, question) for question in QUESTIONS),
         settings=_settings(report),
         data=_data(report),
     )
@@ -77,8 +69,8 @@ def _style() -> str:
     return "\n".join([*themes, *hues, *ramp, _asset("page.css")])
 
 
-def _policy(script: str, style: str) -> str:
-    """Nothing is fetched from anywhere, and nothing runs that is not ours."""
+def _security_policy(script: str, style: str) -> str:
+    """A content security policy: no connections, and no script or style but these."""
     ours = {
         kind: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for kind, text in (("script", script), ("style", style))
@@ -87,11 +79,6 @@ def _policy(script: str, style: str) -> str:
         f"default-src 'none'; script-src 'sha256-{ours['script']}';"
         f" style-src 'sha256-{ours['style']}'; base-uri 'none'; form-action 'none'"
     )
-
-
-def _used(report: Report) -> list[Part]:
-    there = {BY_NAME[table.name].part for table in report.tables}
-    return [part for part in PARTS if part in there]
 
 
 def _log_line(log: LogFacts) -> str:
@@ -109,54 +96,49 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _answers(report: Report) -> str:
-    cards = []
-    for answer in answers(report):
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in answer.sentences)
-        cards.append(f"<div class=answer><h2>{escape(answer.question)}</h2><ul>{items}</ul></div>")
-    items = "".join(f"<li>{escape(_plain(report, text))}</li>" for text in report.findings)
-    more = f"<details class=more><summary>All in words</summary><ul>{items}</ul></details>"
-    names = f"<details class=more><summary>What the names mean</summary>{_names(report)}</details>"
-    return f"<div class=answers>{''.join(cards)}</div>{more if items else ''}{names}"
+def _items(texts: Iterable[str]) -> str:
+    return "".join(f"<li>{escape(text)}</li>" for text in texts)
 
 
-def _names(report: Report) -> str:
-    lines = [
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
-        for name, text in glossary(_policies(report), _prices(report))
-    ]
+def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
+    lines = (f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs)
     return f"<dl>{''.join(lines)}</dl>"
 
 
+def _conclusions(report: Report) -> str:
+    cards = "".join(
+        f"<div class=conclusion><h2>{escape(each.question)}</h2>"
+        f"<ul>{_items(each.sentences)}</ul></div>"
+        for each in report.conclusions
+    )
+    names = _definitions(glossary(_policies(report), _prices(report)))
+    more = f"<details class=more><summary>What the names mean</summary>{names}</details>"
+    return f"<div class=conclusions>{cards}</div>{more}"
+
+
 def _plain(report: Report, text: str) -> str:
-    """The text without the name of the log, where there is only one."""
+    """The text without the name of the log, if there is only one log."""
     if len(report.logs) > 1:
         return text
-    name = report.logs[0].name
-    if text.startswith(f"{name}, "):  # and a price list
-        rest = text.removeprefix(f"{name}, ")
-        return f"At {rest.replace('measured:', 'measured costs:', 1)}"
-    rest = text.removeprefix(f"{name}: ")
+    rest = text.removeprefix(f"{report.logs[0].name}: ")
     return rest if rest == text else rest[:1].upper() + rest[1:]
 
 
 def _warnings(warnings: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
-    return (
-        f"<div class=warnings role=note><h2>Be careful</h2><ul>{items}</ul></div>" if items else ""
-    )
+    items = _items(warnings)
+    return f"<div class=warnings role=note><h2>Warning</h2><ul>{items}</ul></div>" if items else ""
 
 
-def _part(report: Report, part: Part) -> str:
-    """Figures first, then what is only a table, then why there is nothing else."""
-    tables = [table for table in report.tables if BY_NAME[table.name].part == part]
-    tables = [table for table in tables if not _is_idle(report, table)]
+def _section(report: Report, question: Question) -> str:
+    """The figures of a question, then its tables, then the reasons why others are empty."""
+    names = {table.name for part in PARTS if part.question == question for table in part.tables}
+    tables = [table for table in report.tables if table.name in names and _is_new(report, table)]
     shown = [table for table in tables if table.rows]
-    drawn = "".join(_card(report, table) for table in shown if table.name in DRAWINGS)
-    others = "".join(_card(report, table) for table in shown if table.name not in DRAWINGS)
+    drawn = "".join(_card(report, table) for table in shown if _is_drawn(table))
+    others = "".join(_card(report, table) for table in shown if not _is_drawn(table))
     missing = _missing(report, [table for table in tables if not table.rows])
     return (
-        f"<section id={part} class=part><h2>{escape(PARTS[part])}</h2>"
+        f"<section id={question} class=part><h2>{escape(QUESTIONS[question])}</h2>"
         + (f"<div class=cards>{drawn}</div>" if drawn else "")
         + (f"<div class=tables>{others}</div>" if others else "")
         + (f"<ul class=missing>{missing}</ul>" if missing else "")
@@ -164,11 +146,14 @@ def _part(report: Report, part: Part) -> str:
     )
 
 
-def _is_idle(report: Report, table: Table) -> bool:
-    """Whether it only repeats another table, there being one log or one price list."""
-    if table.name in ("per_log", "paired"):
-        return len(report.logs) < 2
-    return table.name == "ratio_ablation" and len(_prices(report)) < 2
+def _is_new(report: Report, table: Table) -> bool:
+    """Whether there is more than one of what the table compares."""
+    compared = {"log": len(report.logs), "costs": len(_prices(report))}
+    return compared.get(TABLES[table.name].compares, 2) > 1
+
+
+def _is_drawn(table: Table) -> bool:
+    return bool(TABLES[table.name].drawings)
 
 
 def _missing(report: Report, tables: Iterable[Table]) -> str:
@@ -182,9 +167,9 @@ def _missing(report: Report, tables: Iterable[Table]) -> str:
 
 
 def _card(report: Report, table: Table) -> str:
-    """One table's place on the page; scripts fill in what is drawn."""
-    name, drawn = escape(table.name), table.name in DRAWINGS
-    notes = "".join(f"<li>{escape(_plain(report, note))}</li>" for note in table.notes)
+    """The place of a table on the page; the script fills in its figure and its rows."""
+    name, drawn = escape(table.name), _is_drawn(table)
+    notes = _items(_plain(report, note) for note in table.notes)
     parts = [f"<h3>{escape(table.title)}</h3><p class=caption>{escape(table.caption)}</p>"]
     if drawn:
         parts.append(f"<div class=chart></div><p class=unseen>{escape(table.alt)}</p>")
@@ -199,14 +184,14 @@ def _card(report: Report, table: Table) -> str:
     return f"<section class=card id={name} data-table={name}>{''.join(parts)}</section>"
 
 
-def _said(value: Any) -> str:
-    """A setting as people write it."""
+def _setting(value: Any) -> str:
+    """A setting as users write it."""
     if value is None:
         return "not given"
     if isinstance(value, list | tuple):
         nested = any(isinstance(each, list | tuple) for each in value)
         return ("; " if nested else ", " if any(isinstance(v, str) for v in value) else ",").join(
-            map(_said, value)
+            map(_setting, value)
         )
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -214,15 +199,15 @@ def _said(value: Any) -> str:
 
 
 def _settings(report: Report) -> str:
-    lines = [
-        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(_said(value))}</dd>"
-        for name, value in report.settings.items()
+    settings = [
+        (name.replace("_", " "), _setting(value)) for name, value in report.settings.items()
     ]
-    for log in report.logs:
-        if log.excluded:
-            text = f"{len(log.excluded)}: {', '.join(log.excluded)}"
-            lines.append(f"<dt>left out of {escape(log.name)}</dt><dd>{escape(text)}</dd>")
-    return f"<dl>{''.join(lines)}</dl>"
+    excluded = [
+        (f"left out of {log.name}", f"{len(log.excluded)}: {', '.join(log.excluded)}")
+        for log in report.logs
+        if log.excluded
+    ]
+    return _definitions([*settings, *excluded])
 
 
 def _prices(report: Report) -> list[str]:
@@ -242,23 +227,27 @@ def _policies(report: Report) -> list[str]:
     return _distinct(report, "policy", [table.name for table in report.tables])
 
 
-def looks_of(report: Report) -> dict[str, Style]:
-    """The styles of all that a report's figures name."""
+def styles_of(report: Report) -> dict[str, Style]:
+    """The styles of all names in the figures of a report."""
     return styles([*_policies(report), *(log.name for log in report.logs)])
 
 
 def _data(report: Report) -> str:
-    """The numbers, in a block that no text in them can end."""
+    """The numbers as JSON, escaped so that no text in it can end the data block."""
     data: dict[str, Any] = {
         "costs": _prices(report),
         "logs": [log.name for log in report.logs],
         "policies": _policies(report),
         "meanings": {name: meaning(name) for name in _policies(report)}
         | {costs: meaning_of_prices(costs) for costs in _prices(report)},
-        "styles": {name: asdict(style) for name, style in looks_of(report).items()},
+        "styles": {name: asdict(style) for name, style in styles_of(report).items()},
         "dashes": DASHES,
         "shapes": SHAPES,
-        "drawings": {k: [each.to_json() for each in v] for k, v in DRAWINGS.items()},
+        "drawings": {
+            table.name: [each.to_json() for each in table.drawings]
+            for table in TABLES.values()
+            if table.drawings
+        },
         "tables": [_slim(table) for table in report.tables if table.rows],
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
@@ -266,6 +255,6 @@ def _data(report: Report) -> str:
 
 
 def _slim(table: Table) -> dict[str, Any]:
-    """A table without the words that the page has outside of it."""
+    """A table without the text that the page holds elsewhere."""
     record = table.to_json()
     return {key: record[key] for key in ("name", "title", "alt", "columns", "rows")}

@@ -1,4 +1,4 @@
-"""Tables as text: CSV, aligned, Markdown, LaTeX. What a cell says is decided before."""
+"""Tables as text: CSV, aligned, Markdown, LaTeX. Cells are already formatted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cells = Sequence[Sequence[str]]
 
 
 def comma_separated(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """CSV; nothing where there is no value."""
+    """CSV; a missing value is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
@@ -24,14 +24,14 @@ def comma_separated(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def aligned_text(head: Head, cells: Cells) -> str:
-    """Columns side by side; the leading ones of text to the left."""
+    """Aligned columns; leading columns of text are left-aligned."""
     labels = [f"{label} {group}".strip() for group, label, _ in head]
     leading = next((at for at, (_, _, is_text) in enumerate(head) if not is_text), len(head))
     return aligned(labels, cells, left=leading)
 
 
 def markdown(head: Head, cells: Cells, notes: Sequence[str]) -> str:
-    """A table of pipes, then the notes as paragraphs."""
+    """A Markdown table, then the notes as paragraphs."""
     labels = [_piped(f"{label} {group}".strip()) for group, label, _ in head]
     rules = ["---" if is_text else "---:" for _, _, is_text in head]
     lines = [labels, rules, *([_piped(cell) for cell in row] for row in cells)]
@@ -44,7 +44,7 @@ def _piped(text: str) -> str:
 
 
 def booktabs(head: Head, cells: Cells, name: str, caption: str, notes: Sequence[str]) -> str:
-    """A floating table that needs the package booktabs."""
+    """A LaTeX table that needs the package booktabs."""
     layout = "".join("l" if is_text else "r" for _, _, is_text in head)
     lines = [f"% {note}" for note in notes]
     lines += [
@@ -66,7 +66,7 @@ def booktabs(head: Head, cells: Cells, name: str, caption: str, notes: Sequence[
 
 
 def _grouped(head: Head) -> list[str]:
-    """The heading above the columns' own, where any column has one."""
+    """The line of group headings, if any column has a group."""
     runs = [(group, len(list(run))) for group, run in groupby(head, key=lambda column: column[0])]
     if not any(group for group, _ in runs):
         return []
@@ -85,7 +85,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX prints as it stands."""
+    """Text with the special characters of LaTeX escaped."""
     return "".join(_SPECIAL.get(character, character) for character in text).replace("\n", " ")
 
 

@@ -1,4 +1,4 @@
-"""Tables and figures by their place in a publication, as data: what a job file asks a report for.
+"""The tables and figures of a publication, as a job file lists them.
 
 ```toml
 [report]
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from ...core.errors import UsageError
-from ..contents import BY_NAME
+from ..parts import TABLES
 from ..report import Report
 from ..table import Table
 
@@ -35,14 +35,14 @@ class Item:
 
     Attributes:
         id: the name of its files.
-        table: which table of the report it is made from.
-        title: as it is printed.
-        caption: as it is printed; the table's own where there is none.
-        logs: which logs it shows; all where none is named.
-        costs: which price lists.
-        policies: which rows, in this order.
-        columns: which columns, in this order.
-        across: the column whose values stand side by side.
+        table: the table of the report that it shows.
+        title: replaces the title of the table.
+        caption: replaces the caption of the table.
+        logs: the logs to show; all if empty.
+        costs: the price lists to show; all if empty.
+        policies: the rows, in this order; all if empty.
+        columns: the columns, in this order; all if empty.
+        across: the column whose values are set side by side.
         draw: whether it is a figure.
     """
 
@@ -58,66 +58,51 @@ class Item:
     draw: bool = False
 
     def __post_init__(self) -> None:
-        if self.table not in BY_NAME:
-            known = ", ".join(BY_NAME)
-            raise UsageError(f"{self.id}: there is no table {self.table!r}; there are {known}")
-        if BY_NAME[self.table].across and (self.columns or self.across):
-            raise UsageError(f"{self.id}: {self.table} is side by side already; take summary")
-        names = {column.name for column in BY_NAME[self.table].columns}
+        if self.table not in TABLES:
+            known = ", ".join(TABLES)
+            raise UsageError(f"{self.id}: there is no table {self.table!r}; choose one of {known}")
+        schema = TABLES[self.table]
+        if schema.spread and (self.columns or self.across):
+            raise UsageError(f"{self.id}: {self.table} is side by side already; use summary")
+        if self.draw and not schema.drawings:
+            raise UsageError(f"{self.id}: table {self.table} has no figure; remove draw = true")
+        names = {column.name for column in schema.columns}
         unknown = {*self.columns, *filter(None, [self.across])} - names
         if unknown:
             raise UsageError(f"{self.id}: table {self.table} has no column {', '.join(unknown)}")
 
     def of(self, report: Report) -> Table:
-        """The item, from a report that has its logs and price lists."""
+        """The table of the item, from a report that has its logs and price lists."""
         table = report[self.table]
-        for name, wanted in (
-            ("log", self.logs),
-            ("costs", self.costs),
-            ("policy", self.policies),
-        ):
-            table = _chosen(table, name, wanted)
-        table = dataclasses.replace(
-            table,
-            name=self.id,
-            title=self.title or table.title,
-            caption=self.caption or table.caption,
-        )
-        return self._arranged(table)
-
-    def _arranged(self, table: Table) -> Table:
+        wanted = {"log": self.logs, "costs": self.costs, "policy": self.policies}
+        for name, values in wanted.items():
+            table = _chosen(table, name, values)
+        title, caption = self.title or table.title, self.caption or table.caption
+        table = dataclasses.replace(table, name=self.id, title=title, caption=caption)
         if self.columns:
-            places = [[c.name for c in table.columns].index(name) for name in self.columns]
-            table = dataclasses.replace(
-                table,
-                columns=tuple(table.columns[at] for at in places),
-                rows=tuple(tuple(row[at] for at in places) for row in table.rows),
-            )
-        if not self.across:
-            return table
-        values = [c.name for c in table.columns if c.kind != "text"]
-        return table.across(self.across, values)
+            table = table.select(self.columns)
+        if self.across:
+            numbers = [column.name for column in table.columns if column.kind != "text"]
+            table = table.across(self.across, numbers)
+        return table
 
 
 def _chosen(table: Table, name: str, wanted: Sequence[str]) -> Table:
-    """The rows with one of the values wanted, in the order wanted, if the table has the column."""
+    """The rows with one of the wanted values, in that order, if the table has the column."""
     if not wanted or name not in [column.name for column in table.columns]:
         return table
-    places = {value: place for place, value in enumerate(wanted)}
-    at = [column.name for column in table.columns].index(name)
-    kept = [row for row in table.rows if row[at] in places]
-    kept.sort(key=lambda row: places[str(row[at])])
-    return dataclasses.replace(table, rows=tuple(kept))
+    rows = [row for value in dict.fromkeys(wanted) for row in table.only(**{name: value}).rows]
+    return dataclasses.replace(table, rows=tuple(rows))
 
 
 def parse_items(records: Any, path: str = "") -> tuple[Item, ...]:
-    """The items of a job file; whatever is wrong is said in one line."""
+    """The items of a job file."""
     if not isinstance(records, list) or not all(isinstance(each, Mapping) for each in records):
         raise UsageError(f"{path}: items must be a list of tables, [[report.items]]")
     items = tuple(_item(each, path) for each in records)
     ids = [item.id for item in items]
     if len(set(ids)) < len(ids):
-        raise UsageError(f"{path}: two items have one id: {', '.join(ids)}")
+        raise UsageError(f"{path}: two items have the same id: {', '.join(ids)}")
     return items
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ...core.errors import UsageError
 from ...files import replacing, write_whole
-from ..drawings import DRAWINGS, Drawing
+from ..drawing import Drawing
+from ..parts import TABLES
 from ..report import Report
 from ..table import Table
 from .job import Item
@@ -24,9 +25,9 @@ _TEXTS: dict[str, Callable[[Table], str]] = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """What becomes files of one name: a table, drawn or set.
+    """A table to write as files: as a figure if it has a drawing, else as text.
 
-    `is_brief` leaves the name of the only log out where it is set; data files have it.
+    `is_brief` leaves out the column `log`, except in data files.
     """
 
     name: str
@@ -36,25 +37,24 @@ class Sheet:
 
 
 def sheets_of(report: Report, items: Sequence[Item] = ()) -> list[Sheet]:
-    """The items asked for; without any, all that is drawn, at each price list, and all tables."""
+    """The items; without any, all figures at each price list, and all tables."""
     found: list[Sheet] = []
     for item in items:
-        table = item.of(report)
-        found.append(Sheet(item.id, table, DRAWINGS[item.table][0] if item.draw else None))
+        drawing = TABLES[item.table].drawings[0] if item.draw else None
+        found.append(Sheet(item.id, item.of(report), drawing))
     for table in report.tables if not items else ():
         found += [*_drawn(table), Sheet(table.name, table, is_brief=len(report.logs) == 1)]
     return [sheet for sheet in found if sheet.table.rows]
 
 
 def _drawn(table: Table) -> list[Sheet]:
-    """The drawings of a table, under names that tell views and price lists apart."""
-    drawings = DRAWINGS.get(table.name, ())
+    """The drawings of a table, with names for each view and price list."""
     has_prices = "costs" in [column.name for column in table.columns]
     prices = list(dict.fromkeys(table.column("costs"))) if has_prices else [None]
     found = []
     for price in prices:
         own = table.only(costs=price) if has_prices else table
-        for at, drawing in enumerate(drawings):
+        for at, drawing in enumerate(TABLES[table.name].drawings):
             parts = [table.name, str(price) if len(prices) > 1 else "", drawing.view if at else ""]
             name = re.sub(r"[^\w.]+", "-", " ".join(part for part in parts if part)).strip("-")
             if _has_values(own, drawing):
@@ -63,7 +63,7 @@ def _drawn(table: Table) -> list[Sheet]:
 
 
 def _has_values(table: Table, drawing: Drawing) -> bool:
-    """Whether there is anything along both axes."""
+    """Whether both axes have values."""
     return all(
         any(value is not None for value in table.column(axis.column))
         for axis in (drawing.x, drawing.y)
@@ -71,7 +71,7 @@ def _has_values(table: Table, drawing: Drawing) -> bool:
 
 
 def check_plotting() -> None:
-    """Refuse, before any work, what needs matplotlib where there is none."""
+    """Fail early if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -84,7 +84,7 @@ def write_sheets(
     items: Sequence[Item] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write them all into a folder; the names of the files."""
+    """Write all sheets into a folder, and return the names of the files."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -106,11 +106,11 @@ def _write(report: Report, folder: Path, sheet: Sheet) -> list[str]:
             write_whole(folder / f"{sheet.name}.{ending}", written(table) + "\n")
             files.append(f"{sheet.name}.{ending}")
         return files
-    from ..page.page import looks_of
+    from ..page.page import styles_of
     from .plots import plot, save
 
     others = {name: report[name] for name in {one.table for one in sheet.drawing.layers} - {""}}
-    figure = plot(sheet.table, sheet.drawing, others, looks_of(report))
+    figure = plot(sheet.table, sheet.drawing, others, styles_of(report))
     for ending in ("pdf", "png"):
         with replacing(folder / f"{sheet.name}.{ending}") as path:
             save(figure, path, ending)

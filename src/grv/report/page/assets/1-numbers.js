@@ -1,4 +1,4 @@
-// The report's numbers, what of them is chosen, and how people read them.
+// The numbers of the report, the reader's filters, and the formatting of values.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const tables = new Map(data.tables.map((table) => [table.name, table]));
@@ -15,16 +15,16 @@ const chosen = {
 const cell = (table, row, name) => row[table.at.get(name)] ?? null;
 const column = (table, name) => table.columns[table.at.get(name)];
 
-/** The two costs of a price list "G,V", whatever is written before them. */
+/** The two costs of a price list "G,V", with or without a prefix "name:". */
 const pricesOf = (costs) => costs.split(":").at(-1).split(",").map(Number);
 
-/** The ratio of the two; null where there are none. */
+/** The cost ratio of a price list; null for measured costs. */
 function ratioOf(costs) {
   const [generate, verify] = pricesOf(costs);
   return Number.isFinite(verify / generate) ? verify / generate : null;
 }
 
-/** A number out of a row: a column's, or the constant itself, or the ratio of the price list. */
+/** A number of a row: the value of a column, a constant, or the ratio of the price list. */
 function number(table, row, name) {
   if (typeof name === "number") return name;
   if (name === "costs") return ratioOf(cell(table, row, name) ?? chosen.costs);
@@ -34,7 +34,7 @@ function number(table, row, name) {
 
 const isHidden = (name) => data.policies.includes(name) && !chosen.policies.has(name);
 
-/** The rows of a table that the reader has chosen to see. */
+/** The rows of a table that pass the filters. */
 function visible(table) {
   return table.rows.filter((row) => {
     const log = cell(table, row, "log");
@@ -45,7 +45,7 @@ function visible(table) {
   });
 }
 
-/** A cell as people read it. */
+/** A formatted cell. */
 function shown(about, value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
@@ -56,7 +56,7 @@ function shown(about, value) {
   return value.toFixed(isSmall ? Math.max(about.digits, 2) : about.digits);
 }
 
-/** The same beside a mark: large numbers without a fraction. */
+/** A formatted value for the label of a mark: large numbers without decimals. */
 function brief(about, value) {
   const isLarge = about.kind !== "percent" && Math.abs(value) >= 1000;
   return isLarge ? Math.round(value).toLocaleString("en") : shown(about, value);
@@ -64,7 +64,7 @@ function brief(about, value) {
 
 const labelled = (about) => (about.unit ? `${about.label} (${about.unit})` : about.label);
 
-/** A number on an axis, short. */
+/** A short number for an axis. */
 function onAxis(value, kind) {
   if (kind === "percent") return `${Number((100 * value).toPrecision(3))} %`;
   const size = Math.abs(value);
@@ -73,7 +73,7 @@ function onAxis(value, kind) {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A new element with attributes and children; text is never taken for markup. */
+/** A new element with attributes and children; text is never parsed as markup. */
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -81,7 +81,7 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** The same for SVG, put at the end of its parent. */
+/** A new SVG element, appended to its parent. */
 function draw(parent, name, attributes = {}, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) {

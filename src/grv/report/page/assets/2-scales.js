@@ -1,8 +1,8 @@
-// From values to places, with ticks that people would have chosen.
+// Scales from values to pixels, with round ticks.
 
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round numbers from low to high, about so many. */
+/** Round numbers from low to high, about `most` of them. */
 function linearTicks(low, high, most) {
   const rough = (high - low) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -14,7 +14,7 @@ function linearTicks(low, high, most) {
   return ticks;
 }
 
-/** Powers of ten, with their twos and fives where there is room. */
+/** Powers of ten, with round multiples if there is room. */
 function logTicks(low, high, most) {
   const between = (multiples) => {
     const ticks = [];
@@ -35,7 +35,7 @@ function logTicks(low, high, most) {
   return decades.filter((_, at) => at % Math.ceil(decades.length / most) === 0);
 }
 
-/** The ends of an axis that has all these values, with some air around them. */
+/** The ends of an axis that includes all values, with a margin. */
 function extent(values, axis, kind) {
   const isLog = axis.scale === "log";
   const used = isLog ? values.filter((value) => value > 0) : values;
@@ -53,7 +53,7 @@ function extent(values, axis, kind) {
   return [axis.zero && low === 0 ? 0 : low - air, top + air];
 }
 
-/** A few whole numbers are their own ticks. */
+/** The values themselves as ticks, if they are a few whole numbers. */
 function wholesOf(values, axis) {
   const distinct = [...new Set(values)].sort((a, b) => a - b);
   const isFew = axis.scale === "linear" && !axis.zero && distinct.length <= 8;
@@ -73,7 +73,7 @@ function numeric([low, high, wholes], axis, start, end, most) {
   return { place, ticks, start, end, low, high, names: null };
 }
 
-/** A place for each name, one under the other. */
+/** A place for each name, from top to bottom. */
 function named(names, start, end) {
   const size = (end - start) / Math.max(1, names.length);
   const place = (name) => {

@@ -1,7 +1,7 @@
-// What stands for a row. Each function draws one layer into one panel.
+// The marks that represent rows. Each function draws one layer into one panel.
 //
-// A panel has: table, rows, spec, x and y (scales), art (where to draw), spots (what can be pointed
-// at), lanes (how many marks share a named place).
+// A panel has: table, rows, spec, x and y (scales), art (where to draw), spots (what a reader can
+// point at), lanes (the number of marks that share a named place).
 
 const RAMP = 7;
 
@@ -12,7 +12,7 @@ function styleOf(panel, layer, row) {
 
 const dashOf = (style) => data.dashes[style.dash];
 
-/** Where a mark of a row belongs, in the middle of its bin if it has one. */
+/** The position of a mark; in the middle of the bin if the row is a bin. */
 function spotOf(panel, layer, row) {
   const { table, x, y } = panel;
   const middle = (first, second) => {
@@ -33,7 +33,7 @@ function laned(panel, layer, middle) {
   return middle + ((layer.lane || 0) - (panel.lanes - 1) / 2) * step;
 }
 
-/** Rows of a layer in groups of one style each, the first one last, to lie on top. */
+/** The rows of a layer in groups of one style; the first group comes last, so it is on top. */
 function grouped(panel, layer, rows) {
   if (!layer.by) return [rows];
   const groups = new Map();
@@ -98,7 +98,7 @@ const MARKS = {
     const most = Math.log(Math.max(...values));
     const isCloud = rows.length > 150;
     const size = isCloud ? 2.2 : rows.length > 40 && !layer.by ? 3.4 : 4.2;
-    for (let at = rows.length - 1; at >= 0; at -= 1) { // what comes first lies on top
+    for (let at = rows.length - 1; at >= 0; at -= 1) { // the first row is on top
       const row = rows[at];
       const spot = spotOf(panel, layer, row);
       if (!spot) continue;
@@ -126,7 +126,7 @@ const MARKS = {
         const up = laned(panel, layer, y.place(cell(table, row, layer.y)));
         const ends = [x.place(number(table, row, layer.x)), x.place(number(table, row, layer.x2))];
         if (up === null || ends.every((end) => end === null)) continue;
-        const [from, to] = [ends[0] ?? x.start, ends[1] ?? x.end]; // open where there is no end
+        const [from, to] = [ends[0] ?? x.start, ends[1] ?? x.end]; // an open end reaches the edge
         draw(panel.art, "path", { d: path([[from, up], [to, up]]), class: classes });
       } else {
         const across = (spotOf(panel, { ...layer, mark: "points" }, row) ?? [null])[0];
@@ -244,7 +244,7 @@ function standingBar(panel, layer, row, style) {
   remember(panel, layer, row, [(from + to) / 2, top]);
 }
 
-/** The rows of another table that go with a panel. */
+/** The rows of another table that belong to a panel. */
 function elsewhere(panel, layer) {
   const table = tables.get(layer.table);
   const rows = table ? visible(table) : [];
@@ -252,7 +252,7 @@ function elsewhere(panel, layer) {
   return { table, rows: own };
 }
 
-/** Let a row be pointed at. */
+/** Lets the reader point at a row. */
 function remember(panel, layer, row, spot = spotOf(panel, layer, row)) {
   if (!spot) return;
   const [x, y] = spot;

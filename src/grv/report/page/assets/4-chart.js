@@ -1,4 +1,4 @@
-// A drawing: panels with axes, a legend above, all in one SVG as wide as its place on the page.
+// A drawing: a legend above panels with axes, in one SVG of the width of its container.
 
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -7,7 +7,7 @@ function textWidth(text, size = 12) {
   return pen.measureText(text).width;
 }
 
-/** A text cut to fit, the whole of it kept for those who point at it. */
+/** A text shortened to the available width. */
 function fitted(text, room) {
   if (textWidth(text) <= room) return text;
   let length = text.length;
@@ -15,7 +15,7 @@ function fitted(text, room) {
   return `${text.slice(0, length)}…`;
 }
 
-/** The layers of a drawing that the reader has not switched off, with their rows. */
+/** The layers of a drawing that are not filtered out, with their rows. */
 function layersOf(spec, table, rows) {
   return spec.layers
     .filter((layer) => !isHidden(layer.series) && !isHidden(layer.tone))
@@ -26,11 +26,11 @@ function layersOf(spec, table, rows) {
     });
 }
 
-/** All values that an axis must have room for. */
+/** All values that an axis must include. */
 function valuesAlong(direction, spec, table, rows) {
   const values = [];
   for (const { layer, rows: own } of layersOf(spec, table, rows)) {
-    if (["iso", "band"].includes(layer.mark) || layer.table) continue; // bands may leave the picture
+    if (["iso", "band"].includes(layer.mark) || layer.table) continue; // bands may exceed the picture
     const ends = [layer[direction], layer[`${direction}2`]];
     if (layer.mark === "shade") ends.splice(0, 2, direction === "x" ? layer.x : undefined);
     for (const end of ends) {
@@ -42,7 +42,7 @@ function valuesAlong(direction, spec, table, rows) {
   return values.filter((value) => value !== null && Number.isFinite(value));
 }
 
-/** What an axis spans in all panels together; null where there is nothing to draw. */
+/** The range of an axis over all panels; null if there is nothing to draw. */
 function spanOf(direction, spec, table, rows) {
   const axis = spec[direction];
   if (axis.scale === "names") {
@@ -57,11 +57,11 @@ function spanOf(direction, spec, table, rows) {
   if (!ends) return null;
   const [low, high] = ends;
   const hasLabels = spec.layers.some((layer) => layer.mark === "bars") && spec.y.scale === "names";
-  const room = hasLabels && direction === "x" ? (high - low) * 0.16 : 0; // for what is written behind bars
+  const room = hasLabels && direction === "x" ? (high - low) * 0.16 : 0; // for the labels behind bars
   return [low, high + room, wholesOf(drawn, axis)];
 }
 
-/** What a legend has to explain: a sign and a name each. */
+/** The entries of a legend, each with a sign and a name. */
 function legendOf(spec, table, rows) {
   const entries = new Map();
   for (const { layer, rows: own } of layersOf(spec, table, rows)) {
@@ -94,7 +94,7 @@ function drawSign(art, { style, kinds }, x, y) {
   if (has("points")) shape(art, style, x + 10, y, 4);
 }
 
-/** The legend above the panels; how high it is. */
+/** Draws the legend above the panels, and returns its height. */
 function drawLegend(art, spec, table, rows, width) {
   let [x, y] = [0, 10];
   for (const [name, entry] of legendOf(spec, table, rows)) {
@@ -150,7 +150,7 @@ function drawAxes(panel, spec) {
   draw(art, "text", { ...turned, class: "label", "text-anchor": "middle" }, up);
 }
 
-/** One panel at a place in the SVG. */
+/** Draws one panel, and returns its spots. */
 function drawPanel(art, spec, table, rows, spans, box, log) {
   const lanes = 1 + Math.max(...spec.layers.map((layer) => layer.lane || 0));
   const kind = column(table, spec.y.column).kind;
@@ -186,7 +186,7 @@ function panelHeight(spec, spans, width) {
   return Math.min(340, Math.max(250, width * 0.62));
 }
 
-/** Draws a table anew; what can be pointed at, or null where there is nothing to draw. */
+/** Redraws a table. Returns its spots, or null if there is nothing to draw. */
 function drawChart(svg, spec, table) {
   svg.replaceChildren();
   const rows = visible(table);

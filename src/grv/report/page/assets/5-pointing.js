@@ -1,10 +1,10 @@
-// Pointing at a chart, with a mouse, a finger or the arrow keys, says what is there.
+// Shows the numbers under the mouse, the finger or the arrow keys.
 
 const tip = make("div", { id: "tip", hidden: "" });
 const spoken = make("div", { id: "spoken", class: "unseen", "aria-live": "polite" });
 const REACH = 40; // pixels
 
-/** What there is to say about a row: names first, then its numbers. */
+/** The cells of a row to show, with labels. */
 function sayings({ table, row, series }) {
   const skipped = new Set(["log", "costs"].filter((name) => name !== "log" || data.logs.length < 2));
   const told = table.columns
@@ -33,7 +33,7 @@ function hideTip(svg) {
   svg?.querySelector(".here")?.remove();
 }
 
-/** Marks a spot, shows what is there, and says it aloud where keys are used. */
+/** Marks a spot and shows its numbers; announces them to screen readers if `aloud`. */
 function goTo(svg, spot, aloud) {
   hideTip(svg);
   draw(svg, "circle", { cx: spot.x, cy: spot.y, r: 8, class: "here" });
@@ -50,7 +50,7 @@ function nearest(spots, x, y) {
   return best;
 }
 
-/** Makes a chart answer; `spotsOf` gives what is on it at the moment. */
+/** Handles pointer and keys of a chart; `spotsOf` returns its current spots. */
 function listen(svg, spotsOf) {
   let at = -1;
   svg.addEventListener("pointermove", (event) => {

@@ -1,6 +1,6 @@
-// Tables one can sort and copy.
+// Tables that the reader can sort and copy.
 
-/** The visible rows, sorted as the reader asked. */
+/** The visible rows in the order that the reader chose. */
 function sorted(table, order) {
   const rows = visible(table);
   if (!order.name) return rows;
@@ -8,15 +8,15 @@ function sorted(table, order) {
   const compared = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
   return [...rows].sort((one, other) => {
     const [a, b] = [one[at] ?? null, other[at] ?? null];
-    if (a === null || b === null) return (a === null) - (b === null); // those without come last
+    if (a === null || b === null) return (a === null) - (b === null); // empty cells come last
     return order.falling ? compared(b, a) : compared(a, b);
   });
 }
 
-/** The columns that tell rows apart: which log is no news where there is one. */
+/** The columns to show; not `log` if there is only one log. */
 const told = (table) => table.columns.filter((about) => about.name !== "log" || data.logs.length > 1);
 
-/** A line of headings that neighbouring columns have in common, if any have. */
+/** The line of group headings, if any column has a group. */
 function groupLine(table) {
   if (!table.columns.some((about) => about.group)) return [];
   const line = make("tr");
@@ -49,7 +49,7 @@ function headLine(table, order, again) {
   return line;
 }
 
-/** Fills a holder with a table, and keeps its order when it is filled again. */
+/** Fills a holder with a table; the order of rows survives the next filling. */
 function fillTable(holder, table) {
   holder.order ??= { name: "", falling: false };
   const again = (name) => {
@@ -72,20 +72,20 @@ function fillTable(holder, table) {
   const head = make("thead", {}, ...groupLine(table), headLine(table, holder.order, again));
   const caption = make("caption", { class: "unseen" }, table.title);
   const whole = make("table", {}, caption, head, body);
-  const none = make("p", { class: "empty" }, "No row of this is chosen above.");
+  const none = make("p", { class: "empty" }, "The filters above exclude all rows.");
   holder.replaceChildren(rows.length ? whole : none);
 }
 
 const asLabel = (about) => (about.group ? `${about.group} ${labelled(about)}` : labelled(about));
 
-/** For spreadsheets: tabs, all digits. */
+/** The table for spreadsheets: tabs, all digits. */
 function tabbed(table, order) {
   const clean = (value) => String(value ?? "").replace(/[\t\r\n]+/g, " ");
   const lines = [table.columns.map(asLabel), ...sorted(table, order)];
   return lines.map((line) => table.columns.map((_, at) => clean(line[at])).join("\t")).join("\n");
 }
 
-/** For documents: Markdown, as shown. */
+/** The table as Markdown, as shown. */
 function marked(table, order) {
   const clean = (text) => text.replace(/[|\\]/g, "\\$&").replace(/[\r\n]+/g, " ");
   const line = (cells) => `| ${cells.map(clean).join(" | ")} |`;
@@ -95,7 +95,7 @@ function marked(table, order) {
   return [line(told(table).map(asLabel)), `|${rule.join("|")}|`, ...rows].join("\n");
 }
 
-/** To the clipboard, also where the browser has none for pages from a disk. */
+/** Copies to the clipboard, also if the browser has no clipboard for local files. */
 async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,9 +1,9 @@
-// Puts it together: figures into their places, filters, theme, saving.
+// Mounts figures, tables, filters and the theme switch; saves figures.
 
 const redraws = [];
 const redrawAll = () => redraws.forEach((redraw) => redraw());
 
-/** A standalone file: colours and fonts written into every element. */
+/** An SVG file with colours and fonts in every element. */
 function standalone(svg, title, alt) {
   const copied = svg.cloneNode(true);
   copied.querySelector(".here")?.remove();
@@ -35,7 +35,7 @@ function action(label, does) {
   return button;
 }
 
-/** A set of radio buttons, or of boxes to tick. */
+/** A group of radio buttons or checkboxes. */
 function choices(legend, type, names, isOn, changed) {
   const group = make("fieldset", {}, make("legend", {}, legend));
   names.forEach((name) => {
@@ -47,7 +47,7 @@ function choices(legend, type, names, isOn, changed) {
   return group;
 }
 
-/** The chart of a figure, with a switch where there are several views. */
+/** The chart of a figure, with a switch if it has several views. */
 function mountChart(section, table, drawings) {
   const holder = section.querySelector(".chart");
   const canShow = (each, direction) => spanOf(direction, each, table, table.rows) !== null;
@@ -59,8 +59,8 @@ function mountChart(section, table, drawings) {
   svg.setAttribute("aria-label", `${table.title}. ${table.alt}`);
   const [across, up] = [spec.x, spec.y].map((axis) => axis.label || column(table, axis.column).label);
   const reason = views.length
-    ? "Nothing of this is chosen above."
-    : `No row has both ${across} and ${up}, so there is nothing to draw; what is known stands below.`;
+    ? "The filters above exclude all rows."
+    : `No row has both ${across} and ${up}, so there is nothing to draw. The numbers are below.`;
   const empty = make("p", { class: "empty", hidden: "" }, reason);
   const redraw = () => {
     const drawn = drawChart(svg, spec, table);
