@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from grv.backends.sandbox.limits import Ended, Isolation, Limits
-from grv.backends.sandbox.run import End, Run, WorkerDied
+from grv.backends.sandbox.limits import End, Ended, Isolation, Limits
+from grv.backends.sandbox.run import Run, WorkerDied
 from grv.backends.sandbox.worker import Worker, sweep
 from grv.core.errors import UsageError
 

@@ -23,7 +23,8 @@ class Limits:
     """What one run may use.
 
     Attributes:
-        seconds: wall-clock time per test, from the moment the candidate starts on it.
+        seconds: time per test, from the moment the candidate starts on it, without what it waited
+            for a processor (clock.py).
         cpu_seconds: processor time per test, all threads together; as `seconds` where None.
         memory_mb: address space on top of a bare interpreter's, in MiB.
         output_mb: what a test's output or returned value may amount to, in MiB.
@@ -57,7 +58,7 @@ class Limits:
         return int(self.output_mb * MEBIBYTE)
 
     def cpu_allowance(self, tests: int) -> int:
-        """Whole seconds of processor time for a process that is given so many tests."""
+        """Whole seconds after which the kernel ends a process that is given n tests."""
         each = self.seconds if self.cpu_seconds is None else self.cpu_seconds
         return math.ceil(each * max(1, tests)) + 1
 
@@ -71,6 +72,16 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+class End(enum.Enum):
+    """Why no message came."""
+
+    TIMEOUT = "timeout"
+    STARVED = "the machine is too busy"  # it had no processor for most of a very long time
+    CLOSED = "closed"  # the other side hung up
+    MALFORMED = "malformed"
+    TOO_LARGE = "too large"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,6 @@ def _module(name: str) -> types.ModuleType:
 
 def serve() -> int:
     """Do what the judge asks for, until it hangs up; the process's exit code."""
-    wire.write(OUTGOING, {"ready": True})
     order = wire.read(INCOMING)
     if order is None:
         return 0

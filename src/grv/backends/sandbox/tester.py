@@ -119,7 +119,6 @@ def _text(exc: BaseException) -> str:
 
 def serve() -> int:
     """Run tests and report, until the judge hangs up; the process's exit code."""
-    wire.write(OUTGOING, {"ready": True})
     while (order := wire.read(INCOMING)) is not None:
         proxy = Proxy(order["entry_point"], order["in_place"])
         wire.write(OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy)})

@@ -135,12 +135,17 @@ class Zygote:
                 os.dup2(source, target)
             os.chdir(self._box)
             os.environ["HOME"] = os.environ["TMPDIR"] = self._box
+            number, counts = _own_counts()
             try:
                 self._jail.put_on(order["limits"])
             except (OSError, ValueError) as exc:
                 wire.write(runner.OUTGOING, {"setup": str(exc)})
                 os._exit(_SETUP_FAILED)
+            # What the judge's clock of this process starts from (clock.py).
+            used = {"pid": number, "waited": _waited(counts)}
             kernel.close_from(5)
+            used |= {"cpu": time.process_time(), "at": time.monotonic()}
+            wire.write(runner.OUTGOING, {"ready": used})
             code = runner.serve() if order["mode"] == "candidate" else tester.serve()
         except BaseException:
             code = 1
@@ -207,6 +212,20 @@ def _outer_number(handle: int, pid: int) -> int:
     except OSError:
         pass
     return pid
+
+
+def _own_counts() -> tuple[int, int]:
+    """This process's number as /proc shows it, or 0; and its open `schedstat`, or -1."""
+    number, counts = 0, -1
+    with contextlib.suppress(OSError, ValueError):
+        number = int(os.readlink("/proc/self"))
+        counts = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    return number, counts
+
+
+def _waited(counts: int) -> float:
+    """Seconds that this thread has waited for a processor."""
+    return int(os.pread(counts, 100, 0).split()[1]) / 1e9 if counts >= 0 else 0.0
 
 
 def _threads(number: int) -> int:

@@ -1,0 +1,177 @@
+"""The time that a process takes for a test: its own, whatever else the machine does.
+
+A test's time is limited twice. Its processor time, of all threads together, is counted exactly by
+the kernel. Its wall-clock time counts without what the process waited for a processor
+(`schedstat`), and only as far as the judge *saw* the process without an answer: the judge's own
+delays never count. The judge looks when the time could be over, and a few times before that.
+
+The kernel does not tell of time that a hypervisor took away from the whole machine ("steal").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+
+from .limits import End, Limits
+
+STARVED = 20.0  # times the limit, as wall-clock time, is too long for any verdict
+_STARVED_SECONDS = 10.0
+_LOOKS = 50  # in the time of one limit
+_LEAST = 0.01  # seconds between looks
+_NANOSECONDS = 1e-9
+_PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, of a whole process
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _is_proc_ours() -> bool:
+    """Whether /proc numbers processes as this process does."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+
+
+def waited(path: str) -> float:
+    """Seconds that a thread has waited for a processor, from its `schedstat` file."""
+    with open(path, "rb", buffering=0) as file:
+        return _waited(file.read(100))
+
+
+def _waited(line: bytes) -> float:
+    return int(line.split()[1]) * _NANOSECONDS
+
+
+class Stopwatch:
+    """Reads the kernel's counts of another process; they stand still where it has none."""
+
+    def __init__(self, number: int) -> None:
+        number = number if _is_proc_ours() else 0
+        self._folder = f"/proc/{number}"
+        self._number = number
+        self._processor_clock = (~number << 3) | _PROCESS_CLOCK
+        self._others: dict[str, float] = {}  # what other threads waited, kept after their end
+        self._file = -1
+        if number > 0:
+            with contextlib.suppress(OSError):
+                self._file = os.open(f"{self._folder}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def works(self) -> bool:
+        """Whether waiting for a processor can be seen here."""
+        return self._file >= 0
+
+    def processor_time(self) -> float | None:
+        """Processor time of all threads; None where it is gone, or the kernel does not say."""
+        try:
+            return time.clock_gettime(self._processor_clock) if self._number > 0 else None
+        except OSError:
+            return None
+
+    def waiting(self) -> float:
+        """What its threads waited for a processor, as far as they have been looked at."""
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            if self._file >= 0:
+                return _waited(os.pread(self._file, 100, 0)) + sum(self._others.values())
+        return 0.0
+
+    def look_at_threads(self) -> float:
+        """Look at every thread; the longest that one of them waited."""
+        main = str(self._number)
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            for name in os.listdir(f"{self._folder}/task") if self._file >= 0 else ():
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    seconds = 0.0
+                    if name != main:
+                        seconds = waited(f"{self._folder}/task/{name}/schedstat")
+                        self._others[name] = max(seconds, self._others.get(name, 0.0))
+        alone = self.waiting() - sum(self._others.values())
+        return max([alone, *self._others.values()])
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class Clock:
+    """The time of one test after the other, of one process.
+
+    A test consists of turns: in each, the process has something to do and the judge waits for it.
+    """
+
+    def __init__(self, limits: Limits, watch: Stopwatch | None = None) -> None:
+        self._seconds = limits.seconds
+        self._cpu_seconds = limits.cpu_seconds or limits.seconds
+        self._watch = watch or Stopwatch(0)
+        self._step = max(_LEAST, self._seconds / _LOOKS)
+        self._processors = processors()
+        self._cpu_before = 0.0
+        self._past = 0.0  # own time of earlier turns of this test
+        self.begin()
+
+    def begin(self) -> None:
+        """A test begins; the process has nothing to do yet."""
+        self._past = self._seen = 0.0
+        self._cpu_before = self._watch.processor_time() or 0.0
+        self.turn()
+
+    def begin_from(self, cpu: float, waiting: float, at: float) -> None:
+        """The first test began when the process, by its own word, was ready."""
+        self._past = self._seen = 0.0
+        self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
+        self.due = at + self._step
+
+    def turn(self) -> None:
+        """The process is given something to do, or goes on after having waited for the judge."""
+        self._past += self._seen
+        self._seen = 0.0
+        self._waiting_before = self._watch.waiting()
+        self._since = time.monotonic()
+        self.due = self._since + self._until_next()
+
+    def _until_next(self, cpu: float = 0.0) -> float:
+        """Seconds until the next look: it may be over then, and not before."""
+        left = self._seconds - self._past - self._seen
+        left = min(left, (self._cpu_seconds - cpu) / self._processors)
+        return min(self._step, max(left, 0.001))
+
+    def look(self) -> float:
+        """Read the counts now; own time in this turn. The answer is looked for afterwards."""
+        now = time.monotonic()
+        self._longest = self._watch.look_at_threads()
+        waiting = max(0.0, self._watch.waiting() - self._waiting_before)
+        return max(0.0, now - self._since - waiting)
+
+    def judge(self, own: float) -> End | None:
+        """What it means that at a look there was no answer yet."""
+        self._seen = max(self._seen, own)
+        cpu = self.cpu_used()
+        self.due = time.monotonic() + self._until_next(cpu)
+        if self._past + self._seen > self._seconds or cpu > self._cpu_seconds:
+            return End.TIMEOUT
+        elapsed = time.monotonic() - self._since
+        if elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
+            return None
+        # Threads that wait side by side make one another's time seem short.
+        return End.STARVED if elapsed - self._longest <= self._seconds else End.TIMEOUT
+
+    def cpu_used(self) -> float:
+        """Processor time of this test so far."""
+        cpu = self._watch.processor_time()
+        return 0.0 if cpu is None else cpu - self._cpu_before
+
+    def is_over_at_the_end(self, total: float | None = None) -> bool:
+        """Whether a process that has answered took too much; `total` where it has ended."""
+        cpu = self.cpu_used() if total is None else total - self._cpu_before
+        return cpu > self._cpu_seconds
