@@ -13,9 +13,12 @@ MEBIBYTE = 1 << 20
 class Isolation(enum.Enum):
     """How far a candidate is kept from the machine."""
 
-    STRICT = "strict"  # the jail, and namespaces for users, processes, network and IPC
-    JAIL = "jail"  # Landlock, seccomp and resource limits; namespaces where the kernel allows
+    STRICT = "strict"  # the jail, and namespaces for users, processes, network, IPC, mounts, names
+    JAIL = "jail"  # Landlock, seccomp, no capabilities, limits; namespaces where the kernel allows
     UNSAFE = "unsafe"  # resource limits alone: the candidate has the user's own rights
+
+
+NEEDED = ("landlock", "seccomp", "capabilities dropped")  # for the jail
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class InForce:
         landlock: the kernel's Landlock version, 0 where there is none.
         seccomp: the architecture of the filter, "" where there is none.
         namespaces: those that are on.
+        capabilities: whether candidates have the capabilities of the user.
         missing: each piece that is not on, with the reason.
     """
 
@@ -100,12 +104,14 @@ class InForce:
     landlock: int = 0
     seccomp: str = ""
     namespaces: tuple[str, ...] = ()
+    capabilities: bool = True
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         on = [f"landlock {self.landlock}"] if self.landlock else []
         on += [f"seccomp {self.seccomp}"] if self.seccomp else []
         on += ["namespaces " + "+".join(self.namespaces)] if self.namespaces else []
+        on += [] if self.capabilities else ["no capabilities"]
         return f"{self.level.value}: {', '.join([*on, 'rlimits'])}"
 
 

@@ -46,6 +46,7 @@ class Zygote:
         self._control = control
         self._judge = judge  # a pidfd
         self._box = box
+        self._is_mount = os.path.ismount(box)
         self._jail = jail
         self._buffer = b""
         self._descriptors: list[int] = []
@@ -191,7 +192,8 @@ class Zygote:
             return "overdue"
         if _threads(number) > limits["threads"]:
             return "threads"
-        if scratch.overfull(self._box, limits["files_mb"] << 20):
+        most = limits["files_mb"] << 20
+        if scratch.overfull(self._box, most, is_mount=self._is_mount, process=number):
             return "files"
         return ""
 
@@ -264,6 +266,9 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
         _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
         pass
+    except OSError as exc:  # said here, since what is written to the folder is removed
+        with contextlib.suppress(OSError):
+            channel.sendall(json.dumps({"failed": str(exc)}).encode() + b"\n")
     finally:
         _tidy(folder, box)
 
@@ -271,7 +276,7 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
 def _prepare_and_serve(
     channel: socket.socket, watched: int | None, level: str, folder: str, box: str
 ) -> None:
-    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
+    hello: dict[str, Any] = {"namespaces": [], "capabilities": True, "missing": {}}
     confined = level != "unsafe"
     if confined and kernel.is_linux:
         names, problem = namespaces.available(box)
@@ -285,7 +290,11 @@ def _prepare_and_serve(
         kernel.no_new_privileges()
         kernel.default_thread_stack(_THREAD_STACK)
         if confined:
-            kernel.drop_capabilities()
+            try:
+                kernel.drop_capabilities()
+                hello["capabilities"] = False
+            except (KeyError, OSError) as exc:
+                hello["missing"]["capabilities dropped"] = str(exc)
     jail = Jail(box, confined=confined)
     hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
     hello["missing"] |= jail.missing
