@@ -40,11 +40,10 @@ def _number(node: Any) -> _Number | None:
         case ["D", str(text)]:
             return Decimal(text)
         case ["F", upper, lower]:
-            numerator, denominator = _number(upper), _number(lower)
-            whole = isinstance(numerator, int) and isinstance(denominator, int)
-            return (numerator, denominator) if whole and denominator > 0 else None  # type: ignore[operator,return-value]
-        case _:
-            return None
+            match _number(upper), _number(lower):
+                case int(numerator), int(denominator) if denominator > 0:
+                    return numerator, denominator
+    return None
 
 
 def _is_exactly(expected: int | float, got: _Number) -> bool:

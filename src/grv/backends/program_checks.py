@@ -23,7 +23,7 @@ from .sandbox import plain
 from .sandbox.limits import DEFAULT_LIMITS, End, Limits
 from .sandbox.run import Run, WorkerDied
 from .sandbox.worker import Worker
-from .seat import TEST_SECONDS, Seat
+from .seat import Seat
 
 
 class ProgramCheck(abc.ABC):

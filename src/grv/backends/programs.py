@@ -136,9 +136,7 @@ def fenced(text: str) -> Iterator[tuple[str, str]]:
 def _block(text: str, entry_point: str) -> str | None:
     """The fenced block that counts; None where there is none."""
     blocks = [
-        body
-        for language, body in fenced(text)
-        if language.lower() in _LANGUAGES and body.strip()
+        body for language, body in fenced(text) if language.lower() in _LANGUAGES and body.strip()
     ]
     if not blocks:
         return None

@@ -14,14 +14,16 @@ import contextlib
 import functools
 import os
 import time
+from typing import NamedTuple
 
 from .limits import End, Limits
 
 STARVED = 20.0  # times the limit, as wall-clock time, is too long for any verdict
 _STARVED_SECONDS = 10.0
 _LOOKS = 50  # in the time of one limit
-_LEAST = 0.01  # seconds between looks
+_LEAST, _SOON = 0.01, 0.002  # seconds between looks; the last ones
 _NANOSECONDS = 1e-9
+_ENDED = {b"Z", b"X"}
 _PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, of a whole process
 
 
@@ -41,14 +43,17 @@ def _is_proc_ours() -> bool:
         return False
 
 
-def waited(path: str) -> float:
-    """Seconds that a thread has waited for a processor, from its `schedstat` file."""
+def _first(path: str) -> bytes:
     with open(path, "rb", buffering=0) as file:
-        return _waited(file.read(100))
+        return file.read(1000)
 
 
 def _waited(line: bytes) -> float:
     return int(line.split()[1]) * _NANOSECONDS
+
+
+def _state(path: str) -> bytes:
+    return _first(path).rpartition(b")")[2].split()[0]
 
 
 class Stopwatch:
@@ -84,24 +89,42 @@ class Stopwatch:
                 return _waited(os.pread(self._file, 100, 0)) + sum(self._others.values())
         return 0.0
 
-    def look_at_threads(self) -> float:
-        """Look at every thread; the longest that one of them waited."""
-        main = str(self._number)
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            for name in os.listdir(f"{self._folder}/task") if self._file >= 0 else ():
-                with contextlib.suppress(OSError):  # it has ended meanwhile
-                    seconds = 0.0
+    def look_at_threads(self) -> bool:
+        """Look at every thread; whether one of them runs, or would run if it had a processor.
+
+        What such a thread has waited is not known before it runs again. Neither is when a process
+        ended that has not been reported yet.
+        """
+        if not self.works:
+            return False
+        states, main = set(), str(self._number)
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"{self._folder}/task"):
+                with contextlib.suppress(OSError, IndexError, ValueError):  # it ends just now
+                    states.add(_state(f"{self._folder}/task/{name}/stat"))
                     if name != main:
-                        seconds = waited(f"{self._folder}/task/{name}/schedstat")
+                        seconds = _waited(_first(f"{self._folder}/task/{name}/schedstat"))
                         self._others[name] = max(seconds, self._others.get(name, 0.0))
-        alone = self.waiting() - sum(self._others.values())
-        return max([alone, *self._others.values()])
+        return b"R" in states or states <= _ENDED
+
+    def longest(self) -> float:
+        """The longest that one thread waited."""
+        return max([self.waiting() - sum(self._others.values()), *self._others.values()])
 
     def close(self) -> None:
         """Look no more."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+class Sight(NamedTuple):
+    """What was seen of a process: its time in this turn, its processor time in this test."""
+
+    elapsed: float
+    own: float
+    cpu: float
+    is_runnable: bool
 
 
 class Clock:
@@ -116,8 +139,8 @@ class Clock:
         self._watch = watch or Stopwatch(0)
         self._step = max(_LEAST, self._seconds / _LOOKS)
         self._processors = processors()
-        self._cpu_before = 0.0
         self._past = 0.0  # own time of earlier turns of this test
+        self._seen = self._cpu_seen = 0.0  # own time of this turn at a look, and processor time
         self.begin()
 
     def begin(self) -> None:
@@ -128,7 +151,7 @@ class Clock:
 
     def begin_from(self, cpu: float, waiting: float, at: float) -> None:
         """The first test began when the process, by its own word, was ready."""
-        self._past = self._seen = 0.0
+        self._past = self._seen = self._cpu_seen = 0.0
         self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
         self.due = at + self._step
 
@@ -136,35 +159,39 @@ class Clock:
         """The process is given something to do, or goes on after having waited for the judge."""
         self._past += self._seen
         self._seen = 0.0
+        self._cpu_seen = self.cpu_used()
         self._waiting_before = self._watch.waiting()
         self._since = time.monotonic()
-        self.due = self._since + self._until_next()
+        self.due = self._since + self._until_next(self._cpu_seen)
 
-    def _until_next(self, cpu: float = 0.0) -> float:
+    def _until_next(self, cpu: float) -> float:
         """Seconds until the next look: it may be over then, and not before."""
         left = self._seconds - self._past - self._seen
         left = min(left, (self._cpu_seconds - cpu) / self._processors)
-        return min(self._step, max(left, 0.001))
+        return min(self._step, max(left, _SOON))
 
-    def look(self) -> float:
-        """Read the counts now; own time in this turn. The answer is looked for afterwards."""
-        now = time.monotonic()
-        self._longest = self._watch.look_at_threads()
-        waiting = max(0.0, self._watch.waiting() - self._waiting_before)
-        return max(0.0, now - self._since - waiting)
-
-    def judge(self, own: float) -> End | None:
-        """What it means that at a look there was no answer yet."""
-        self._seen = max(self._seen, own)
-        cpu = self.cpu_used()
-        self.due = time.monotonic() + self._until_next(cpu)
-        if self._past + self._seen > self._seconds or cpu > self._cpu_seconds:
-            return End.TIMEOUT
+    def look(self) -> Sight:
+        """What can be seen now. Whether an answer has come is to be looked at afterwards."""
         elapsed = time.monotonic() - self._since
-        if elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
+        is_runnable = self._watch.look_at_threads()
+        cpu = self.cpu_used()
+        own = elapsed - max(0.0, self._watch.waiting() - self._waiting_before)
+        if is_runnable:  # perhaps it waits now; what it has done since the last look is known
+            own = min(own, self._seen + cpu - self._cpu_seen)
+        return Sight(elapsed, own, cpu, is_runnable)
+
+    def judge(self, sight: Sight) -> End | None:
+        """What it means that there was no answer yet."""
+        if sight.own > self._seen:
+            self._seen, self._cpu_seen = sight.own, sight.cpu
+        self.due = time.monotonic() + self._until_next(sight.cpu)
+        if self._past + self._seen > self._seconds or sight.cpu > self._cpu_seconds:
+            return End.TIMEOUT
+        if sight.elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
             return None
         # Threads that wait side by side make one another's time seem short.
-        return End.STARVED if elapsed - self._longest <= self._seconds else End.TIMEOUT
+        own = sight.elapsed - self._watch.longest()
+        return End.STARVED if sight.is_runnable or own <= self._seconds else End.TIMEOUT
 
     def cpu_used(self) -> float:
         """Processor time of this test so far."""

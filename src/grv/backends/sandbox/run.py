@@ -146,8 +146,8 @@ class Run:
         end = self._pump(self.clock.due)
         if end is not End.TIMEOUT:
             return end
-        own = self.clock.look()
-        return None if self._has_come() else self.clock.judge(own)
+        sight = self.clock.look()
+        return None if self._has_come() else self.clock.judge(sight)
 
     def _poll(self) -> select.poll:
         poll = select.poll()
@@ -238,11 +238,11 @@ class Run:
     def wait_for_end(self) -> Ended | End:
         """How it ended by itself; or that it did not, in the time of the test."""
         while (ended := self.wait(max(0.0, self.clock.due - time.monotonic()))) is None:
-            own = self.clock.look()
+            sight = self.clock.look()
             ended = self.wait(0)
             if ended is not None:
                 break
-            match self.clock.judge(own):
+            match self.clock.judge(sight):
                 case End() as end:
                     return end
         return End.TIMEOUT if self.clock.is_over_at_the_end(ended.cpu_seconds) else ended
@@ -279,4 +279,3 @@ def _source(stdin: bytes | None) -> int:
         seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return descriptor
-

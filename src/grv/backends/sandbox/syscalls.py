@@ -55,7 +55,8 @@ removexattr:197:14 lremovexattr:198:15 fremovexattr:199:16 truncate:76:45 symlin
 symlinkat:266:36 link:86:- linkat:265:37 mknod:133:- mknodat:259:33 name_to_handle_at:303:264
 open_by_handle_at:304:265 tkill:200:130 rt_sigqueueinfo:129:138 rt_tgsigqueueinfo:297:240
 timer_create:222:107 timer_settime:223:110 timer_gettime:224:108 timer_getoverrun:225:109
-timer_delete:226:111 mq_notify:244:184 pidfd_open:434:434 pidfd_getfd:438:438 pidfd_send_signal:424:424 setsid:112:157 setpgid:109:154
+timer_delete:226:111 mq_notify:244:184
+pidfd_open:434:434 pidfd_getfd:438:438 pidfd_send_signal:424:424 setsid:112:157 setpgid:109:154
 setpriority:141:140 sched_setaffinity:203:122 sched_setparam:142:118 sched_setscheduler:144:119
 sched_setattr:314:274 ioprio_set:251:30 personality:135:92 shmget:29:194 shmat:30:196
 shmctl:31:195 semget:64:190 semop:65:193 semctl:66:191 msgget:68:186 msgsnd:69:189 msgrcv:70:188

@@ -128,7 +128,9 @@ def serve() -> int:
     """Run tests and report, until the judge hangs up; the process's exit code."""
     while (order := wire.read(INCOMING)) is not None:
         proxy = Proxy(order["entry_point"], order["in_place"])
-        wire.write(OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy, order["test"])})
+        wire.write(
+            OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy, order["test"])}
+        )
     return 0
 
 
@@ -175,7 +177,8 @@ def _is_raised_here(exc: BaseException) -> bool:
     """Whether the test's own code raised it, not code that it calls or makes."""
     trace, place = exc.__traceback__, ""
     while trace is not None:
-        trace, place = trace.tb_next, trace.tb_frame.f_code.co_filename
+        place = trace.tb_frame.f_code.co_filename
+        trace = trace.tb_next
     return place == "<test>"
 
 
