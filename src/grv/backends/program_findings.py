@@ -49,7 +49,7 @@ def silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
         case End.STARVED:
             return Finding(Verdict.BROKEN, end.value, evidence)
         case End.TIMEOUT:
-            return failed("timeout", seconds=seconds, **evidence)
+            return failed("timeout", seconds=seconds, **run.clock.used(), **evidence)
         case End.TOO_LARGE:
             return failed("output limit", **evidence)
         case End.MALFORMED:

@@ -156,13 +156,22 @@ class Clock:
         self.due = at + self._step
 
     def turn(self) -> None:
-        """The process is given something to do, or goes on after having waited for the judge."""
+        """The process will be given something to do, or goes on after waiting for the judge."""
+        self._waiting_before = self._watch.waiting()
+        self.given()
+
+    def given(self) -> None:
+        """The process has been given something to do."""
         self._past += self._seen
         self._seen = 0.0
         self._cpu_seen = self.cpu_used()
-        self._waiting_before = self._watch.waiting()
         self._since = time.monotonic()
         self.due = self._since + self._until_next(self._cpu_seen)
+
+    def used(self) -> dict[str, float]:
+        """Seconds of its own and of a processor in this test, as far as they were seen."""
+        own, cpu = self._past + self._seen, self.cpu_used()
+        return {"own_seconds": round(own, 3), "cpu_seconds": round(cpu, 3)}
 
     def _until_next(self, cpu: float) -> float:
         """Seconds until the next look: it may be over then, and not before."""

@@ -48,9 +48,7 @@ class Run:
         self._answers = bytearray()
         self._watch = Stopwatch(0)
         self.clock = Clock(Limits(READY_SECONDS))
-        # It lies in the pipe until the child, ready, reads it.
         self._unsent = memoryview(b"" if first is None else wire.frame(first))
-        self._in_parts = False  # whether a message is on its way
         self._ended: Ended | None = None
         self.output = bytearray()
         cpu = limits.cpu_allowance(tests)
@@ -68,6 +66,7 @@ class Run:
         os.set_blocking(self._incoming, False)
         os.set_blocking(self._outgoing, False)
         self._stdout = -1
+        self._write_some()  # it lies in the pipe until the child, ready, reads it
         theirs = [incoming, outgoing, _source(stdin)]
         if capture:
             self._stdout, stdout = os.pipe()
@@ -147,27 +146,26 @@ class Run:
         if end is not End.TIMEOUT:
             return end
         sight = self.clock.look()
-        return None if self._has_come() else self.clock.judge(sight)
+        return None if self._is_our_turn() else self.clock.judge(sight)
 
     def _poll(self) -> select.poll:
         poll = select.poll()
         for descriptor in (self._outgoing, self._stdout):
             if descriptor >= 0:
                 poll.register(descriptor, select.POLLIN)
+        if self._unsent and self._incoming >= 0:
+            poll.register(self._incoming, select.POLLOUT)
         return poll
 
-    def _has_come(self) -> bool:
-        """Whether something can be read."""
+    def _is_our_turn(self) -> bool:
+        """Whether something can be read, or the rest of a message written."""
         return bool(self._poll().poll(0))
 
     def _pump(self, deadline: float) -> End | None:
         """Move some bytes; an `End` when there are none to come."""
         if self._outgoing < 0 and self._stdout < 0:
             return End.CLOSED
-        poll = self._poll()
-        if self._unsent and self._incoming >= 0:
-            poll.register(self._incoming, select.POLLOUT)
-        ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        ready = self._poll().poll(max(0.0, deadline - time.monotonic()) * 1000)
         if not ready:
             return End.TIMEOUT
         for descriptor, _ in ready:
@@ -196,12 +194,12 @@ class Run:
         return data
 
     def _write_some(self) -> None:
+        if not self._unsent:
+            return
         try:
             sent = os.write(self._incoming, self._unsent[: 1 << 20])
             self._unsent = self._unsent[sent:]
-            if self._unsent or self._in_parts:  # it waits, or has waited, for the rest
-                self.clock.turn()
-            self._in_parts = bool(self._unsent)
+            self.clock.given()
         except BrokenPipeError:
             self._unsent = memoryview(b"")
 

@@ -166,8 +166,10 @@ def _is_own_fault(exc: BaseException, source: str) -> bool:
     match exc:
         case SyntaxError():
             return exc.filename == "<test>"
-        case NameError():
-            return _is_raised_here(exc) and exc.name not in _bound(source)
+        case UnboundLocalError():
+            return False
+        case NameError(name=str(name)):
+            return _is_raised_here(exc) and name not in _bound(source)
         case ImportError():
             return exc.name is not None and exc.name.split(".")[0] in _imported(source)
     return False

@@ -44,6 +44,7 @@ main(int(control), int(judge), level, scratch)
 _ENVIRONMENT = {
     **{"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")},
+    "MALLOC_ARENA_MAX": "2",  # each takes 64 MiB of address space, one per thread otherwise
 }
 
 
