@@ -2,8 +2,9 @@
 
 A test's time is limited twice. Its processor time, of all threads together, is counted exactly by
 the kernel. Its wall-clock time counts without what the process waited for a processor
-(`schedstat`), and only as far as the judge *saw* the process without an answer: the judge's own
-delays never count. The judge looks when the time could be over, and a few times before that.
+(`schedstat`), and only as far as the judge *saw* the process without an answer, or the process
+says when it answered: the judge's own delays never count. The judge looks when the time could be
+over, and a few times before that.
 
 The kernel does not tell of time that a hypervisor took away from the whole machine ("steal").
 """
@@ -14,7 +15,7 @@ import contextlib
 import functools
 import os
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .limits import End, Limits
 
@@ -23,6 +24,7 @@ _STARVED_SECONDS = 10.0
 _LOOKS = 50  # in the time of one limit
 _LEAST, _SOON = 0.01, 0.002  # seconds between looks; the last ones
 _NANOSECONDS = 1e-9
+_NOTHING = 1e-5  # seconds of a processor
 _ENDED = {b"Z", b"X"}
 _PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, of a whole process
 
@@ -82,12 +84,14 @@ class Stopwatch:
         except OSError:
             return None
 
-    def waiting(self) -> float:
-        """What its threads waited for a processor, as far as they have been looked at."""
+    def counts(self) -> tuple[float, float]:
+        """What its main thread ran, and what its threads waited as far as they were looked at."""
         with contextlib.suppress(OSError, IndexError, ValueError):
             if self._file >= 0:
-                return _waited(os.pread(self._file, 100, 0)) + sum(self._others.values())
-        return 0.0
+                ran, waited, _ = os.pread(self._file, 100, 0).split()
+                others = sum(self._others.values())
+                return int(ran) * _NANOSECONDS, int(waited) * _NANOSECONDS + others
+        return 0.0, 0.0
 
     def look_at_threads(self) -> bool:
         """Look at every thread; whether one of them runs, or would run if it had a processor.
@@ -109,7 +113,7 @@ class Stopwatch:
 
     def longest(self) -> float:
         """The longest that one thread waited."""
-        return max([self.waiting() - sum(self._others.values()), *self._others.values()])
+        return max([self.counts()[1] - sum(self._others.values()), *self._others.values()])
 
     def close(self) -> None:
         """Look no more."""
@@ -153,11 +157,13 @@ class Clock:
         """The first test began when the process, by its own word, was ready."""
         self._past = self._seen = self._cpu_seen = 0.0
         self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
+        self._others_before = 0.0
         self.due = at + self._step
 
     def turn(self) -> None:
         """The process will be given something to do, or goes on after waiting for the judge."""
-        self._waiting_before = self._watch.waiting()
+        ran, self._waiting_before = self._watch.counts()
+        self._others_before = self._cpu_before + self.cpu_used() - ran
         self.given()
 
     def given(self) -> None:
@@ -184,7 +190,7 @@ class Clock:
         elapsed = time.monotonic() - self._since
         is_runnable = self._watch.look_at_threads()
         cpu = self.cpu_used()
-        own = elapsed - max(0.0, self._watch.waiting() - self._waiting_before)
+        own = elapsed - max(0.0, self._watch.counts()[1] - self._waiting_before)
         if is_runnable:  # perhaps it waits now; what it has done since the last look is known
             own = min(own, self._seen + cpu - self._cpu_seen)
         return Sight(elapsed, own, cpu, is_runnable)
@@ -202,12 +208,26 @@ class Clock:
         own = sight.elapsed - self._watch.longest()
         return End.STARVED if sight.is_runnable or own <= self._seconds else End.TIMEOUT
 
+    def answered(self, at: Any) -> bool:
+        """Whether the process, which has answered, took too much time.
+
+        When it did so is its own word: it can make its time no shorter than what was seen of it.
+        What threads waited that have ended by now is not known; where others than the main thread
+        ran, the time seen is all that counts.
+        """
+        cpu = self.cpu_used()
+        ran, waiting = self._watch.counts()
+        others = self._cpu_before + cpu - ran - self._others_before
+        if isinstance(at, float) and others < _NOTHING:
+            own = min(at, time.monotonic()) - self._since - (waiting - self._waiting_before)
+            self._seen = max(self._seen, own)
+        return self._past + self._seen > self._seconds or cpu > self._cpu_seconds
+
     def cpu_used(self) -> float:
         """Processor time of this test so far."""
         cpu = self._watch.processor_time()
         return 0.0 if cpu is None else cpu - self._cpu_before
 
-    def is_over_at_the_end(self, total: float | None = None) -> bool:
-        """Whether a process that has answered took too much; `total` where it has ended."""
-        cpu = self.cpu_used() if total is None else total - self._cpu_before
-        return cpu > self._cpu_seconds
+    def is_over_at(self, cpu: float) -> bool:
+        """Whether a process that has ended took too much processor time in all."""
+        return cpu - self._cpu_before > self._cpu_seconds

@@ -114,11 +114,11 @@ class Run:
                 if length > largest:
                     return End.TOO_LARGE
                 if len(self._answers) >= wire.HEADER + length:
-                    if self.clock.is_over_at_the_end():
-                        return End.TIMEOUT
                     body = bytes(memoryview(self._answers)[wire.HEADER : wire.HEADER + length])
                     del self._answers[: wire.HEADER + length]
-                    return message.parse(body, self._limits.output_bytes)
+                    found = message.parse(body, self._limits.output_bytes)
+                    at = found.get("at") if isinstance(found, dict) else None
+                    return End.TIMEOUT if self.clock.answered(at) else found
             match self._move():
                 case End() as end:
                     return end
@@ -243,7 +243,7 @@ class Run:
             match self.clock.judge(sight):
                 case End() as end:
                     return end
-        return End.TIMEOUT if self.clock.is_over_at_the_end(ended.cpu_seconds) else ended
+        return End.TIMEOUT if self.clock.is_over_at(ended.cpu_seconds) else ended
 
     @property
     def out_of_cpu(self) -> bool:

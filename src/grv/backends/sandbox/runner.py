@@ -14,6 +14,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from . import plain, wire
@@ -110,7 +111,8 @@ def _functions(source: str, entry_point: str, room: int) -> int:
         return 1
     wire.write(OUTGOING, {"loaded": function is not None})
     while function is not None and (call := wire.read(INCOMING)) is not None:
-        wire.write(OUTGOING, {"id": call["id"]} | _answer(function, call, room))
+        answer = _answer(function, call, room)
+        wire.write(OUTGOING, {"id": call["id"], "at": monotonic()} | answer)
     return 0
 
 
