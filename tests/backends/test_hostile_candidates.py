@@ -161,6 +161,10 @@ HOSTILE = [
     "b'{\"id\": %d, \"value\": [\"c\", \"nan\", \"inf\"]}' % number",
     "b'{\"id\": %d, \"value\": [\"a\", [\"a\", [\"a\", 2]]]}' % number",
     "b'{\"id\": %d, \"value\": [\"o\", \"\\\\ud800\"]}' % number",
+    *(
+        "b'{\"id\": %d, \"at\": " + at + ", \"value\": 3}' % number"
+        for at in ("NaN", "-1e308", "1e308", "-Infinity", "[]", '"x"', "9" * 400, "true", "null")
+    ),
     "b'{\"id\": %d, \"end\": {\"verdict\": \"passed\", \"reason\": \"\"}}' % number",
 ]  # fmt: skip
 

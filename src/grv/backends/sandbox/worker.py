@@ -22,6 +22,7 @@ from typing import Any
 
 from ...core.errors import UsageError
 from . import scratch
+from .clock import Stopwatch
 from .limits import NEEDED, InForce, Isolation, Limits
 from .link import Link
 from .run import READY_SECONDS, Run, WorkerDied
@@ -98,6 +99,10 @@ class Worker:
         except OSError as exc:
             self.close()
             raise WorkerDied(f"the sandbox could not start: {exc}", backend="sandbox") from exc
+        watch = Stopwatch(self.pid or 0)
+        if not watch.works:
+            hello["missing"]["schedstat"] = "a program's time includes its waiting for a processor"
+        watch.close()
         self._in_force = InForce(
             self.isolation,
             hello["landlock"],
