@@ -30,10 +30,10 @@ demo: install
 	$(BIN)/grv demo
 
 test: install browser
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not soak"
 
 quick: install
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu"
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
 
 check: install
 	$(BIN)/ruff format --check .
