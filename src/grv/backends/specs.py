@@ -100,7 +100,7 @@ def scorer(
     name, rest = _parts(spec, SCORERS, "score")
     match name:
         case "length":
-            from .plain import LengthScorer
+            from .length import LengthScorer
 
             return LengthScorer()
         case "judge":
