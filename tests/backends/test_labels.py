@@ -91,8 +91,8 @@ def test_problems_are_read_with_their_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "not JSON"),
-        ("[]", "not a record"),
+        ("{", "not a line of JSON"),
+        ("[]", "a line must be an object, not a list"),
         ("{}", "problem must be a name"),
         ('{"problem": "p"}', "problem p: check must be a record"),
         ('{"problem": "p", "check": {}}', "candidates must be a list of texts"),

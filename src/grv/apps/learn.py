@@ -86,13 +86,14 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 
 def _history(logs: Sequence[str], score: str | None) -> History:
     """What all files together say of one score."""
+    from ..files import is_sqlite
     from ..replay.history import read_past
-    from .ledger_history import is_ledger, ledger_past
+    from .ledger_history import ledger_past
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
     for path in logs:
-        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
+        found, name = ledger_past(path, score) if is_sqlite(path) else read_past(path, score)
         problems.extend(found)
         names.setdefault(name, path)
     if len(names) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import tomllib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..core.errors import UsageError
+from ..files import read_toml
 from .console import parse_cascade
 
 if TYPE_CHECKING:
@@ -142,13 +142,7 @@ def read_job(job: str | None) -> _Table:
     """The options in a job file, none where there is none. `top-p` is also `top_p`."""
     if job is None:
         return {}
-    try:
-        with open(job, "rb") as file:
-            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
-    except OSError as error:
-        raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{job}: not TOML: {error}") from error
+    return {name.replace("-", "_"): value for name, value in read_toml(job).items()}
 
 
 def defaults_from_job(

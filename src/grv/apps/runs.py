@@ -104,17 +104,25 @@ def export_log(
 
 
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
-    started = datetime.datetime.fromtimestamp(summary.started, datetime.UTC)
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if summary.generated is None and so_far:
         numbers = (*so_far, None)
     return (
         summary.id,
         summary.problem,
-        started.strftime("%Y-%m-%d %H:%M:%S"),
+        _when(summary.started),
         summary.outcome or "not over",
         *("" if number is None else f"{number:g}" for number in numbers),
     )
+
+
+def _when(seconds: float) -> str:
+    """A time as people read it; nothing where the calendar has no such time."""
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (OverflowError, OSError, ValueError):
+        return "?"
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _lines(entries: Sequence[Entry]) -> list[str]:

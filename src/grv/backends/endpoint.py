@@ -7,7 +7,6 @@ out of whatever a server says.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import weakref
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..core.errors import BackendError, UsageError
+from ..files import parse_json
 from .web import address, brief, complaint, seconds_to_wait, shown
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ class Endpoint(Generic[_Error]):
         finally:
             lane.in_flight -= 1
         try:
-            return json.loads(response.content)
-        except (ValueError, RecursionError) as exc:
+            return parse_json(response.content)
+        except ValueError as exc:
             raise self.failure(f"not JSON: {response.text[:80]!r}", problem_id) from exc
 
     def failure(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError, VerifierError
 from ..core.values import Verdict
+from ..files import parse_json
 from .protocols import Draft, Finding, Problem, Usage
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ def _question(problem: Problem, draft: Draft) -> bytes:
 
 def _finding(body: bytes, problem: Problem, usage: Usage) -> Finding:
     try:
-        answer: Any = json.loads(body)
-    except (ValueError, RecursionError) as exc:
+        answer: Any = parse_json(body)
+    except ValueError as exc:
         raise _error(f"the answer is not JSON: {body[:80]!r}", problem) from exc
     if not isinstance(answer, dict):
         raise _error(f"the answer is not a record: {body[:80]!r}", problem)

@@ -16,6 +16,8 @@ from typing import Any
 
 from ..core.errors import LogError, UsageError
 from ..core.values import Verdict
+from ..files import json_lines, shown
+from .problems import is_name
 from .protocols import Finding, Problem
 
 
@@ -30,32 +32,22 @@ class Batch:
 def read_batches(path: str) -> Iterator[Batch]:
     """The problems of a file, each with its candidates; a LogError names the line."""
     seen: set[str] = set()
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            batch = _batch(path, number, line)
-            if batch.problem.id in seen:
-                message = f"problem {batch.problem.id} is there twice"
-                raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
-            seen.add(batch.problem.id)
-            yield batch
+    for number, record in json_lines(path):
+        batch = _batch(path, number, record)
+        if batch.problem.id in seen:
+            message = f"problem {batch.problem.id} is there twice"
+            raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
+        seen.add(batch.problem.id)
+        yield batch
 
 
-def _batch(path: str, number: int, line: bytes) -> Batch:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as exc:
-        raise LogError(f"not JSON: {exc}", path=path, line=number) from None
-
+def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
     def wrong(message: str) -> LogError:
         return LogError(message, path=path, line=number)
 
-    if not isinstance(record, dict):
-        raise wrong("not a record")
     name, check, texts = (record.get(field) for field in ("problem", "check", "candidates"))
-    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
-        raise wrong("problem must be a name")
+    if not is_name(name):
+        raise wrong(f"problem must be a name, not {shown(name)}")
     if not isinstance(check, dict):
         raise wrong(f"problem {name}: check must be a record")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):

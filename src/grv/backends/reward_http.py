@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ScorerError, UsageError
+from ..files import parse_json
 from .protocols import Draft, Problem, Score, Usage, scored
 from .web import REFUSED, address, brief, complaint, seconds_to_wait, secrets_of, shown
 
@@ -124,8 +125,8 @@ class RewardScorer:
             wait = seconds_to_wait(response.headers)
             raise self._error(self._said(response), problem, wait)
         try:
-            answer = json.loads(response.content)
-        except (ValueError, RecursionError) as exc:
+            answer = parse_json(response.content)
+        except ValueError as exc:
             raise self._error(f"not JSON: {response.text[:80]!r}", problem) from exc
         match answer:
             case {"data": [*items]} if items:
@@ -232,7 +233,7 @@ def _indexed(items: Sequence[object]) -> dict[int, Mapping[str, Any]]:
 
 def _tokens(answer: Mapping[str, Any]) -> int:
     match answer:
-        case {"usage": {"prompt_tokens": int(count)}}:
+        case {"usage": {"prompt_tokens": int(count)}} if count < 2**53:
             return max(0, count)
         case _:
             return 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import math
 import time
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..core.errors import UsageError
+from ..files import parse_json
 
 REFUSED = frozenset({400, 413, 422})  # the server read the request and will not have it
 _LONGEST = 300  # characters of what a server says that are worth repeating
@@ -78,8 +78,8 @@ def brief(message: str, *secrets: str) -> str:
 def complaint(body: str) -> str:
     """What the body of a refusal says, in any of the usual forms."""
     try:
-        record = json.loads(body)
-    except (ValueError, RecursionError):
+        record = parse_json(body)
+    except ValueError:
         return body
     for name in ("error", "message", "detail"):
         if isinstance(record, dict) and name in record:
