@@ -79,18 +79,18 @@ def test_a_line_of_four_gigabytes_is_one_line_in_bounded_memory(
     else:
         with path.open("wb") as file:
             file.truncate(4 << 30)  # as many null bytes, and no line break
-    arguments = {
+    ways: dict[str, list[Any]] = {
         "problems": ["humaneval", path, "-o", tmp_path / "out"],
         "verify": [path, "-o", tmp_path / "out"],
         "compare": [path],
-    }[command]
+    }
     limit = 2 << 30
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     ran = subprocess.run(
-        [sys.executable, "-m", "grv", command, *map(str, arguments)],
+        [sys.executable, "-m", "grv", command, *map(str, ways[command])],
         capture_output=True,
         text=True,
         check=False,

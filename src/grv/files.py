@@ -12,6 +12,7 @@ import functools
 import gzip
 import json
 import math
+import re
 import tomllib
 import types
 import zlib
@@ -132,6 +133,37 @@ def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
         yield from bounded_lines(cast(IO[bytes], file), path)
     except (OSError, EOFError, zlib.error) as error:  # of a disk, or of what is compressed
         raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+
+
+Layout = tuple[bytes | re.Pattern[bytes], ...]
+TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # between the quotes of a JSON string, perhaps torn
+
+
+def is_torn(line: bytes, layout: Layout) -> bool:
+    """Whether a last line without its end may be the beginning of a record of ours.
+
+    Args:
+        line: the line; one that is complete JSON was not torn.
+        layout: how our records begin: literal parts, and patterns for what is between them.
+    """
+    try:
+        parse_json(line)
+    except ValueError:
+        pass
+    else:
+        return False
+    for part in layout:
+        if isinstance(part, bytes):
+            there = line[: len(part)]
+            if there != part[: len(line)]:
+                return False
+            line = line[len(part) :]
+        else:
+            match = part.match(line)
+            line = line[match.end() if match else 0 :]
+        if not line:
+            return True
+    return True
 
 
 def read_bytes(path: str) -> bytes:

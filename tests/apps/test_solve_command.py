@@ -125,7 +125,10 @@ def test_a_file_of_something_else_is_not_touched(tmp_path: Path, server: FaultyS
         folder.out.write_bytes(content)
         ran = folder.solve(server)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f"grv: {folder.out}: is there already, and is no file of answers\n"
+        assert (
+            ran.err
+            == f"grv: {folder.out}: exists and is not a file of answers; give another --out\n"
+        )
         assert folder.out.read_bytes() == content
     assert not server.received
 

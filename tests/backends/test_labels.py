@@ -69,7 +69,7 @@ def test_cut_at_any_byte_the_rest_is_taken_up(tmp_path: Path, data: st.DataObjec
 
 def test_a_torn_line_in_the_middle_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "labels").write_text('{"problem": "p", "cand\n{"problem": "p", "candidate": 1}\n')
-    with pytest.raises(LogError, match="labels:1: not a label"):
+    with pytest.raises(UsageError, match="labels:1: not a label"):
         LabelFile(str(tmp_path / "labels"))
 
 

@@ -142,21 +142,21 @@ def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> l
         if "verify" in merged:
             merged["verify"] = str(merged["verify"])
         options = options_of(Options, "collect", job, merged, given)
-        runs.append(Run(name, _checked(options), expected))
+        runs.append(Run(name, _checked(options, job), expected))
     outs = Counter(os.path.realpath(each.options.out) for each in runs)
     if len(outs) < len(runs):
         raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
     return runs
 
 
-def _checked(options: Options) -> Options:
+def _checked(options: Options, job: str | None) -> Options:
     from ..replay.convert import check_ending
 
     if options.n < 1:
         raise UsageError("how many candidates a problem? Give -n")
     _ = options.sample
     check_ending(options.out)
-    check_outputs([options.out], [options.problems, options.ledger, options.prices])
+    check_outputs([options.out, options.ledger_path], [options.problems, options.prices, job])
     return options
 
 

@@ -119,7 +119,7 @@ def compare(
     first, second, cascade = parse_cascade(score) or (score, None, None)
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
-    check_outputs([json, csv], [log, rewards])
+    check_outputs([json, csv], [log, rewards, job], [score, *(policy or ())])
     from ..replay.combining import read_scored
     from ..replay.compare import Unsolvable
     from ..replay.compare import compare as replay_all

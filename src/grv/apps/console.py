@@ -139,18 +139,36 @@ def choice(option: str, text: str, allowed: Sequence[str]) -> str:
     return text
 
 
-def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
-    """Refuse, before any work, to write where one cannot, or over what is being read."""
-    used = {os.path.realpath(path) for path in inputs if path is not None}
+def check_outputs(
+    outputs: Sequence[str | None],
+    inputs: Sequence[str | None],
+    specs: Sequence[str | None] = (),
+) -> None:
+    """Refuse, before any work, to write where one cannot, or over what is being read.
+
+    Args:
+        outputs: the files that will be replaced.
+        inputs: the files that are read.
+        specs: of policies and scores, which may name files too: learned('prior.json').
+    """
+    used = {os.path.realpath(path) for path in [*inputs, *_named(specs)] if path is not None}
     for path in outputs:
         if path is None:
             continue
+        if "\0" in path:
+            raise UsageError(f"{path!r}: no file can have this name")
         check_writable(path)
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # a terminal or a pipe takes it all
         if os.path.realpath(path) in used:
             raise UsageError(f"{path}: given twice; it would be overwritten")
         used.add(os.path.realpath(path))
+
+
+def _named(specs: Sequence[str | None]) -> list[str]:
+    """The files that specifications name: quoted, or as a whole."""
+    given = [spec for spec in specs if spec]
+    return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def simulate(
     chosen = {name: population_named(name) for name in populations or ALL}
     price_lists = [parse_costs(text) for text in costs]
     in_flight = parse_width(width)
-    check_outputs([json], [])
+    check_outputs([json], [], policy or ())
     pool = None if candidates == "endless" else _pool_size(candidates)
     how_many, trials = parse_whole("--problems", problems), parse_whole("--orders", orders)
     drawn_from = parse_whole("--seed", seed, 0)

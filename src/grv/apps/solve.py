@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..runtime.money import Purse
     from ..runtime.prices import Meter, Prices
     from ..runtime.solve import Job, Solution
+    from .answers import AnswerFile
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def solve(
     """
     given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
     options = _options(job, given)
-    _run(options, dry_run=dry_run)
+    _run(options, job, dry_run)
 
 
 def _options(job: str | None, given: Mapping[str, Any]) -> Options:
@@ -121,12 +122,16 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
     return options_of(Options, "solve", job, read_job(job), given)
 
 
-def _run(options: Options, *, dry_run: bool) -> None:
+def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     from ..backends.problems import read_problems
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
 
-    check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
+    check_outputs(
+        (options.out, options.ledger_path),
+        (options.problems, options.prices, job_file),
+        (options.policy,),
+    )
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
     price_list = parse_prices(options.costs)
@@ -190,11 +195,11 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
     from ..runtime.money import Purse
     from ..runtime.prices import model_of
     from ..runtime.solve import recorded
-    from .answers import AnswerFile, record_of
+    from .answers import record_of
 
     calls, purse = options.calls(), Purse(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
-    with closing(ledger), closing(AnswerFile(options.out)) as answers:
+    with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.generator)
         solved = [problem for problem in problems if problem.id in answers.solved]
         todo = [problem for problem in problems if problem.id not in answers.solved]
@@ -213,6 +218,12 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):
         raise typer.Exit(1)
+
+
+def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
+    from .answers import AnswerFile
+
+    return AnswerFile(options.out, {problem.id for problem in problems})
 
 
 def _counted(outcomes: Counter[str], problems: int) -> str:

@@ -66,7 +66,7 @@ def lower_bound(
     how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
     limit = parse_number("--time-limit", time_limit, least=0)
     least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
-    check_outputs([json], classes or [])
+    check_outputs([json], classes or [], policy or ())
     from ..replay.star_trials import measure
 
     rows: list[tuple[str, Measured]] = []

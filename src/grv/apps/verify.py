@@ -14,6 +14,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Verdict
+from .console import check_outputs
 
 if TYPE_CHECKING:
     from ..backends.labels import LabelFile
@@ -64,8 +65,7 @@ def verify(
     from ..backends.verifier import CheckVerifier
 
     level, limits = parse_isolation(isolation), _limits(timeout, memory)
-    if Path(out).resolve() == Path(file).resolve():
-        raise UsageError(f"{out}: given twice; it would be overwritten")
+    check_outputs([out, cache], [file])
     store = VerdictStore(Path(cache)) if cache is not None else None
     started = time.monotonic()
     with CheckVerifier(
@@ -75,9 +75,8 @@ def verify(
         for batch in read_batches(file):  # every mistake in the file, before any work
             verifier.prepare(batch.problem)
             sizes[batch.problem.id] = len(batch.texts)
-        labels = LabelFile(out)
+        labels = LabelFile(out, sizes, file)
         with contextlib.closing(labels):
-            _same_file(labels, sizes, file)
             counts = Counter(labels.done.values())
             resumed = len(labels.done)
             broken: list[str] = []
@@ -122,15 +121,6 @@ def _run(
         if finding.verdict is Verdict.BROKEN:
             broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
         show(sum(counts.values()))
-
-
-def _same_file(labels: LabelFile, sizes: dict[str, int], file: str) -> None:
-    for problem, number in labels.done:
-        if not 0 <= number < sizes.get(problem, 0):
-            raise UsageError(
-                f"{labels.path}: has a label for problem {problem}, candidate {number}, "
-                f"which is not in {file}; give another --out"
-            )
 
 
 def parse_isolation(text: str) -> Isolation:
