@@ -14,6 +14,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
+from ..text import visible
 from . import (
     collect,
     compare,
@@ -161,6 +162,6 @@ def _give_up_output() -> None:
 
 
 def _complain(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = visible(" ".join(message.split()))
     print(f"grv: {line}", file=sys.stderr)
     return code

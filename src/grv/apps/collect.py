@@ -14,8 +14,16 @@ import typer
 
 from ..core.errors import UsageError
 from . import live
-from .console import check_outputs, listed, parse_cascade, parse_whole, progress
-from .live import LiveOptions, backends_of, limits_of, options_of, read_job, until_interrupted
+from .console import check_outputs, listed, parse_cascade, parse_whole, progress, say
+from .live import (
+    LiveOptions,
+    backends_of,
+    limits_of,
+    options_of,
+    protection,
+    read_job,
+    until_interrupted,
+)
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -91,6 +99,7 @@ def collect(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(
         None, metavar="FILE", help="These options in TOML, perhaps of several runs; flags win."
     ),
@@ -116,7 +125,7 @@ def collect(
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if dry_run:
         for each in runs:
-            typer.echo("\n".join(_needs(each)))
+            say(*_needs(each))
         return
     complete = [_run(each) for each in runs]
     if not all(complete):
@@ -190,15 +199,15 @@ def _run(run: Run) -> bool:
     failed = [each for each in found.values() if each.message]
     elsewhere = [problem.id for problem in problems if problem.id not in found]
     if elsewhere:
-        typer.echo(
+        say(
             f"no log yet: another process is collecting {listed(elsewhere)}; start again when it is"
             " done"
         )
         return False
-    for line in _write(problems, found, options):
-        typer.echo(line)
+    for line in [*_write(problems, found, options), *protection(options, problems)]:
+        say(line)
     for each in failed:
-        typer.echo(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
     return not failed
 
 

@@ -19,6 +19,7 @@ from .console import (
     parse_whole,
     parse_width,
     progress,
+    say,
 )
 from .live import defaults_from_job
 
@@ -155,7 +156,7 @@ def compare(
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    typer.echo("\n".join([*heading(comparison), "", comparison.table(), "", *words(comparison)]))
+    say(*heading(comparison), "", *comparison.table().split("\n"), "", *words(comparison))
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import typer
+
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs, Latency, Measured
 from ..replay.writing import check_writable
+from ..text import visible
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
 
@@ -171,6 +174,15 @@ def _named(specs: Sequence[str | None]) -> list[str]:
     return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
 
 
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines, each as one line: what others wrote cannot move the cursor or fake a line."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    for line in lines:
+        shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
+        typer.echo(shown, err=err)
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on the terminal's error stream, gone when the work is done; silent elsewhere."""
@@ -178,10 +190,11 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(escape(visible(what)), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -192,9 +205,10 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: None
         return
     from rich.console import Console
+    from rich.markup import escape
 
     with Console(stderr=True).status(what) as line:
-        yield lambda text: line.update(f"{what}: {text}")
+        yield lambda text: line.update(escape(visible(f"{what}: {text}")))
 
 
 def parse_number(option: str, text: str, *, least: float, most: float = math.inf) -> float:

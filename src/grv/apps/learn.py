@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs, progress
+from .console import check_outputs, progress, say
 
 if TYPE_CHECKING:
     from ..policies.prior import Evidence, Prior
@@ -73,7 +73,7 @@ def learn(
         prior = dataclasses.replace(learn_prior(history, tell), parts=parts)
     text = prior.to_text()
     write_whole(out, text)
-    typer.echo("\n".join(_told(prior, out, hash_of(text.encode()))))
+    say(*_told(prior, out, hash_of(text.encode())))
 
 
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:

@@ -14,7 +14,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..files import read_toml
-from .console import parse_cascade
+from .console import parse_cascade, say
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -64,6 +64,11 @@ ISOLATION = typer.Option(
 )
 TIMEOUT = typer.Option(None, help="Seconds per test.  [default: 10]")
 MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
+ALLOW_COMMANDS = typer.Option(
+    None,
+    "--allow-commands",
+    help='Run the commands that checks of kind "command" name, with your rights.',
+)
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
 
 _GRACE_SECONDS = 10  # for calls in flight at an interrupt
@@ -95,6 +100,7 @@ class LiveOptions:
     timeout: float = 10.0
     memory: int = 1024
     workers: int | None = None
+    allow_commands: bool = False
 
     @property
     def ledger_path(self) -> str:
@@ -223,7 +229,12 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)
     first, second, _ = parse_cascade(options.score) or (options.score, None, None)
-    with CheckVerifier(workers=options.workers, isolation=isolation, limits=limits) as verifier:
+    with CheckVerifier(
+        workers=options.workers,
+        isolation=isolation,
+        limits=limits,
+        allow_commands=options.allow_commands,
+    ) as verifier:
         for problem in problems:
             verifier.prepare(problem)
         generator = specs.generator(
@@ -246,6 +257,18 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         key = _key(verifier) if options.keys else None
         again = None if second is None else score(second)
         yield Backends(generator, score(first), verifier, key, again)
+
+
+def protection(options: LiveOptions, problems: Sequence[Problem]) -> list[str]:
+    """What verified answers without protection, a line each."""
+    from ..backends.command import is_command, unprotected
+
+    lines = []
+    if commands := unprotected(problems):
+        lines.append(f"unprotected, with your rights, ran the commands of checks: {commands}")
+    if options.isolation == "unsafe" and not all(map(is_command, problems)):
+        lines.append("unprotected, with your rights, ran programs: isolation unsafe")
+    return lines
 
 
 def _key(verifier: CheckVerifier) -> Keying:
@@ -273,7 +296,7 @@ async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -
 
     async def leave(scope: anyio.CancelScope) -> None:
         if calls.in_flight:
-            typer.echo(
+            say(
                 f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
                 " interrupt again to leave at once",
                 err=True,

@@ -22,6 +22,7 @@ from .console import (
     parse_whole,
     parse_width,
     progress,
+    say,
 )
 from .live import defaults_from_job, read_job
 
@@ -139,7 +140,7 @@ def report(
     if figures is not None:
         with progress("drawing") as tell:
             write_sheets(made, figures, items, tell)
-    typer.echo("\n".join(words(made, out)))
+    say(*words(made, out))
 
 
 def _request(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs, parse_costs, parse_whole, parse_width, progress
+from .console import check_outputs, parse_costs, parse_whole, parse_width, progress, say
 
 if TYPE_CHECKING:
     from ..replay.simulation import Simulation
@@ -55,7 +55,7 @@ def simulate(
     from ..testing.populations import ABOUT, ALL, population_named
 
     if list_:
-        typer.echo("\n".join(f"{name:12} {ABOUT[name]}" for name in ALL))
+        say(*[f"{name:12} {ABOUT[name]}" for name in ALL])
         return
     chosen = {name: population_named(name) for name in populations or ALL}
     price_lists = [parse_costs(text) for text in costs]
@@ -74,7 +74,7 @@ def simulate(
         )
     if json is not None:
         simulation.save(json)
-    typer.echo("\n".join([heading(simulation), "", simulation.table(), "", *_notes(simulation)]))
+    say(heading(simulation), "", *simulation.table().split("\n"), "", *_notes(simulation))
 
 
 def _pool_size(text: str) -> int:

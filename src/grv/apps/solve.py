@@ -17,8 +17,8 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..policies import DEFAULT, Learned, spec
 from . import live
-from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value
-from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
+from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value, say
+from .live import LiveOptions, backends_of, options_of, protection, read_job, until_interrupted
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -94,6 +94,7 @@ def solve(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what the run can cost at most, and stop."
@@ -139,7 +140,7 @@ def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     parse_value(str(options.value))
     _check_measured(options, prices, measured=isinstance(price_list, Measured))
     if dry_run:
-        typer.echo(_at_most(options, price_list, len(problems)))
+        say(_at_most(options, price_list, len(problems)))
         return
     with backends_of(options, problems) as backends:
         plan = spec.parse(options.policy)
@@ -212,8 +213,10 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
             outcomes[solution.outcome] += 1
 
         interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
-    typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
-    typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    for line in protection(options, problems):
+        say(line)
     if interrupted:
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):

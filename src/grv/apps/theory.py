@@ -13,7 +13,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..replay.text import aligned
-from .console import check_outputs, parse_costs, parse_number, parse_whole, progress
+from .console import check_outputs, parse_costs, parse_number, parse_whole, progress, say
 
 if TYPE_CHECKING:
     from ..core.search import Policy
@@ -83,7 +83,7 @@ def lower_bound(
     if json is not None:
         records = [_record(text, row) for text, row in rows]
         _save(json, {"seed": drawn_from, "complete": end.complete, "rows": records})
-    typer.echo("\n".join([_table(rows), *_words([row for _, row in rows], untold)]))
+    say(*_table(rows).split("\n"), *_words([row for _, row in rows], untold))
     end.say()
 
 
@@ -133,9 +133,7 @@ def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
     if star.number is None:
-        typer.echo(
-            f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} stands for it here"
-        )
+        say(f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} stands for it here")
     return star_instance(of, star, eta=1.0 if eta is None else eta)
 
 
@@ -249,7 +247,7 @@ def separation(
         *("d", "search: pool", "labels", "found", "learn: pool", "labels", "learned"),
         *("labels >= (Hoeffding)", "(exact)"),
     )
-    typer.echo(aligned(head, cells, left=0))
+    say(*aligned(head, cells, left=0).split("\n"))
     end.say()
 
 

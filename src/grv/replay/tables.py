@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import LogError, UsageError
 from ..files import bounded_lines, json_lines
 from ..parquet import read_parquet
+from ..text import unquoted
 from .columns import names
 
 
@@ -103,7 +104,7 @@ def _read_csv(path: str) -> Table:
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(bounded_lines(file, path), delimiter=delimiter, strict=True)
         try:
-            head = next(reader, [])
+            head = [unquoted(name) for name in next(reader, [])]
             if len(set(head)) < len(head):
                 raise LogError("two columns have the same name", path=path, line=1)
             for row in reader:
@@ -115,7 +116,7 @@ def _read_csv(path: str) -> Table:
                         path=path,
                         line=reader.line_num,
                     )
-                cells.append(row)
+                cells.append([unquoted(cell) for cell in row])
                 lines.append(reader.line_num)
         except (UnicodeDecodeError, csv.Error) as error:
             line = reader.line_num or None
