@@ -311,6 +311,8 @@ def resources_of(run: Run) -> Resources:
     """What a run needs."""
     from ..backends.checks import parse_check
     from ..backends.problems import read_problems
+    from ..backends.specs import reward_address
+    from ..backends.web import shown
     from .resources import needed, worst_seconds
 
     options, expected = run.options, run.expected
@@ -322,15 +324,16 @@ def resources_of(run: Run) -> Resources:
         seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
     servers = []
     if options.generator.startswith("openai"):
-        where = options.base_url or "https://api.openai.com/v1"
+        where = shown(options.base_url or "https://api.openai.com/v1")
         servers.append(f"{options.generator.partition(':')[2]} at {where}, to generate")
     name, _, where = options.score.partition(":")
     if name == "judge":
-        servers.append(f"{where} at {options.base_url or 'https://api.openai.com/v1'}, to judge")
+        at = shown(options.base_url or "https://api.openai.com/v1")
+        servers.append(f"{where} at {at}, to judge")
     elif where:
         model = options.score_model or "a reward model"
-        server, _, how = where.rpartition(":")
-        servers.append(f"{model} behind /{name} of {server if how.isalpha() else where}, to score")
+        server = shown(reward_address(name, where)[0])
+        servers.append(f"{model} behind /{name} of {server}, to score")
     return needed(
         seconds,
         n=options.n,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,12 +131,12 @@ class LiveOptions:
 
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. How many are scored again does not change what scores are."""
-    from ..backends.web import shown
+    from ..backends.specs import named
 
     cascade = parse_cascade(score)
     if cascade is not None:
         return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
-    return re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), score)
+    return named(score)
 
 
 _Options = TypeVar("_Options", bound=LiveOptions)
