@@ -17,6 +17,8 @@ from ..replay.writing import check_writable
 from ..text import visible
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
+MOST = 1_000_000  # of anything that is counted: more would never end, or not fit
+_UNBOUNDED = ("--seed",)
 
 
 MEASURED = "measured"
@@ -132,6 +134,8 @@ def parse_whole(option: str, text: str, least: int = 1, most: int | None = None)
     if number < least or (most is not None and number > most):
         limit = "on" if most is None else f"to {most}"
         raise UsageError(f"{option} {text}: give a whole number from {least} {limit}")
+    if option not in _UNBOUNDED and number > MOST:
+        raise UsageError(f"{option} {text}: give at most {MOST:,}")
     return number
 
 

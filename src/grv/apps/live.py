@@ -13,7 +13,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..files import read_toml
-from .console import parse_cascade, say
+from .console import MOST, parse_cascade, say
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -70,6 +70,10 @@ ALLOW_COMMANDS = typer.Option(
 )
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
 
+# More would not fit, or be no number to a system call.
+_MOST = {"workers": 1024, "concurrency": 10_000, "attempts": 1000, "width": MOST, "n": MOST}
+_MOST |= {"memory": 1 << 30, "timeout": 10**8, "call_timeout": 10**8, "first_pause": 10**8}
+_MOST |= {"max_tokens": 1 << 40}
 _GRACE_SECONDS = 10  # for calls in flight at an interrupt
 
 
@@ -196,6 +200,9 @@ def options_of(
     for name in ("problems", "generator", "out"):
         if not table.get(name):
             raise UsageError(f"what {name}? See grv {command} --help")
+    for name, most in _MOST.items():
+        if (table.get(name) or 0) > most:
+            raise UsageError(f"{name} {table[name]}: give at most {most:,}")
     return kind(**table)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..backends.verifier import CheckVerifier
 
 _SHOWN = 5  # broken candidates that are named
+_LONGEST, _MOST_MB = 1e8, 1 << 30  # of a timeout and of memory; more is the same as no limit
 
 
 def verify(
@@ -188,12 +189,12 @@ def _limits(timeout: str, memory: str) -> Limits:
     from ..backends.sandbox.limits import Limits
 
     try:
-        seconds = float(timeout)
+        seconds = min(float(timeout), _LONGEST)
         Limits(seconds=seconds)
     except ValueError:
         raise UsageError(f"--timeout {timeout}: give seconds, more than 0") from None
     try:
-        return Limits(seconds=seconds, memory_mb=int(memory))
+        return Limits(seconds=seconds, memory_mb=min(int(memory), _MOST_MB))
     except ValueError:
         raise UsageError(f"--memory {memory}: give MiB, a whole number from 1 on") from None
 
