@@ -100,7 +100,7 @@ def verify(
     say(f"{sum(sizes.values()) - resumed} verified in {seconds:.1f} s{before}")
     say(f"isolation {in_force}")
     if done.commands:
-        named = unprotected(done.commands)
+        named = unprotected(done.commands.values())
         say(f"unprotected, with your rights, ran the commands of checks: {named}")
     done.say_broken()
 
@@ -111,7 +111,7 @@ class _Done:
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     programs: int = 0
-    commands: list[Problem] = field(default_factory=list)
+    commands: dict[str, Problem] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
     def add(self, problem: Problem, number: int, finding: Finding) -> None:
@@ -120,8 +120,7 @@ class _Done:
 
         self.verdicts[finding.verdict] += 1
         if is_command(problem):
-            if problem not in self.commands[-1:]:
-                self.commands.append(problem)
+            self.commands[problem.id] = problem
         elif problem.check["kind"] != "math":
             self.programs += 1
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
