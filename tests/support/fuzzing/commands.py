@@ -151,6 +151,8 @@ def _spoilt_words(given: list[str], random: Random) -> list[str]:
         case 2:
             spoilt.insert(at, random.choice(("--nonsense", "--help", "-n", "--json", *VALUES)))
         case _:
+            # A long pause is long, and no fault.
             options = [i for i in range(1, len(spoilt)) if spoilt[i - 1].startswith("-")]
+            options = [i for i in options if spoilt[i - 1] != "--first-pause"]
             spoilt[random.choice(options or [at])] = random.choice(VALUES)
     return spoilt
