@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install browser demo test quick check bench format clean
+.PHONY: install browser demo test quick soak check bench format clean
 
 install: $(STAMP)
 
@@ -34,6 +34,10 @@ test: install browser
 
 quick: install
 	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
+
+# Twenty thousand spoilt inputs over all commands.
+soak: install
+	$(BIN)/python -m pytest -n auto -m soak
 
 check: install
 	$(BIN)/ruff format --check .

@@ -39,7 +39,15 @@ def text(request: Received, seed: int) -> str:
 def solve(folder: Path, server: FaultyServer, *more: object, **options: Any) -> Ran:
     """In a process of its own where there are `options` for one."""
     where = ["--base-url", server.url, "--out", folder / "out", "--first-pause", 0.02]
-    command = ["solve", folder / "problems", "--generator", "openai:m", *where, *more]
+    command = [
+        "solve",
+        folder / "problems",
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        *where,
+        *more,
+    ]
     return grv(*command, **options) if options else here(*command)
 
 

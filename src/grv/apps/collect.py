@@ -14,8 +14,16 @@ import typer
 
 from ..core.errors import UsageError
 from . import live
-from .console import check_outputs, listed, parse_cascade, parse_whole, progress
-from .live import LiveOptions, backends_of, limits_of, options_of, read_job, until_interrupted
+from .console import check_outputs, listed, parse_cascade, parse_whole, progress, say
+from .live import (
+    LiveOptions,
+    backends_of,
+    limits_of,
+    options_of,
+    protection,
+    read_job,
+    until_interrupted,
+)
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -91,6 +99,7 @@ def collect(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(
         None, metavar="FILE", help="These options in TOML, perhaps of several runs; flags win."
     ),
@@ -116,7 +125,7 @@ def collect(
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if dry_run:
         for each in runs:
-            typer.echo("\n".join(_needs(each)))
+            say(*_needs(each))
         return
     complete = [_run(each) for each in runs]
     if not all(complete):
@@ -142,21 +151,21 @@ def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> l
         if "verify" in merged:
             merged["verify"] = str(merged["verify"])
         options = options_of(Options, "collect", job, merged, given)
-        runs.append(Run(name, _checked(options), expected))
+        runs.append(Run(name, _checked(options, job), expected))
     outs = Counter(os.path.realpath(each.options.out) for each in runs)
     if len(outs) < len(runs):
         raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
     return runs
 
 
-def _checked(options: Options) -> Options:
+def _checked(options: Options, job: str | None) -> Options:
     from ..replay.convert import check_ending
 
     if options.n < 1:
         raise UsageError("how many candidates a problem? Give -n")
     _ = options.sample
     check_ending(options.out)
-    check_outputs([options.out], [options.problems, options.ledger, options.prices])
+    check_outputs([options.out, options.ledger_path], [options.problems, options.prices, job])
     return options
 
 
@@ -190,15 +199,15 @@ def _run(run: Run) -> bool:
     failed = [each for each in found.values() if each.message]
     elsewhere = [problem.id for problem in problems if problem.id not in found]
     if elsewhere:
-        typer.echo(
+        say(
             f"no log yet: another process is collecting {listed(elsewhere)}; start again when it is"
             " done"
         )
         return False
-    for line in _write(problems, found, options):
-        typer.echo(line)
+    for line in [*_write(problems, found, options), *protection(options, problems)]:
+        say(line)
     for each in failed:
-        typer.echo(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
     return not failed
 
 
@@ -302,6 +311,8 @@ def resources_of(run: Run) -> Resources:
     """What a run needs."""
     from ..backends.checks import parse_check
     from ..backends.problems import read_problems
+    from ..backends.specs import reward_address
+    from ..backends.web import shown
     from .resources import needed, worst_seconds
 
     options, expected = run.options, run.expected
@@ -313,15 +324,16 @@ def resources_of(run: Run) -> Resources:
         seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
     servers = []
     if options.generator.startswith("openai"):
-        where = options.base_url or "https://api.openai.com/v1"
+        where = shown(options.base_url or "https://api.openai.com/v1")
         servers.append(f"{options.generator.partition(':')[2]} at {where}, to generate")
     name, _, where = options.score.partition(":")
     if name == "judge":
-        servers.append(f"{where} at {options.base_url or 'https://api.openai.com/v1'}, to judge")
+        at = shown(options.base_url or "https://api.openai.com/v1")
+        servers.append(f"{where} at {at}, to judge")
     elif where:
         model = options.score_model or "a reward model"
-        server, _, how = where.rpartition(":")
-        servers.append(f"{model} behind /{name} of {server if how.isalpha() else where}, to score")
+        server = shown(reward_address(name, where)[0])
+        servers.append(f"{model} behind /{name} of {server}, to score")
     return needed(
         seconds,
         n=options.n,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import signal
-import tomllib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -14,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..core.errors import UsageError
-from .console import parse_cascade
+from ..files import read_toml
+from .console import MOST, parse_cascade, say
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -64,8 +63,17 @@ ISOLATION = typer.Option(
 )
 TIMEOUT = typer.Option(None, help="Seconds per test.  [default: 10]")
 MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
+ALLOW_COMMANDS = typer.Option(
+    None,
+    "--allow-commands",
+    help='Run the commands that checks of kind "command" name, with your rights.',
+)
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
 
+# More would not fit, or be no number to a system call.
+_MOST = {"workers": 1024, "concurrency": 10_000, "attempts": 1000, "width": MOST, "n": MOST}
+_MOST |= {"memory": 1 << 30, "timeout": 10**8, "call_timeout": 10**8, "first_pause": 10**8}
+_MOST |= {"max_tokens": 1 << 40}
 _GRACE_SECONDS = 10  # for calls in flight at an interrupt
 
 
@@ -95,6 +103,7 @@ class LiveOptions:
     timeout: float = 10.0
     memory: int = 1024
     workers: int | None = None
+    allow_commands: bool = False
 
     @property
     def ledger_path(self) -> str:
@@ -126,12 +135,12 @@ class LiveOptions:
 
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. How many are scored again does not change what scores are."""
-    from ..backends.web import shown
+    from ..backends.specs import named
 
     cascade = parse_cascade(score)
     if cascade is not None:
         return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
-    return re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), score)
+    return named(score)
 
 
 _Options = TypeVar("_Options", bound=LiveOptions)
@@ -142,13 +151,7 @@ def read_job(job: str | None) -> _Table:
     """The options in a job file, none where there is none. `top-p` is also `top_p`."""
     if job is None:
         return {}
-    try:
-        with open(job, "rb") as file:
-            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
-    except OSError as error:
-        raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{job}: not TOML: {error}") from error
+    return {name.replace("-", "_"): value for name, value in read_toml(job).items()}
 
 
 def defaults_from_job(
@@ -197,6 +200,9 @@ def options_of(
     for name in ("problems", "generator", "out"):
         if not table.get(name):
             raise UsageError(f"what {name}? See grv {command} --help")
+    for name, most in _MOST.items():
+        if (table.get(name) or 0) > most:
+            raise UsageError(f"{name} {table[name]}: give at most {most:,}")
     return kind(**table)
 
 
@@ -229,7 +235,12 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)
     first, second, _ = parse_cascade(options.score) or (options.score, None, None)
-    with CheckVerifier(workers=options.workers, isolation=isolation, limits=limits) as verifier:
+    with CheckVerifier(
+        workers=options.workers,
+        isolation=isolation,
+        limits=limits,
+        allow_commands=options.allow_commands,
+    ) as verifier:
         for problem in problems:
             verifier.prepare(problem)
         generator = specs.generator(
@@ -252,6 +263,18 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         key = _key(verifier) if options.keys else None
         again = None if second is None else score(second)
         yield Backends(generator, score(first), verifier, key, again)
+
+
+def protection(options: LiveOptions, problems: Sequence[Problem]) -> list[str]:
+    """What verified answers without protection, a line each."""
+    from ..backends.command import is_command, unprotected
+
+    lines = []
+    if commands := unprotected(problems):
+        lines.append(f"unprotected, with your rights, ran the commands of checks: {commands}")
+    if options.isolation == "unsafe" and not all(map(is_command, problems)):
+        lines.append("unprotected, with your rights, ran programs: isolation unsafe")
+    return lines
 
 
 def _key(verifier: CheckVerifier) -> Keying:
@@ -279,7 +302,7 @@ async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -
 
     async def leave(scope: anyio.CancelScope) -> None:
         if calls.in_flight:
-            typer.echo(
+            say(
                 f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
                 " interrupt again to leave at once",
                 err=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +17,8 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..policies import DEFAULT, Learned, spec
 from . import live
-from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value
-from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
+from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value, say
+from .live import LiveOptions, backends_of, options_of, protection, read_job, until_interrupted
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..runtime.money import Purse
     from ..runtime.prices import Meter, Prices
     from ..runtime.solve import Job, Solution
+    from .answers import AnswerFile
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def solve(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what the run can cost at most, and stop."
@@ -113,7 +115,7 @@ def solve(
     """
     given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
     options = _options(job, given)
-    _run(options, dry_run=dry_run)
+    _run(options, job, dry_run)
 
 
 def _options(job: str | None, given: Mapping[str, Any]) -> Options:
@@ -121,12 +123,16 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
     return options_of(Options, "solve", job, read_job(job), given)
 
 
-def _run(options: Options, *, dry_run: bool) -> None:
+def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     from ..backends.problems import read_problems
     from ..runtime.prices import Prices
     from ..runtime.solve import Job
 
-    check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
+    check_outputs(
+        (options.out, options.ledger_path),
+        (options.problems, options.prices, job_file),
+        (options.policy,),
+    )
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
     price_list = parse_prices(options.costs)
@@ -134,7 +140,7 @@ def _run(options: Options, *, dry_run: bool) -> None:
     parse_value(str(options.value))
     _check_measured(options, prices, measured=isinstance(price_list, Measured))
     if dry_run:
-        typer.echo(_at_most(options, price_list, len(problems)))
+        say(_at_most(options, price_list, len(problems)))
         return
     with backends_of(options, problems) as backends:
         plan = spec.parse(options.policy)
@@ -190,11 +196,11 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
     from ..runtime.money import Purse
     from ..runtime.prices import model_of
     from ..runtime.solve import recorded
-    from .answers import AnswerFile, record_of
+    from .answers import record_of
 
     calls, purse = options.calls(), Purse(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
-    with closing(ledger), closing(AnswerFile(options.out)) as answers:
+    with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.generator)
         solved = [problem for problem in problems if problem.id in answers.solved]
         todo = [problem for problem in problems if problem.id not in answers.solved]
@@ -207,12 +213,20 @@ def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Pric
             outcomes[solution.outcome] += 1
 
         interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
-    typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
-    typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    for line in protection(options, problems):
+        say(line)
     if interrupted:
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):
         raise typer.Exit(1)
+
+
+def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
+    from .answers import AnswerFile
+
+    return AnswerFile(options.out, {problem.id for problem in problems})
 
 
 def _counted(outcomes: Counter[str], problems: int) -> str:

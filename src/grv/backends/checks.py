@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..core.errors import UsageError
+from ..files import parse_json
 from .program_checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
 from .programs import checksum
 from .protocols import Finding, Problem
@@ -218,7 +219,7 @@ def _function_test(test: _Record) -> FunctionTest:
 
 def _json(record: _Record, name: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         raise record.wrong(name, f"is not JSON: {_shown(text)}") from None
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import GeneratorError, UsageError
+from .callables import in_thread
 from .completions import drafts, seed_of
 from .openai import check_sampling
 from .protocols import Draft, Problem
-from .threads import in_thread
 
 PARALLEL = 8  # candidates at once: more are slower each, and together not much faster
 CONTEXT = 2048  # tokens of a prompt and its candidate

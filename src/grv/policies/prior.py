@@ -18,12 +18,11 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 from ..core.errors import UsageError
+from ..files import parse_json, read_bytes, typed
 
 FORMAT, VERSION = "grv prior", 1
 _FURTHEST, _STEEPEST = 500, 50  # of a level with its shape, and of a tilt: their powers of e exist
@@ -197,20 +196,18 @@ def _parsed(path: str, content: bytes) -> Prior:
 def load(path: str) -> tuple[Prior, str]:
     """The prior in a file, and the hash of its content."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be read: {reason}; grv learn makes a prior") from error
+        content = read_bytes(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; grv learn makes a prior") from error
     return _parsed(path, content), hash_of(content)
 
 
 def from_text(text: str, path: str = "prior") -> Prior:
     """The prior that the content of a file stands for."""
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a prior: not JSON; grv learn makes one") from error
+        record = parse_json(text, finite=True)
+    except ValueError as error:
+        raise UsageError(f"{path}: not a prior: {error}; grv learn makes one") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise UsageError(f"{path}: not a prior; grv learn makes one")
     if record.get("version") != VERSION:
@@ -219,39 +216,9 @@ def from_text(text: str, path: str = "prior") -> Prior:
             f" {VERSION}; learn it again with grv learn"
         )
     try:
-        return _prior(record)
-    except KeyError as error:
-        raise UsageError(f"{path}: a broken prior: {error} is missing; learn it again") from error
-    except (TypeError, ValueError, OverflowError) as error:
+        return typed(Prior, record)
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
-
-
-def _prior(record: Mapping[str, Any]) -> Prior:
-    values: dict[str, Any] = {field.name: record[field.name] for field in fields(Prior)}
-    for name, value in values.items():
-        if isinstance(value, list) and name != "parts":
-            values[name] = _numbers(value)
-    values["scale"] = _scale(record["scale"])
-    values["looks"] = Looks(*_numbers([record["looks"][name] for name in ("distance", "outside")]))
-    evidence = dict(record["evidence"])
-    values["evidence"] = Evidence(**evidence | {"sources": tuple(evidence["sources"])})
-    values["parts"] = tuple(
-        Part(str(part["score"]), _scale(part["scale"]), float(part["weight"]))
-        for part in record["parts"]
-    )
-    for name in ("centre", "anchor", "tie", "votes"):
-        values[name] = _numbers([values[name]])[0]
-    return Prior(**values)
-
-
-def _scale(record: Mapping[str, Any]) -> Scale:
-    return Scale(_numbers(record["values"]), _numbers(record["normals"]))
-
-
-def _numbers(values: list[Any]) -> tuple[float, ...]:
-    found = tuple(float(value) for value in values)
-    _check(all(math.isfinite(value) for value in found), "a number is not finite")
-    return found
 
 
 def _between(xs: tuple[float, ...], ys: tuple[float, ...], x: float) -> float:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..text import visible
+
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns side by side: the first `left` to the left, the others to the right."""
-    lines = [head, *rows]
+    """Columns side by side: the first `left` to the left, the others to the right.
+
+    A cell is one line, whatever it says.
+    """
+    lines = [[visible(cell) for cell in line] for line in (head, *rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     return "\n".join(
         "  ".join(

@@ -140,7 +140,7 @@ class Book:
         for call in calls:
             entries = self._by_call[call]
             chosen = entries if ids is None else [id for id in ids if id in entries]
-            total += sum(meter.cost(call, Usage(**entries[id].usage)) for id in chosen)
+            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
         return total
 
     def making(self, meter: Meter, id: int) -> float:

@@ -118,7 +118,7 @@ class Desk:
     def draft(self, candidate: int) -> Draft:
         """A draft that is on record."""
         made = self.book.made[candidate]
-        return Draft(made.text, made.logprobs, Usage(**made.usage))
+        return Draft(made.text, made.logprobs, Usage.of(made.usage))
 
     async def _generate(self, wanted: range) -> Generated:
         missing = [id for id in wanted if id not in self.book.made]

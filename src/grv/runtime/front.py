@@ -11,8 +11,14 @@ from typing import Any
 
 import anyio
 
-from ..backends.callables import Answer, CallableVerifier
-from ..backends.plain import CallableGenerator, CallableScorer, Given, Made
+from ..backends.callables import (
+    Answer,
+    CallableGenerator,
+    CallableScorer,
+    CallableVerifier,
+    Given,
+    Made,
+)
 from ..backends.protocols import Generator, Problem, Scorer, Verifier
 from ..core.errors import LedgerError
 from ..core.search import Policy

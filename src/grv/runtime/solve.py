@@ -310,5 +310,5 @@ def _solution(
 def _used(entries: Iterable[Any]) -> Usage:
     total = Usage()
     for entry in entries:
-        total += Usage(**entry.usage)
+        total += Usage.of(entry.usage)
     return total
