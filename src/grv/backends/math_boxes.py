@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from .math_prose import changes, states, takes_back
 from .math_reading import read
 from .math_scalars import Unreadable
 from .math_tree import Quantity, names
@@ -34,59 +35,35 @@ _JOINED = re.compile(r"(?:[\s$,;*]|\\[()\[\]]|\\text\{ *(?:and|or) *\}|\b(?:and|
 _CORRECTED = re.compile(r"\bno[,:;!]|\b(?:wait|rather|actually|correction)\b", re.I)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s$*\"')\\]|$)|\n")
 _OPENED = re.compile(  # an opened formula or typeface, and arrows before an answer
-    r"(?:\\?\$\$?|\\[(\[]|&|\\\\|\\begin\{[a-z]+\*?\}|\\(?:text|math)(?:bf|rm|it)?\s*\{|\\f?boxed\s*\{"
-    r"|\\(?:therefore|implies|Rightarrow|Longrightarrow|q?quad|displaystyle|[Ll]arge|huge|bf)"
-    r"|\\[,;! ]|\*\*|__)$"
+    r"(?:\\?\$\$?|\\[(\[]|&|\\\\|\\begin\{[a-z]+\*?\}|\\(?:text|math)(?:bf|rm|it)?\s*\{"
+    r"|\\f?boxed\s*\{|\\(?:therefore|implies|Rightarrow|Longrightarrow|q?quad|displaystyle|[Ll]arge)"
+    r"|\\(?:huge|bf)|\\[,;! ]|\*\*|__)$"
+)
+_FORMULA = re.compile(  # where a formula may begin
+    r"\$|\\[(\[]|\\begin\{[a-z*]+\}|\n|(?<![\\A-Za-z])[A-Za-z]{2,}\s|\\f?boxed\{"
 )
 _PROSE = re.compile(  # what may stand before that: nothing, a word, or the end of a clause
     r"(?:^|\n|[.:;!?][\s$*]|(?<![\\A-Za-z])(?:[A-Za-z'’]{2,}|[aI])[.:;,!?]?|[)}\"”][.:;,!?]?\s"
     r"|[)}\"”][.:;,!?])\s*$"
 )
-_VERB = re.compile(
-    r"\b(?:is|are|be|equals?|gets?|gives?|giving|obtain|find|have|has|yields?|makes?)\b|[:=]", re.I
-)
-_CLAUSE = re.compile(r"[,;](?=\s)|\b(?:so|therefore|thus|hence|then)\b", re.IGNORECASE)
-_DENIED = re.compile(
-    r"\b(?:not|no|never|neither|nor|cannot|without|except|than|least|most|about|approx(?:imately)?|"
-    r"roughly|nearly|almost|around|negative|minus|plus|times|twice|double|triple|half|third|quarter|"
-    r"root|square|squared|cube|cubed|multiples?|factors?|divisible|divides|reciprocal|inverse|opposite|"
-    r"refuse|instead|between|either|or|maybe|perhaps|possibly|if|unless|over|under|above|below|wrong|"
-    r"incorrect|false|log|logarithm|factorial|power|modulo|mod|congruent|close|more|less|unlike|"
-    r"exceeds|rather|anything|otherwise|all but|far|different|differs|exclud\w+|up to|within|"
-    r"beyond|fewer|greater|larger|smaller)\b|n't\b",
-    re.IGNORECASE,
-)
-_REFUSED = re.compile(
-    r"\b(?:wrong|incorrect|refuse|doubt|never|nobody|untrue|mistaken|impossible|false|not true|"
-    r"not the case|guess(?:ed)?|disagree|deny|reject(?:ed)?|asked|assum\w+|suppos\w+|pretend|"
-    r"(?:friend|students?|some(?:one|body)?|people) (?:say|think|claim|believe|wr[io]te)s?)\b"
-    r"|\b(?:do not|don't|does not|doesn't|cannot|can't|would not|wouldn't|should not|shouldn't) "
-    r"(?:think|believe|say|answer|write|claim|be|accept|choose|put)\b|\b(?:is|are|was)n't\b|\bif\b",
-    re.IGNORECASE,
-)
 _NEGATED = re.compile(r"\\(?:neg|lnot|not|ne|neq|nexists|cancel|phantom)(?![A-Za-z])")
-_TAKEN_BACK = re.compile(
-    r"\b(?:wait|wrong|incorrect|mistakes?|errors?|sorry|correction|actually|instead|oops|however|alternatively|"
-    r"reconsider|scratch that|not (?:correct|right|true|the answer)|but the answer)\b|\bisn't\b"
-    r"|(?:^|[.!,;\n])\s*(?:no|not|or|nope|never mind)\b",
-    re.IGNORECASE,
-)
 _OTHER_ANSWER = re.compile(
     r"\banswer\s*(?:is|:|=|should be|must be)\s*:?\s*([^\s.,;]*[0-9][^\s,;]*)", re.IGNORECASE
 )
 _CLOSED = re.compile(r"\s*(?:\$\$?|\\[)\]]|\}|\*\*|__|\\[,;! ](?![A-Za-z]))")
-_ENDED = re.compile(
-    r"\s*(?:$|\n(?!\s*(?:[+*/^_=<>]|\\(?:cdot|times|div|pm|frac|sqrt|le|ge|ne|text|in)(?![a-z])))"
-    r"|\\end\{|\\\\|\.(?=[\s$*\"')}]|\\[)\]\\e]|$)|!(?!\s*[$\\^_=+*/-])"
-    r"|[,;:](?=\s|\$|$)(?!\s*(?:or|and)\b)(?!\s*[$\\]*\s*[-+0-9])"
-    r"|is (?:the|our|my) (?:(?:final|correct|required|desired|only) )*(?:answer|result|solution|"
-    r"value|total)\b|(?:because|since|which|altogether)\b|as (?:required|desired|claimed|needed)\b|"
-    r"(?:and|so) (?:we|this|that|it)\b|in total\b)",
+_OPERATOR = r"\s*(?:[+*/^_=<>]|\\(?:cdot|times|div|pm|frac|sqrt|le|ge|ne|text|in)(?![a-z]))"
+_ENDED = re.compile(  # what may follow a box
+    rf"\s*(?:$|\n(?!{_OPERATOR})|\\end\{{|\\\\|\\(?:black)?square|[■∎]"
+    r"|\.(?=[\s$*\"')}]|\\[)\]\\e]|$)|!(?!\s*[$\\^_=+*/-])"
+    r"|[,;:](?=\s|\$|$)(?!\s*(?:or\b|and (?!we|this|so|that|it|the)))(?!\s*[$\\]*\s*[-+0-9])"
+    r"|is (?:the|our|my) (?:(?:final|correct|required|desired|only) )*"
+    r"(?:answer|result|solution|value|total|possibility|one|choice)\b"
+    r"|as (?:required|desired|claimed|needed|(?:the|our) (?:final )?answer)\b"
+    r"|(?:because|since|which|altogether|in total|of them|qed|(?:and|so) (?:we|this|that|it))\b)",
     re.IGNORECASE,
 )
-_UNIT = re.compile(
-    r"\s*(\\?%|°|\^\{?\\circ\}?|\\text(?:rm)?\{[^{}]*\}(?:\^\{?[23]\}?)?|\\mathrm\{[^{}]*\}(?:\^\{?[23]\}?)?)"
-)
+_TEXT = r"\\(?:text(?:rm)?|mathrm)\{[^{}]*\}(?:\^\{?[23]\}?)?"
+_UNIT = re.compile(rf"\s*(\\?%|°|\^\{{?\\circ\}}?|{_TEXT})")
 
 
 def has_box(text: str) -> bool:
@@ -162,12 +139,12 @@ def _closings(text: str, opened: set[int]) -> dict[int, int]:
 
 def _thin(text: str) -> str:
     """The text with one space or line break for several."""
+    text = re.sub(r"(?<!\\)\\(?=\s)", "", text)
     return re.sub(r"\s+", lambda spaces: "\n" if "\n" in spaces[0] else " ", text)
 
 
 def _before(text: str) -> str | None:
     """The values that are equal to the box by an equals sign, as a chain; None if it is denied."""
-    chain = ""
     if re.search(r"(?:^|\n)\s*%[^\n]*$", text):
         return None
     if re.search(r"(?:[-+*/^_<>(|]|\\[A-Za-z]+)\s*\n\s*$", text):
@@ -175,19 +152,17 @@ def _before(text: str) -> str | None:
     text = re.sub(r"\\text(?:bf|rm|it)?\{([^{}]*)\}", r" \1 ", text).rstrip(" \t")
     flat = re.sub(r"\s*(?:\\\\\s*&?|&)\s*", " ", text).rstrip()
     if flat.endswith("="):
-        formula = re.split(r"\$|\\[(\[]|\\begin\{[a-z*]+\}|\n|[A-Za-z]{2,}\s|\\f?boxed\{", flat)[-1]
-        if _NEGATED.search(formula) or re.search(r"[!<>:]\s*=$", formula):
+        formula = _FORMULA.split(flat)[-1]
+        is_open = formula.count("{") != formula.count("}")
+        if is_open or _NEGATED.search(formula) or re.search(r"[!<>:]\s*=$", formula):
             return None
         chain = "".join(f"{side}=" for side in formula.split("=")[:-1] if _is_constant(side))
         text = flat[: len(flat) - len(formula)]
         if re.search(r"[-+*/=]\s*\$$", text):  # `$40 - $35 = `: the dollars are money
             chain = ""
-        text = re.sub(r"[A-Za-z]{2,}\s$", "", text) if text[-1:].isspace() else text
-        return None if _is_denied(_without_openings(text)) else chain
+        return chain if states(_without_openings(text), has_verb=True) else None
     stripped = _without_openings(text)
-    if not _PROSE.search(stripped) or _is_denied(stripped):
-        return None
-    return chain
+    return "" if _PROSE.search(stripped) and states(stripped, has_verb=False) else None
 
 
 def _without_openings(text: str) -> str:
@@ -204,17 +179,6 @@ def _is_constant(side: str) -> bool:
     except Unreadable:
         return False
     return isinstance(answer, Quantity) and not names(answer.scalar)
-
-
-def _is_denied(text: str) -> bool:
-    """Whether the sentence that leads to the box denies it, doubts it, or computes with it."""
-    *_, sentence = _SENTENCE_END.split(text.rstrip())
-    *_, clause = _CLAUSE.split(sentence)
-    if _REFUSED.search(clause):
-        return True
-    *_, said = re.split(r"\banswer\b", sentence, flags=re.IGNORECASE)
-    zone = said if said != sentence else _VERB.split(clause)[-1]
-    return bool(_DENIED.search(zone))
 
 
 def _with_unit(answer: str, text: str) -> str | None:
@@ -241,13 +205,13 @@ def _with_words(answer: str, words: list[str], text: str) -> str | None:
         unit = " ".join(words[:count])
         if unit_of(unit) is not None:
             rest = sentence.strip().removeprefix(unit)
-            return None if _DENIED.search(rest) else rf"{answer}\text{{ {unit}}}"
+            return None if changes(rest) else rf"{answer}\text{{ {unit}}}"
     return None
 
 
 def _is_taken_back(answer: str, text: str) -> bool:
     """Whether what follows takes the answer back, or gives another one."""
-    if _TAKEN_BACK.search(text):
+    if takes_back(text):
         return True
     others = (m[1].strip("$*\\()[].").strip() for m in _OTHER_ANSWER.finditer(text))
     return any(canonical(other) != canonical(answer) for other in others if other)

@@ -95,7 +95,7 @@ class _Matching:
                 return self._in_order(these, those)
             case Collection(these), Collection(those):
                 return self._in_any_order(these, those)
-            case (Region(), _) | (_, Region()):
+            case (Region(), Region() | Sequence()) | (Sequence() | Collection(), Region()):
                 return self._regions(reference, candidate)
             case _:
                 return False

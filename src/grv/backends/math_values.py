@@ -7,8 +7,7 @@ function makes it irrational, to a complex number of mpmath. Two values are equa
 2. they differ by less than 2^-(128 + b), evaluated with 256 + 2b bits, where b is twice the bits
    of the largest fraction that took part plus three times the largest binary exponent, positive or
    negative, of any other intermediate value: the cosine of x is as near to 1 as the square of x is
-   to 0. So 1/2^99 and 1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are
-   never confused.
+   to 0. So 1/2^99 and 1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are never confused.
 
 Variables are given values drawn from a seed that the candidate does not know. All work is bounded:
 what would need larger numbers raises `Unreadable`.
@@ -25,18 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 from .math_scalars import Unreadable
-from .math_tree import (
-    Call,
-    Degrees,
-    Name,
-    Number,
-    Power,
-    Product,
-    Scalar,
-    Sum,
-    names,
-    parts,
-)
+from .math_tree import Call, Degrees, Name, Number, Power, Product, Scalar, Sum, names, parts
 
 _MOST_BITS = 40_000  # of one integer
 _MOST_BITS_OF_A_POWER = 2_000  # whose root is looked for
@@ -45,7 +33,6 @@ _MOST_WORK = 400_000_000  # for one comparison: about half a second
 _LARGEST_SIZE = 20_000  # binary exponent of a number that is not exact
 _LARGEST_FACTORIAL = 3_000
 _LARGEST_BINOMIAL = 5_000
-_POINTS = 6
 _ENOUGH_POINTS = 3
 
 _threads = threading.local()
@@ -59,11 +46,7 @@ class Undefined(Exception):
 
 
 class Comparing:
-    """One comparison of answers: the seed of its points, and the work that it may still do.
-
-    Work is counted in operations on bits: n for n bits of a fraction (times a hundred), and the
-    square of its bits for a logarithm or a sine.
-    """
+    """One comparison of answers: the seed of its points, and the work it may still do, in bits."""
 
     def __init__(self, seed: str) -> None:
         self.seed = seed
@@ -111,7 +94,7 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     variables = names(a) | names(b)
     if not variables:
         try:
-            return agree(comparing, lambda e: e.value(a), lambda e: e.value(b))
+            return agree(comparing, _at(a, {}), _at(b, {}))
         except Undefined as exc:
             raise Unreadable("no value") from exc
     tried = 0
@@ -191,7 +174,7 @@ def _points(variables: frozenset[str], seed: str, *, whole: bool) -> list[Point]
     draw = random.Random(seed)
     if whole:
         return [{v: Fraction(draw.randint(5, 60)) for v in sorted(variables)} for _ in range(8)]
-    ranges = [(14, 97), (14, 97), (14, 97), (1, 10), (-97, -14), (-97, -1)][:_POINTS]
+    ranges = [(14, 97), (14, 97), (14, 97), (1, 10), (-97, -14), (-97, -1)]
     return [
         {v: Fraction(draw.randint(low, high), draw.choice((7, 11, 13))) for v in sorted(variables)}
         for low, high in ranges

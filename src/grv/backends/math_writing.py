@@ -47,6 +47,7 @@ _DIALECTS = (
     (re.compile(rf"\\[lr]?vert{_END}"), "|"),
     (re.compile(rf"\\varnothing{_END}"), r"\\emptyset"),
     (re.compile(rf"\\colon{_END}"), ":"),
+    (re.compile(r"\\pmod ?([0-9]+|[a-z])"), r"\\pmod{\1}"),
     (re.compile(rf"\\vee{_END}"), r"\\lor"),
     (re.compile(rf"\\wedge{_END}"), r"\\land"),
     (re.compile(r"\\(?:mathbb|mathbf) ?\{R\}"), r"\\reals "),
@@ -179,7 +180,8 @@ def _joined(number: re.Match[str], separator: str = _SURE) -> str:
 
 def _spaced(text: str) -> str:
     """Spaces only between letters and digits, where they may keep two words or numbers apart."""
-    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", re.sub(r"\s+", " ", text.strip()))
+    text = re.sub(r"(\\[A-Za-z]+) (?=[0-9])", r"\1", re.sub(r"\s+", " ", text.strip()))
+    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", text)
 
 
 _NUMBER_LITERAL = re.compile(
