@@ -68,7 +68,7 @@ def verify(
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
     from ..backends.command import unprotected
-    from ..backends.labels import LabelFile, read_batches
+    from ..backends.labels import FINGERPRINT, LabelFile, fingerprint, read_batches
     from ..backends.verdict_store import VerdictStore
     from ..backends.verifier import CheckVerifier
 
@@ -81,23 +81,25 @@ def verify(
     with CheckVerifier(
         workers=count, isolation=level, limits=limits, store=store, allow_commands=allow_commands
     ) as verifier:
-        sizes = {}
+        candidates = {}
         for batch in read_batches(file):  # every mistake in the file, before any work
-            verifier.prepare(batch.problem)
-            sizes[batch.problem.id] = len(batch.texts)
-        with contextlib.closing(LabelFile(out, sizes, file)) as labels:
+            check = verifier.prepare(batch.problem).digest
+            marks = (fingerprint(check, text) for text in batch.texts)
+            candidates[batch.problem.id] = b"".join(marks)
+        total = sum(map(len, candidates.values())) // FINGERPRINT
+        with contextlib.closing(LabelFile(out, candidates, file)) as labels:
             done.verdicts.update(labels.done.values())
             resumed = len(labels.done)
-            with _progress(sum(sizes.values())) as show:
+            with _progress(total) as show:
                 _run(verifier, _jobs(file, labels), labels, done, show, evidence)
         in_force = str(verifier.in_force) if done.programs else "not needed: no program was run"
     seconds = time.monotonic() - started
     before = f" ({resumed} were there before)" if resumed else ""
     say(
-        f"{sum(sizes.values())} candidates of {len(sizes)} problems: "
+        f"{total} candidates of {len(candidates)} problems: "
         + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
     )
-    say(f"{sum(sizes.values()) - resumed} verified in {seconds:.1f} s{before}")
+    say(f"{total - resumed} verified in {seconds:.1f} s{before}")
     say(f"isolation {in_force}")
     if done.commands:
         named = unprotected(done.commands.values())

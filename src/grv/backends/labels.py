@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -69,7 +70,7 @@ class LabelFile:
 
     Args:
         path: the file.
-        sizes: how many candidates each problem has, where labels for others are a mistake.
+        candidates: the fingerprints of each problem's candidates; labels for others are a mistake.
         source: the file of the candidates, for messages.
 
     Attributes:
@@ -79,8 +80,10 @@ class LabelFile:
         UsageError: the file is not ours, or another process writes to it.
     """
 
-    def __init__(self, path: str, sizes: Mapping[str, int] | None = None, source: str = "") -> None:
-        self.path = path
+    def __init__(
+        self, path: str, candidates: Mapping[str, bytes] | None = None, source: str = ""
+    ) -> None:
+        self.path, self._candidates, self._source = path, candidates, source
         self._target = os.path.realpath(path)
         self.done: dict[tuple[str, int], Verdict] = {}
         self._descriptor = _opened(path, self._target)
@@ -88,7 +91,6 @@ class LabelFile:
             if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 broken, end = self._read()
-                self._check(sizes, source)
                 self._repair(end, rewrite=broken)
         except BlockingIOError:
             os.close(self._descriptor)
@@ -111,19 +113,28 @@ class LabelFile:
                         " give another --out"
                     )
                 end += len(line)
-                if label[1] is Verdict.BROKEN:
+                if label.verdict is Verdict.BROKEN:
                     broken = True
                 else:
-                    self.done[label[0]] = label[1]
+                    self._check(label)
+                    self.done[label.problem, label.candidate] = label.verdict
         return broken, end
 
-    def _check(self, sizes: Mapping[str, int] | None, source: str) -> None:
-        for problem, number in self.done if sizes is not None else ():
-            if sizes is not None and not 0 <= number < sizes.get(problem, 0):
-                raise UsageError(
-                    f"{self.path}: has a label for problem {problem}, candidate {number}, which is"
-                    f" not in {source}; give another --out"
-                )
+    def _check(self, label: _Label) -> None:
+        """Refuse a label of another file: a verdict belongs to the text and the check it is of."""
+        if self._candidates is None:
+            return
+        known = self._candidates.get(label.problem, b"")
+        at = label.candidate * FINGERPRINT
+        mine = known[at : at + FINGERPRINT] if label.candidate >= 0 else b""
+        which = f"problem {label.problem}, candidate {label.candidate}"
+        if not mine:
+            wrong = f"has a label for {which}, which is not in {self._source}"
+        elif label.of and label.of != mine.hex():
+            wrong = f"has a label for {which} of {self._source} with another text, check or limits"
+        else:
+            return
+        raise UsageError(f"{self.path}: {wrong}; give another --out")
 
     def _repair(self, end: int, *, rewrite: bool) -> None:
         """Drop a torn end; without the broken verdicts, a new file takes the old one's place."""
@@ -139,7 +150,7 @@ class LabelFile:
         with open(self._target, "rb") as file:
             for line in bounded_lines(file, self.path):
                 label = _parse(line)
-                if label is not None and label[1] is not Verdict.BROKEN:
+                if label is not None and label.verdict is not Verdict.BROKEN:
                     _write(descriptor, line if line.endswith(b"\n") else line + b"\n")
         os.replace(beside, self._target)
         os.close(self._descriptor)
@@ -154,10 +165,13 @@ class LabelFile:
         evidence: Mapping[str, Any] | None = None,
     ) -> None:
         """Append a label, in one piece; with `evidence` where it is given."""
+        known = (self._candidates or {}).get(problem, b"")
+        of = known[candidate * FINGERPRINT : (candidate + 1) * FINGERPRINT].hex()
         record: dict[str, Any] = {
             **{"problem": problem, "candidate": candidate},
             **{"verdict": finding.verdict.value, "reason": finding.reason},
             **{"seconds": round(finding.usage.seconds, 6), "key": key},
+            **({"of": of} if of else {}),
         }
         if evidence is not None:
             record["evidence"] = dict(evidence)
@@ -179,22 +193,31 @@ def _opened(path: str, target: str) -> int:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _parse(line: bytes) -> tuple[tuple[str, int], Verdict] | None:
-    """A label's place and verdict; None where the line is no label."""
+FINGERPRINT = 8  # bytes
+
+
+def fingerprint(check: str, text: str) -> bytes:
+    """Names a text under a check, given by its digest: what a label is of."""
+    content = f"{check}\n{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=FINGERPRINT).digest()
+
+
+def _parse(line: bytes) -> _Label | None:
+    """A label; None where the line is none."""
     try:
-        label = typed(_Label, parse_json(line))
+        return typed(_Label, parse_json(line))
     except ValueError:
         return None
-    return (label.problem, label.candidate), label.verdict
 
 
 @dataclass(frozen=True)
 class _Label:
-    """What every label says."""
+    """What every label says; `of` is empty in files of earlier versions."""
 
     problem: str
     candidate: int
     verdict: Verdict
+    of: str = ""
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
