@@ -160,7 +160,7 @@ CHANGES = st.one_of(
 )
 
 
-@given(st.integers(2, 9_999), CHANGES)
+@given(st.integers(3, 9_999), CHANGES)  # 2! is 2
 @QUICK
 def test_a_change_of_a_right_answer_does_not_pass(number: int, change: object) -> None:
     assert callable(change)
