@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("mpmath")
 
+from grv.backends import math_words, math_writing
 from grv.backends.math_answer import MathCheck, exact_form
 from grv.backends.math_matching import match
 from grv.backends.math_reading import read
@@ -220,6 +223,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     script = """
 import sys
 sys.modules["mpmath"] = None
+from grv.backends import math_words, math_writing
 from grv.backends.math_answer import MathCheck
 assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
 try:
@@ -358,3 +362,8 @@ def test_any_tokens_are_read_or_refused_in_bounded_time(tokens: list[str]) -> No
     own("42", text)
     assert own(text, text) in {True, None} or "=" in text  # `0 = 1` is no answer at all
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("module", [math_words, math_writing])
+def test_the_examples_in_the_docstrings_hold(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0

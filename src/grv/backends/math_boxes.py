@@ -51,7 +51,9 @@ _OTHER_ANSWER = re.compile(
     r"\banswer\s*(?:is|:|=|should be|must be)\s*:?\s*([^\s.,;]*[0-9][^\s,;]*)", re.IGNORECASE
 )
 _CLOSED = re.compile(r"\s*(?:\$\$?|\\[)\]]|\}|\*\*|__|\\[,;! ](?![A-Za-z]))")
-_OPERATOR = r"\s*(?:[+*/^_=<>]|\\(?:cdot|times|div|pm|frac|sqrt|le|ge|ne|text|in)(?![a-z]))"
+_OPERATOR = (  # in the line after a box
+    r"\s*(?:[-+*/^=<>]\s*[0-9\\]|\\(?!(?:end|begin|f?box(?:ed)?|textbf|item|section|square)\b)[a-z])"
+)
 _ENDED = re.compile(  # what may follow a box
     rf"\s*(?:$|\n(?!{_OPERATOR})|\\end\{{|\\\\|\\(?:black)?square|[■∎]"
     r"|\.(?=[\s$*\"')}]|\\[)\]\\e]|$)|!(?!\s*[$\\^_=+*/-])"

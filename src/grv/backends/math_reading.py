@@ -85,6 +85,8 @@ def _answer(tokens: Tokens[str], depth: int) -> Answer:
     if depth > _DEEPEST:
         raise Unreadable("members inside members")
     tokens = bare(tokens)
+    if not tokens:
+        raise Unreadable("something was expected")
     announced = TEXT.fullmatch(tokens[0]) if len(tokens) > 1 else None
     if announced and _ANNOUNCED.fullmatch(announced[1].strip()):
         tokens = tokens[2 if tokens[1] == ":" else 1 :]

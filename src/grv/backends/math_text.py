@@ -119,7 +119,7 @@ def _lines(text: str) -> list[list[str]]:
     lines: list[str] = []
     for line in text.replace("**", "").replace("__", "").replace("`", "").splitlines():
         line = line.strip().lstrip("#").strip()
-        if line and lines and re.search(r"(?:[:=]|\b(?:is|are|equals))$", lines[-1]):
+        if line and lines and _continues(lines[-1], line):
             lines[-1] += f" {line}"
         elif line:
             lines.append(line)
@@ -131,6 +131,13 @@ def _lines(text: str) -> list[list[str]]:
             return [[s for s in re.split(_SENTENCE_END, x) if s] for x in lines[:-1]] + [sentences]
         lines.pop()
     return []
+
+
+def _continues(line: str, following: str) -> bool:
+    """Whether a sentence goes on in the next line."""
+    if re.search(r"(?:[:=]|\b(?:is|are|equals))$", line):
+        return True
+    return re.search("[A-Za-z,(]$", line) is not None and not re.match("[A-Z*]", following)
 
 
 def _statement(sentence: str, announcing: re.Pattern[str]) -> str | None:

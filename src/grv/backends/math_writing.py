@@ -65,7 +65,9 @@ _TYPEFACE = re.compile(
 _ALPHABET = re.compile(r"\\(?:math(?:rm|bf|it|sf|tt)|boldsymbol|bm)(?=\{)")
 _WORD = re.compile(r"\\text\{[^{}]*\}|\\(?:begin|end)\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z]+")
 _TEXTS = re.compile(r"(?:\\text\{[^{}]*\} *){2,}")
-_FORMULA = re.compile(r"(?<!\\)\$\$?(?=\S)([^$]*?)(?<=\S)(?<!\\)\$\$?(?![0-9])")
+_FORMULA = re.compile(  # between dollars; one that a digit follows is an amount of money
+    r"(?<!\\)\$\$?(?:(?=\S)([^$]*?)(?<=\S)(?<!\\)|\s([^$]*?)\s)\$\$?(?![0-9])"
+)
 _OR_AND = {"or": r"\lor ", "and": r"\land ", "to": ":"}
 _JOINING = frozenset({"dne", "is", "no", "not", "yes", "the", "in", "by", "of"})
 
@@ -85,7 +87,7 @@ def canonical(answer: str) -> str:
     if number is not None or len(text) > LONGEST:
         return number or text
     text = "".join(_signs(text)).replace(r"\$", r"\dollar ")
-    text = re.sub(r"(?<!\\)\\[()\[\]]", " ", _FORMULA.sub(r" \1 ", text))
+    text = re.sub(r"(?<!\\)\\[()\[\]]", " ", _FORMULA.sub(r" \1\2 ", text))
     text = re.sub(r"\$\s*\$", " ", text).replace("$", r"\dollar ")
     for pattern, replacement in _DIALECTS:
         text = pattern.sub(replacement, text)
