@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import time
 from typing import Any, NamedTuple
@@ -25,11 +26,13 @@ _LOOKS = 50  # in the time of one limit
 _LEAST, _SOON = 0.01, 0.002  # seconds between looks; the last ones
 _NANOSECONDS = 1e-9
 _NOTHING = 1e-5  # seconds of a processor
+_LITTLE = 0.01  # of the limit
 _ENDED = {b"Z", b"X"}
 _PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, of a whole process
 
 
-def processors() -> int:
+@functools.cache
+def _processors() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -142,35 +145,43 @@ class Clock:
         self._cpu_seconds = limits.cpu_seconds or limits.seconds
         self._watch = watch or Stopwatch(0)
         self._step = max(_LEAST, self._seconds / _LOOKS)
-        self._processors = processors()
+        self._little = _LITTLE * self._seconds
+        self._processors = _processors()
         self._past = 0.0  # own time of earlier turns of this test
         self._seen = self._cpu_seen = 0.0  # own time of this turn at a look, and processor time
-        self.begin()
+        self._cpu_before = self._waiting_before = self._others_before = 0.0
+        self._unread = math.inf  # time of turns since the counts were read
+        self.given()
 
     def begin(self) -> None:
         """A test begins; the process has nothing to do yet."""
         self._past = self._seen = 0.0
         self._cpu_before = self._watch.processor_time() or 0.0
+        self._cpu_seen = 0.0
         self.turn()
 
     def begin_from(self, cpu: float, waiting: float, at: float) -> None:
         """The first test began when the process, by its own word, was ready."""
         self._past = self._seen = self._cpu_seen = 0.0
         self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
-        self._others_before = 0.0
+        self._others_before = self._unread = 0.0
         self.due = at + self._step
 
     def turn(self) -> None:
         """The process will be given something to do, or goes on after waiting for the judge."""
-        ran, self._waiting_before = self._watch.counts()
-        self._others_before = self._cpu_before + self.cpu_used() - ran
+        self._past += self._seen
+        self._seen = 0.0
+        if self._unread > self._little:
+            ran, self._waiting_before = self._watch.counts()
+            self._cpu_seen = self.cpu_used()
+            self._others_before = self._cpu_before + self._cpu_seen - ran
+            self._unread = 0.0
         self.given()
 
     def given(self) -> None:
         """The process has been given something to do."""
         self._past += self._seen
         self._seen = 0.0
-        self._cpu_seen = self.cpu_used()
         self._since = time.monotonic()
         self.due = self._since + self._until_next(self._cpu_seen)
 
@@ -213,8 +224,12 @@ class Clock:
 
         When it did so is its own word: it can make its time no shorter than what was seen of it.
         What threads waited that have ended by now is not known; where others than the main thread
-        ran, the time seen is all that counts.
+        ran, the time seen is all that counts. Nothing is read while a test, or several, were short.
         """
+        self._unread += time.monotonic() - self._since
+        if self._unread <= self._little and not self._past + self._seen:
+            return False
+        self._unread = math.inf
         cpu = self.cpu_used()
         ran, waiting = self._watch.counts()
         others = self._cpu_before + cpu - ran - self._others_before

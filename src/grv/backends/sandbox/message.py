@@ -11,6 +11,7 @@ from .limits import End
 
 # What the parser makes of a message takes about so many bytes for each of these.
 _WEIGHTS = {b"[": 72, b"{": 240, b",": 40, b":": 60, b'"': 30}
+_HEAVIEST = max(_WEIGHTS.values())
 _TIMES = 12  # what it makes of a message may be larger than the output may be
 _DEEPEST = plain.DEEPEST + 8
 _OTHERS = bytes(set(range(256)) - set(b"".join(_WEIGHTS)))
@@ -20,15 +21,20 @@ _PART = 1 << 16
 def parse(body: bytes, output_bytes: int) -> dict[str, Any] | End:
     """The message, or why there is none. Takes time and memory in proportion to the limit."""
     room = _TIMES * output_bytes + (1 << 16)
-    if _weight(body) > room and sum(map(_weight, _without_texts(body))) > room:
+    if _HEAVIEST * len(body) > room and _is_heavy(body, room):
         return End.TOO_LARGE
     try:
         message = json.loads(body.decode("ascii"))  # as ours are written
     except (ValueError, RecursionError):
         return End.MALFORMED
-    if not isinstance(message, dict) or _is_too_deep(message):
+    deepest = body.count(b"[") + body.count(b"{")
+    if not isinstance(message, dict) or (deepest > _DEEPEST and _is_too_deep(message)):
         return End.MALFORMED
     return message
+
+
+def _is_heavy(body: bytes, room: int) -> bool:
+    return _weight(body) > room and sum(map(_weight, _without_texts(body))) > room
 
 
 def _weight(body: bytes) -> int:

@@ -18,6 +18,7 @@ from .link import Link
 
 READY_SECONDS = 60.0
 _END_SECONDS = 60.0
+_READY = Limits(READY_SECONDS)
 _FULL = 1 << 16  # bytes in a pipe that takes no more
 
 
@@ -47,7 +48,7 @@ class Run:
         self._limits = limits
         self._answers = bytearray()
         self._watch = Stopwatch(0)
-        self.clock = Clock(Limits(READY_SECONDS))
+        self.clock = Clock(_READY)
         self._unsent = memoryview(b"" if first is None else wire.frame(first))
         self._ended: Ended | None = None
         self.output = bytearray()
@@ -135,7 +136,7 @@ class Run:
 
     def left_over(self) -> dict[str, Any] | End:
         """What it said before it ended."""
-        self.clock = Clock(Limits(_END_SECONDS))
+        self.clock = Clock(_READY)
         return self.receive()
 
     def _move(self, deadline: float | None = None) -> End | None:
