@@ -73,6 +73,8 @@ def test_more_than_could_ever_end_is_refused() -> None:
     "arguments",
     [
         ["simulate", "coding", "--candidates", HUGE],
+        ["verify", "p.jsonl", "-o", "x", "--workers", "1" * 5000],
+        ["doctor", "--workers", "1" * 5000],
         ["simulate", "coding", "--problems", HUGE],
         ["theory", "separation", "--runs", HUGE],
         ["theory", "separation", "--epsilon", "1e-300"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
-from grv.ledger.entries import from_text, to_text
+from grv.ledger.entries import Found, from_text, to_text
 from grv.ledger.sqlite import SqliteLedger, _seal
 from grv.testing.commands import here
 from grv.testing.contracts_ledger import LIFE
@@ -157,3 +158,13 @@ def test_a_ledger_with_garbage_inside_is_refused(
     assert complaint("runs", "check", ledger)
     for command in (("list", ledger), ("show", ledger, "p"), ("export", ledger, "-o", "x.csv")):
         assert "bug in grv" not in here("runs", *map(str, command)).err
+
+
+def test_a_verdict_for_a_candidate_that_was_never_generated_is_refused(ledger: Path) -> None:
+    at = next(at for at, entry in enumerate(LIFE) if isinstance(entry, Found))
+    found = replace(next(entry for entry in LIFE if isinstance(entry, Found)), candidate=7)
+    _replace(ledger, at, "found", to_text(found))
+    assert "candidate 7, which was never generated" in complaint(
+        "runs", "export", ledger, "-o", f"{ledger}.csv"
+    )
+    assert "bug in grv" not in complaint("learn", ledger, "-o", f"{ledger}.json")

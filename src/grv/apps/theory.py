@@ -263,8 +263,10 @@ def separation(
 
 def _share(option: str, text: str, below: float) -> float:
     number = parse_number(option, text, least=0, most=below)
-    if not _SMALLEST <= number < below:
-        raise UsageError(f"{option} {text}: give a number from {_SMALLEST:g} on, below {below:g}")
+    if not 0 < number < below:
+        raise UsageError(f"{option} {text}: give a number above 0 and below {below:g}")
+    if number < _SMALLEST:
+        raise UsageError(f"{option} {text}: give at least {_SMALLEST:g}")
     return number
 
 

@@ -15,7 +15,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Verdict
-from .console import check_outputs, say
+from .console import check_outputs, parse_whole, say
 
 if TYPE_CHECKING:
     from ..backends.labels import LabelFile
@@ -179,11 +179,7 @@ def parse_isolation(text: str) -> Isolation:
 
 def parse_workers(text: str | None) -> int | None:
     """The number that `--workers` gives; None for one a processor."""
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise UsageError(f"--workers {text}: give a whole number from 1 to 1024")
-    return int(text)
+    return None if text is None else parse_whole("--workers", text, most=1024)
 
 
 def _limits(timeout: str, memory: str) -> Limits:

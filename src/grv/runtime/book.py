@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Usage
+from ..core.errors import LedgerError
 from ..core.values import CandidateId, Costs, Event, Verdict, Verified
 from ..ledger.entries import (
     Call,
@@ -115,6 +116,12 @@ class Book:
             self._take(entry)
             if isinstance(entry, Failed):
                 self._forget_broken()
+        known = self.scored.keys() | self.scored_again.keys() | self.found.keys()
+        if unmade := known - self.made.keys():
+            raise LedgerError(
+                f"search {search}: a score or a verdict for candidate {min(unmade)}, which was"
+                " never generated"
+            )
 
     @classmethod
     async def open(cls, scribe: Scribe, search: str) -> Book:

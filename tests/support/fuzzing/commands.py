@@ -80,7 +80,7 @@ runs show: answers.ledger p0
 runs check: answers.ledger
 runs export: answers.ledger -o out.csv --prices prices.toml
 doctor: --isolation jail --workers none
-demo: --first none
+demo: --replay --first none
 """
 )
 SLOW = {"verify programs": 0.25, "doctor": 0.3, "demo": 0.3}
