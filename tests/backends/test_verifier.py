@@ -229,7 +229,7 @@ def test_repeated_it_reports_disagreement() -> None:
     steady = Problem("steady", check=CHECK | {"repeat": 5})
     with CheckVerifier(workers=1) as verifier:
         finding = verifier.find(steady, flaky)
-        assert finding.verdict is Verdict.BROKEN
+        assert finding.verdict is Verdict.FAILED  # it does not pass every time
         assert finding.reason == "disagreement"
         assert set(finding.evidence["verdicts"]) == {"passed", "failed"}
         assert verifier.find(steady, RIGHT).verdict is Verdict.PASSED

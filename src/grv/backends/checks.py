@@ -77,7 +77,7 @@ class Check:
 
     Attributes:
         how: what looks at a candidate's text.
-        repeat: how often it is asked; where the verdicts differ the finding is broken.
+        repeat: how often a candidate is verified; it must pass every time.
         digest: stands for the record, the limits included, in a store of verdicts.
     """
 

@@ -274,7 +274,7 @@ class CheckVerifier:
         verdicts = [finding.verdict for finding in findings]
         if len(set(verdicts)) > 1:
             evidence = {"verdicts": [verdict.value for verdict in verdicts]}
-            return Finding(Verdict.BROKEN, "disagreement", evidence, _sum(findings))
+            return Finding(Verdict.FAILED, "disagreement", evidence, _sum(findings))
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
