@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install browser demo test quick check bench format clean
+.PHONY: install browser demo test quick soak check bench format clean
 
 install: $(STAMP)
 
@@ -30,10 +30,14 @@ demo: install
 	$(BIN)/grv demo
 
 test: install browser
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not soak"
 
 quick: install
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu"
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
+
+# Twenty thousand spoilt inputs over all commands.
+soak: install
+	$(BIN)/python -m pytest -n auto -m soak
 
 check: install
 	$(BIN)/ruff format --check .

@@ -53,6 +53,12 @@ def _stay_here(event: str, args: tuple[object, ...]) -> None:
 sys.addaudithook(_stay_here)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes many minutes, unless it is asked for."""
+    if "soak" not in config.getoption("markexpr"):
+        items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that nobody lives in."""

@@ -1,14 +1,314 @@
-"""Files replaced whole: either the old one or the new one is there, never half of one."""
+"""Files: read within bounds, written whole.
+
+Every reader of JSON, TOML and lines goes through here.
+
+What a file says is nobody's promise. Lines, whole files, nesting and numbers are bounded before
+anything is computed with them, and a record becomes a dataclass only if each value has the type
+that the field declares. What is wrong is a `ValueError` of a few words, or a `LogError` that names
+the file and the line.
+"""
 
 from __future__ import annotations
 
+import functools
+import gzip
+import json
+import math
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+import tomllib
+import types
+import zlib
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+from typing import (
+    IO,
+    Any,
+    AnyStr,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from .core.errors import UsageError
+from .core.errors import LogError, UsageError
+
+LONGEST_LINE = 64 << 20  # bytes, or characters; also the most that a file of one record may have
+DEEPEST = 128  # levels of lists and records within one another
+LARGEST_INT = 2**63
+_SQLITE = b"SQLite format 3\0"
+_SHOWN = 60
+
+_Kind = TypeVar("_Kind")
+
+
+def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPEST) -> Any:
+    """JSON data from outside; with `finite`, without numbers that are not finite.
+
+    Raises:
+        ValueError: it is not JSON, or nested too deep to be handled; the message says so briefly.
+    """
+    try:
+        found = json.loads(text, **(_FINITE if finite else {}))
+    except json.JSONDecodeError as error:
+        raise ValueError(error.msg) from error
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8 text") from error
+    except RecursionError as error:
+        raise ValueError(f"nested more than {deepest} levels deep") from error
+    except _NotFiniteError as error:
+        raise ValueError("a number is not finite") from error
+    except ValueError as error:
+        raise ValueError("a number has too many digits") from error
+    _check_depth(found, text, deepest)
+    return found
+
+
+class _NotFiniteError(Exception):
+    """NaN, Infinity or 1e999."""
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotFiniteError
+    return number
+
+
+_FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
+
+
+def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
+    """Refuse what later steps, which recurse, could not handle."""
+    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if whole.count(b"[") + whole.count(b"{") <= deepest:
+        return
+    level = [found] if isinstance(found, dict | list) else []
+    for _ in range(deepest):
+        level = [
+            value
+            for each in level
+            for value in (each.values() if isinstance(each, dict) else each)
+            if isinstance(value, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested more than {deepest} levels deep")
+
+
+def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
+    """The lines of an open file, none of which is longer than `LONGEST_LINE`."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise LogError(f"a line of more than {LONGEST_LINE >> 20} MB", path=path, line=number)
+        yield line
+
+
+def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and record; blank lines are skipped. A name in .gz means gzip."""
+    try:
+        file = gzip.open(path) if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
+    except (OSError, ValueError) as error:
+        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+    with file:
+        for number, line in enumerate(_read(file, path), 1):
+            if not line.strip():
+                continue
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise LogError(f"not a line of JSON: {error}", path=path, line=number) from error
+            if not isinstance(record, dict):
+                message = f"a line must be an object, not {_kind_of(record)}"
+                raise LogError(message, path=path, line=number)
+            yield number, record
+
+
+def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
+    """The lines; a file that cannot be read to its end is an error of one line, too."""
+    try:
+        yield from bounded_lines(cast(IO[bytes], file), path)
+    except (OSError, EOFError, zlib.error) as error:  # of a disk, or of what is compressed
+        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+
+
+Layout = tuple[bytes | re.Pattern[bytes], ...]
+TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # between the quotes of a JSON string, perhaps torn
+
+
+def is_torn(line: bytes, layout: Layout) -> bool:
+    """Whether a last line without its end may be the beginning of a record of ours.
+
+    Args:
+        line: the line; one that is complete JSON was not torn.
+        layout: how our records begin: literal parts, and patterns for what is between them.
+    """
+    try:
+        parse_json(line)
+    except ValueError:
+        pass
+    else:
+        return False
+    for part in layout:
+        if isinstance(part, bytes):
+            there = line[: len(part)]
+            if there != part[: len(line)]:
+                return False
+            line = line[len(part) :]
+        else:
+            match = part.match(line)
+            line = line[match.end() if match else 0 :]
+        if not line:
+            return True
+    return True
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file that holds one record: no more than `LONGEST_LINE` bytes."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LONGEST_LINE + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {_why(error)}") from error
+    if len(content) > LONGEST_LINE:
+        raise UsageError(f"{path}: more than {LONGEST_LINE >> 20} MB")
+    return content
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    content = read_bytes(path)
+    try:
+        tables = tomllib.loads(content.decode())
+        _check_characters(tables)
+        return tables
+    except RecursionError as error:
+        raise UsageError(f"{path}: not TOML: nested too deep") from error
+    except ValueError as error:  # also of UTF-8, and of numbers
+        raise UsageError(f"{path}: not TOML: {error}") from error
+
+
+def _check_characters(tables: dict[str, Any]) -> None:
+    """Refuse null characters, which no path and no argument of a command can have."""
+    waiting: list[Any] = [tables]
+    while waiting:
+        match waiting.pop():
+            case dict() as table:
+                waiting += [*table, *table.values()]
+            case list() as values:
+                waiting += values
+            case str(text) if "\0" in text:
+                raise ValueError(f"a null character in {shown(text)}")
+
+
+def is_sqlite(path: str) -> bool:
+    """Whether a file is an SQLite database, as a ledger is, by how it begins."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except (OSError, ValueError):
+        return False  # whoever reads it says why
+
+
+def is_number(value: object) -> bool:
+    """Whether a value from outside is a number that is finite as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def typed(kind: type[_Kind], record: object) -> _Kind:
+    """The dataclass that a record of JSON stands for; fields that it does not know are ignored.
+
+    Raises:
+        ValueError: a field is missing, or has a value of another type.
+    """
+    if not isinstance(record, Mapping):
+        raise ValueError(f"a record is needed, not {shown(record)}")
+    hints, values = _hints(cast(Hashable, kind)), {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name in record:
+            values[field.name] = _typed(record[field.name], hints[field.name], field.name)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise ValueError(f"{field.name!r} is missing")
+    return kind(**values)
+
+
+@functools.cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _typed(value: Any, kind: Any, name: str) -> Any:
+    """The value as the annotation has it: lists become tuples, records dataclasses."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
+        return typed(kind, value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    if origin in (Union, types.UnionType):
+        for part in parts:
+            try:
+                return _typed(value, part, name)
+            except ValueError:
+                continue
+    elif origin is tuple and isinstance(value, list | tuple):
+        if parts[-1] is Ellipsis:
+            return tuple([_typed(each, parts[0], name) for each in value])
+        if len(value) == len(parts):
+            pairs = zip(value, parts, strict=True)
+            return tuple(_typed(each, part, name) for each, part in pairs)
+    elif isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
+        return {_typed(k, parts[0], name): _typed(v, parts[1], name) for k, v in value.items()}
+    elif _plain(value, kind, origin, parts):
+        return float(value) if kind is float else value
+    raise ValueError(f"{name!r} cannot be {shown(value)}")
+
+
+def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
+    """Whether a value is of a kind that has no parts."""
+    kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
+    if kind is Any:
+        return True
+    if origin is Literal:
+        return any(type(value) is type(part) and value == part for part in parts)
+    if kind is int:
+        return isinstance(value, int) and type(value) is not bool and abs(value) < LARGEST_INT
+    if kind is float:
+        small = isinstance(value, int) and type(value) is not bool and abs(value) < LARGEST_INT
+        return small or isinstance(value, float)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def shown(value: object) -> str:
+    """A value as messages quote it; of a long one, the beginning."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or an integer with too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    return {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 @contextmanager

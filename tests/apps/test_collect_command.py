@@ -64,7 +64,15 @@ def test_killed_it_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
     seen, log = tmp_path / "seen", tmp_path / "log.jsonl"
     file = write_problems(tmp_path / "p.jsonl", ["p", "q"], seen=seen, seconds=0.05)
     with FaultyServer(text=right_or_wrong, seconds=0.01) as server:
-        call = ["collect", file, "--generator", "openai:m", "--base-url", server.url]
+        call = [
+            "collect",
+            file,
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+        ]
         call += ["-n", 20, "--out", log, "--score", "length", "--concurrency", 4, "--no-keys"]
         process = start(*call)
         while not seen.exists() or len(seen.read_text().splitlines()) < 8:
@@ -86,7 +94,15 @@ def test_interrupted_it_ends_with_130_and_without_a_log(tmp_path: Path) -> None:
     seen, log = tmp_path / "seen", tmp_path / "log.jsonl"
     file = write_problems(tmp_path / "p.jsonl", ["p"], seen=seen, seconds=0.1)
     with FaultyServer(text=right_or_wrong) as server:
-        call = ["collect", file, "--generator", "openai:m", "--base-url", server.url]
+        call = [
+            "collect",
+            file,
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+        ]
         call += ["-n", 32, "--out", log, "--score", "length", "--concurrency", 2]
         process = start(*call)
         while not seen.exists():
@@ -106,7 +122,15 @@ def test_a_sample_is_verified_and_a_failed_problem_is_named(
     log = tmp_path / "log.jsonl"
     file = write_problems(tmp_path / "p.jsonl", ["good", "bad"], seen=tmp_path / "seen")
     with FaultyServer(fault, text=right_or_wrong) as server:
-        call = ["collect", str(file), "--generator", "openai:m", "--base-url", server.url]
+        call = [
+            "collect",
+            str(file),
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+        ]
         call += ["-n", "12", "--verify", "5", "--out", str(log), "--score", "length"]
         assert cli.run(call) == 1
     out, err = capsys.readouterr()
@@ -121,7 +145,15 @@ def test_with_prices_the_log_says_what_was_paid(tmp_path: Path) -> None:
     prices.write_text("[m]\ncompletion = 1000000\n[other]\nverify_call = 3\n")
     file = write_problems(tmp_path / "p.jsonl", ["good"], seen=tmp_path / "seen")
     with FaultyServer(text=right_or_wrong) as server:
-        call = ["collect", str(file), "--generator", "openai:m", "--base-url", server.url]
+        call = [
+            "collect",
+            str(file),
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+        ]
         call += ["-n", "12", "--verify", "5", "--out", str(log), "--prices", str(prices)]
         assert cli.run(call) == 0
     found = rows(log)

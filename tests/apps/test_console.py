@@ -9,6 +9,9 @@ import pytest
 from grv.apps.console import check_outputs, choice, listed, parse_costs, parse_whole, parse_width
 from grv.core.errors import UsageError
 from grv.core.values import Costs
+from grv.testing.commands import here
+
+HUGE = "1" + "0" * 25
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,35 @@ def test_an_output_may_not_be_an_input_under_another_name(
     check_outputs(["new.json", None, "new.csv"], ["log.csv"])
     check_outputs(["/dev/null", "/dev/null"], [])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log.csv"]
+
+
+def test_more_than_could_ever_end_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"--orders 1000001: give at most 1,000,000"):
+        parse_whole("--orders", "1000001")
+    for text in ("1" * 30, "1" * 5000):
+        with pytest.raises(UsageError, match="--width 1"):
+            parse_width(text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "coding", "--candidates", HUGE],
+        ["verify", "p.jsonl", "-o", "x", "--workers", "1" * 5000],
+        ["doctor", "--workers", "1" * 5000],
+        ["simulate", "coding", "--problems", HUGE],
+        ["theory", "separation", "--runs", HUGE],
+        ["theory", "separation", "--epsilon", "1e-300"],
+        ["theory", "lower-bound", "--costs", "1e-90,1e90"],
+        *(
+            ["solve", "p.jsonl", "--generator", "openai:m", "--out", "x", f"--{name}", HUGE]
+            for name in ("workers", "concurrency", "attempts", "width", "memory", "max-tokens")
+        ),
+        ["collect", "p.jsonl", "--generator", "openai:m", "--out", "x.csv", "-n", HUGE],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2] + arguments[-2:-1]),
+)
+def test_numbers_beyond_all_bounds_are_refused_at_once(arguments: list[str]) -> None:
+    ran = here(*arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "bug in grv" not in ran.err

@@ -270,7 +270,15 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     folder: Path, server: FaultyServer
 ) -> None:
     problems = write_problems(folder / "problems", ["a", "b", "c"], seen=folder / "seen")
-    live = ["solve", problems, "--generator", "openai:m", "--base-url", server.url]
+    live = [
+        "solve",
+        problems,
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        "--base-url",
+        server.url,
+    ]
     assert grv(*live, "--out", "first").code == 0
     learned = grv("learn", "first.ledger", "-o", "prior.json")
     assert (learned.code, learned.err) == (0, "")

@@ -232,8 +232,8 @@ def test_what_cannot_be_is_said_in_one_line(
         (("livecodebench", os.devnull), "no problems"),
         (("humaneval", str(torn)), "cannot be read"),
         (("humaneval", str(bad)), "bad.jsonl:1: not a line of JSON"),
-        (("hmmt", lines(tmp_path / "l.jsonl", [3])), "l.jsonl:1: not an object"),
-        (("hmmt", str(broken)), "not Parquet"),
+        (("hmmt", lines(tmp_path / "l.jsonl", [3])), "l.jsonl:1: a line must be an object"),
+        (("hmmt", str(broken)), "not a readable Parquet file"),
         (("humaneval", lines(tmp_path / "h.jsonl", {"prompt": "x"})), "there is no task_id"),
     ):
         assert said in refused(tmp_path, capsys, *arguments)

@@ -40,7 +40,7 @@ def server() -> Iterator[FaultyServer]:
 def solve(folder: Path, server: FaultyServer, names: list[str], *more: object) -> Path:
     problems = write_problems(folder / "problems", names, seen=folder / "seen")
     where = ["--base-url", server.url, "--out", folder / "out"]
-    ran = grv("solve", problems, "--generator", "openai:m", *where, *more)
+    ran = grv("solve", problems, "--allow-commands", "--generator", "openai:m", *where, *more)
     assert ran.code in (0, 1), ran.err
     return folder / "out.ledger"
 
@@ -80,7 +80,7 @@ def test_show_says_what_was_lost(tmp_path: Path) -> None:
     with FaultyServer(text=text, seconds=20) as slow:
         problems = write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
         where = ["--base-url", slow.url, "--out", tmp_path / "out"]
-        process = start("solve", problems, "--generator", "openai:m", *where)
+        process = start("solve", problems, "--allow-commands", "--generator", "openai:m", *where)
         while not slow.received:
             assert process.poll() is None
         kill(process)

@@ -48,7 +48,15 @@ class Folder:
 
     def command(self, server: FaultyServer, *more: object) -> list[object]:
         where = ["--base-url", server.url, "--out", self.out]
-        return ["solve", self.problems, "--generator", "openai:m", *where, *more]
+        return [
+            "solve",
+            self.problems,
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            *where,
+            *more,
+        ]
 
     def solve(self, server: FaultyServer, *more: object) -> Ran:
         return here(*self.command(server, *more))
@@ -125,7 +133,10 @@ def test_a_file_of_something_else_is_not_touched(tmp_path: Path, server: FaultyS
         folder.out.write_bytes(content)
         ran = folder.solve(server)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f"grv: {folder.out}: is there already, and is no file of answers\n"
+        assert (
+            ran.err
+            == f"grv: {folder.out}: exists and is not a file of answers; give another --out\n"
+        )
         assert folder.out.read_bytes() == content
     assert not server.received
 
@@ -222,6 +233,7 @@ def test_a_job_file_holds_the_same_options(tmp_path: Path, server: FaultyServer)
     job.write_text(
         f'problems = "{folder.problems}"\nout = "{folder.out}"\ngenerator = "openai:m"\n'
         f'base-url = "{server.url}"\nbudget = 30\ntemperature = 1\nstop = ["END"]\nkeys = true\n'
+        "allow-commands = true\n"
     )
     ran = here("solve", "--job", job, "--max-tokens", 9)
     assert (ran.code, ran.err) == (1, "")
@@ -326,7 +338,7 @@ GOOD = {"problem": "a", "prompt": "Solve a.", "check": {"kind": "math", "answer"
         ((), "what problems?"),
         (("missing", "G"), "missing: cannot be read: No such file"),
         (("good",), "what generator?"),
-        (("good", "--generator", "openai:m"), "what out?"),
+        (("good", "--allow-commands", "--generator", "openai:m"), "what out?"),
         (("empty", "G"), "there are no problems in this file"),
         (("not-json", "G"), "not-json:1: not a line of JSON"),
         (("no-prompt", "G"), "no-prompt:1: 'prompt' must be text"),
@@ -397,7 +409,15 @@ def test_bad_input_is_one_line_and_exit_code_2(
     }
     for name, content in files.items():
         Path(name).write_text(content)
-    usual = ["--generator", "openai:m", "--base-url", "http://127.0.0.1:9", "--out", "out"]
+    usual = [
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--out",
+        "out",
+    ]
     given = [part for each in arguments for part in (usual if each == "G" else [each])]
     assert cli.run(["solve", *given]) == 2
     out, err = capsys.readouterr()

@@ -39,7 +39,15 @@ def text(request: Received, seed: int) -> str:
 def solve(folder: Path, server: FaultyServer, *more: object, **options: Any) -> Ran:
     """In a process of its own where there are `options` for one."""
     where = ["--base-url", server.url, "--out", folder / "out", "--first-pause", 0.02]
-    command = ["solve", folder / "problems", "--generator", "openai:m", *where, *more]
+    command = [
+        "solve",
+        folder / "problems",
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        *where,
+        *more,
+    ]
     return grv(*command, **options) if options else here(*command)
 
 
@@ -203,3 +211,50 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) ->
         assert asked_twice(server, []) <= 1  # what was in flight cannot be written down
     assert sorted(record["problem"] for record in records(tmp_path / "out")) == names
     assert here("runs", "check", tmp_path / "out.ledger").out == "all is well\n"
+
+
+def test_a_missing_checker_fails_the_search_and_the_next_run_asks_again(tmp_path: Path) -> None:
+    checker = tmp_path / "checker"
+    check = {"kind": "command", "argv": [str(checker), "{}"]}
+    problem = {"problem": "a", "prompt": "Solve a.", "check": check}
+    (tmp_path / "problems").write_text(json.dumps(problem) + "\n")
+    with FaultyServer(text=text) as server:
+        ran = solve(tmp_path, server, "--budget", 1000, "--policy", "verify-all", "--width", 1)
+        assert ran.code == 1
+        (answer,) = records(tmp_path / "out")
+        assert answer["outcome"] == "failed"
+        assert answer["message"].startswith("3 broken verdicts in a row: ")
+        assert answer["verified"] == 3
+
+        checker.write_text('#!/bin/sh\ngrep -qw right "$1"\n')
+        checker.chmod(0o755)
+        served = len(server.received)
+        assert solve(tmp_path, server, "--budget", 1000, "--policy", "verify-all").code == 0
+        (answer,) = records(tmp_path / "out")
+        assert (answer["outcome"], answer["answer_verified"]) == ("solved", True)
+        assert len(server.received) == served  # the right one was among those three
+
+
+def test_a_wrong_program_never_shares_the_pass_of_its_twin(tmp_path: Path) -> None:
+    """They differ in a docstring, which the right one reads; their keys are equal."""
+    body = "    return x + 1 if 'right' in '{.__doc__}'.format(f) else x\n"
+    right, wrong = (f"def f(x):\n    '{doc}'\n{body}" for doc in ("right", "wrong"))
+    check = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
+    problem = {"problem": "a", "prompt": "Solve a.", "check": check}
+    (tmp_path / "problems").write_text(json.dumps(problem) + "\n")
+    with FaultyServer(text=lambda request, seed: right if seed % 2 else wrong) as server:
+        where = ["--generator", "openai:m", "--base-url", server.url, "--score", "length"]
+        log, ledger = tmp_path / "log.jsonl", tmp_path / "log.jsonl.ledger"
+        ran = here("collect", tmp_path / "problems", *where, "-n", 6, "--out", log)
+        assert ran.code == 0, ran.err
+    rows = {row["candidate"]: row for row in records(log)}
+    assert len({row["key"] for row in rows.values()}) == 1
+    assert [rows[i]["passed"] for i in range(6)] == [i % 2 == 0 for i in range(6)]
+
+    exported = tmp_path / "exported.jsonl"
+    assert here("runs", "export", ledger, "--out", exported).code == 0
+    labels = {row["candidate"]: row["passed"] for row in records(exported)}
+    assert labels == {i: i % 2 == 0 for i in range(6)}
+    compared = here("compare", log, "--keys", "--policy", "verify-all")
+    assert compared.code == 0, compared.err
+    assert "keys with both labels" in compared.out

@@ -70,7 +70,15 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
     made_before: set[tuple[str, int]] = set()
     found_before: set[tuple[str, int]] = set()
     with FaultyServer(text=text, seconds=0.15) as server:
-        command = ["solve", problems, "--generator", "openai:m", "--base-url", server.url]
+        command = [
+            "solve",
+            problems,
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+        ]
         command += ["--policy", "adaptive"]  # comes to every candidate in the end
         command += ["--costs", "1,2", "--concurrency", CONCURRENCY, "--workers", CONCURRENCY]
         killed = 0

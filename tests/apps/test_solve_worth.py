@@ -44,7 +44,9 @@ def folder(tmp_path: Path) -> Path:
 
 def solve(folder: Path, server: FaultyServer, *more: object) -> Ran:
     where = ["--base-url", server.url, "--out", folder / "out", "--prices", folder / "prices.toml"]
-    return grv("solve", folder / "problems", "--generator", "openai:m", *where, *more)
+    return grv(
+        "solve", folder / "problems", "--allow-commands", "--generator", "openai:m", *where, *more
+    )
 
 
 def test_a_hopeless_problem_is_given_up_when_it_has_cost_what_it_is_worth(
@@ -61,7 +63,9 @@ def test_a_hopeless_problem_is_given_up_when_it_has_cost_what_it_is_worth(
     assert "message" not in found["a"]
     shown = grv("runs", "show", folder / "out.ledger", "hopeless").out
     assert "an answer is worth 70" in shown
-    planned = grv("solve", folder / "problems", "--generator", "openai:m", "--value", 70)
+    planned = grv(
+        "solve", folder / "problems", "--allow-commands", "--generator", "openai:m", "--value", 70
+    )
     assert planned.code == 2  # where shall answers go?
 
 
@@ -126,7 +130,15 @@ def test_what_does_not_go_together_is_said_before_any_work(
     folder: Path, options: tuple[str, ...], message: str
 ) -> None:
     ran = grv(
-        *("solve", folder / "problems", "--generator", "openai:m", "--out", folder / "out"),
+        *(
+            "solve",
+            folder / "problems",
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--out",
+            folder / "out",
+        ),
         *("--base-url", "http://127.0.0.1:9", "--prices", folder / "prices.toml", *options),
     )
 
@@ -137,7 +149,7 @@ def test_what_does_not_go_together_is_said_before_any_work(
 
 def test_measured_costs_need_prices(folder: Path) -> None:
     where = ("solve", folder / "problems", "--out", folder / "out", "--costs", "measured:1,1")
-    none = grv(*where, "--generator", "openai:m")
+    none = grv(*where, "--allow-commands", "--generator", "openai:m")
     other = grv(*where, "--generator", "openai:other", "--prices", folder / "prices.toml")
 
     assert none.code == other.code == 2
@@ -147,7 +159,7 @@ def test_measured_costs_need_prices(folder: Path) -> None:
 
 def test_a_cascade_is_not_collected(folder: Path) -> None:
     ran = grv(
-        *("collect", folder / "problems", "--generator", "openai:m", "-n", 2),
+        *("collect", folder / "problems", "--allow-commands", "--generator", "openai:m", "-n", 2),
         *("--out", folder / "log.csv", "--score", "cascade(logprob, length, top=2)"),
     )
 

@@ -70,7 +70,7 @@ def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
     found = {label["candidate"]: label for label in labels(tmp_path / "out")}
     assert [found[i]["verdict"] for i in range(3)] == ["passed", "failed", "failed"]
     assert found[2]["reason"] == "syntax error"
-    assert list(found[0]) == ["problem", "candidate", "verdict", "reason", "seconds", "key"]
+    assert list(found[0]) == ["problem", "candidate", "verdict", "reason", "seconds", "key", "of"]
 
 
 def test_started_again_it_does_nothing_twice(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_broken_verdicts_are_exit_code_one_and_tried_again(tmp_path: Path) -> No
     flag = tmp_path / "flag"
     check = {"kind": "command", "argv": ["sh", "-c", f"test -e {flag} || exit 9"]}
     file = problems(tmp_path / "in", {"problem": "a", "check": check, "candidates": ["x"]})
-    code, out, err = run("verify", file, "-o", tmp_path / "out")
+    code, out, err = run("verify", file, "--allow-commands", "-o", tmp_path / "out")
     assert code == 1
     assert "1 broken" in out
     assert "broken: a, candidate 0" in err
     flag.touch()
-    assert run("verify", file, "-o", tmp_path / "out")[0] == 0
+    assert run("verify", file, "--allow-commands", "-o", tmp_path / "out")[0] == 0
     assert [label["verdict"] for label in labels(tmp_path / "out")] == ["passed"]
 
 
@@ -158,6 +158,21 @@ def test_bad_files_are_said_in_one_line_before_any_work(tmp_path: Path) -> None:
     code, _, err = run("verify", file, "-o", file)
     assert code == 2
     assert "given twice" in err
+
+
+def test_a_label_belongs_to_the_text_and_the_check_it_is_of(tmp_path: Path) -> None:
+    def given(text: str, check: dict[str, Any]) -> Path:
+        return problems(tmp_path / "in", {"problem": "a", "check": check, "candidates": [text]})
+
+    run("verify", given(RIGHT, CHECK), "-o", tmp_path / "out")
+    before = (tmp_path / "out").read_bytes()
+    other = CHECK | {"tests": [{"args": [1], "expected": 1}]}
+    for text, check in ((WRONG, CHECK), (RIGHT, other)):
+        code, _, err = run("verify", given(text, check), "-o", tmp_path / "out")
+        assert code == 2
+        assert "with another text, check or limits; give another --out" in err
+    assert run("verify", given(RIGHT, CHECK), "-o", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out").read_bytes() == before
 
 
 def test_labels_of_another_file_are_not_added_to(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -127,3 +129,40 @@ def test_a_cancelled_verification_is_cancelled_and_not_broken() -> None:
 def test_what_cannot_be_called_is_the_callers_mistake() -> None:
     with pytest.raises(UsageError):
         CallableVerifier("passed")  # type: ignore[arg-type]
+
+
+HANGING = """
+import time
+import grv
+from grv.runtime.calls import Calls
+
+def hang(*_):
+    time.sleep(1000)
+
+def short(problem, text):
+    return -len(text)
+
+calls = Calls(attempts=1, timeout_seconds=0.2)
+parts = dict(generator=lambda p: "x", scorer=short, verifier=lambda p, t: True)
+parts["{which}"] = hang
+solution = grv.solve_now("p", calls=calls, budget=20, **parts)
+print(solution.outcome)
+"""
+
+
+@pytest.mark.parametrize("which", ["generator", "scorer", "verifier"])
+def test_a_function_that_never_returns_does_not_keep_the_program_from_exiting(which: str) -> None:
+    program = HANGING.replace("{which}", which)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
+def test_whatever_a_function_raises_concerns_its_candidate_only(error: BaseException) -> None:
+    def fail(problem: Problem, text: str) -> bool:
+        raise error
+
+    finding = ask(fail)
+    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, f"raised {type(error).__name__}")

@@ -124,6 +124,82 @@ def test_a_repeated_key_does_not_stand_for_a_missing_one() -> None:
     assert not same_value({"a": 1, "b": 1}, ["d", "a", 1, "a", 1], 0)
 
 
+def test_numbers_are_compared_exactly_where_the_expected_one_is_an_integer() -> None:
+    big = 2**53
+    for expected, near in (
+        (1, Fraction(10**20 + 1, 10**20)),
+        (1, Fraction(10**400 + 1, 10**400)),
+        (big, Decimal(big + 1)),
+        (big, Fraction(2 * big + 1, 2)),
+        (10**40, Decimal(f"{10**40}.000001")),
+        (10**40, float(10**40)),
+        (0, Decimal("1E-5000")),
+        (0, Fraction(1, 10**400)),
+        (3, complex(3, 0)),
+    ):
+        assert not same(expected, near), (expected, near)
+    for expected, equal in (
+        (big + 1, Decimal(big + 1)),
+        (3, Decimal("3.000")),
+        (3000, Decimal("3E+3")),
+        (-7, Fraction(-7)),
+        (10**40, Fraction(10**40)),
+        (True, Fraction(1)),
+    ):
+        assert same(expected, equal), (expected, equal)
+
+
+@given(st.fractions(), st.integers() | st.floats(allow_nan=False))
+def test_without_tolerance_fractions_are_compared_as_python_does(
+    value: Fraction, expected: float
+) -> None:
+    assert same(expected, value, 0.0) == (expected == value)
+    whole = Fraction(expected) if abs(expected) < 1e300 else Fraction(1)
+    assert same_value(float(whole), plain.encode(whole), 0.0) == (float(whole) == whole)
+
+
+@given(st.decimals(allow_nan=False), st.integers() | st.floats(allow_nan=False))
+def test_without_tolerance_decimals_are_compared_as_python_does(
+    value: Decimal, expected: float
+) -> None:
+    assert same(expected, value, 0.0) == (expected == value)
+    if value.is_finite() and value == int(value):
+        assert same(int(value), value)
+
+
+def test_a_float_is_compared_with_the_float_nearest_to_what_was_returned() -> None:
+    for value in (Fraction(1, 3), Decimal("0.333333333333333333333333333333333"), 1 / 3):
+        assert same(1 / 3, value, 1e-15)
+        assert not same(0.33334, value)
+    assert same(0.1, Fraction(1, 10), 1e-17)
+    assert not same(0.1, Fraction(1, 10), 0.0)  # 0.1 is not a tenth
+    assert not same(float("inf"), Decimal("1E+999"))
+    assert not same(1e308, Fraction(10**5000))
+    assert same(0.0, Fraction(1, 10**5000))
+
+
+@pytest.mark.parametrize("expected", [0, 1, 10**300, 0.1, 1e308, float("inf"), float("nan"), -2])
+def test_numbers_of_any_size_take_little_time(expected: float) -> None:
+    long, other = "0x" + "f" * 4_000_000, "0x" + "e" * 3_999_999 + "1"
+    started = time.thread_time()
+    for node in (
+        *(["F", ["n", long], ["n", other]], ["F", 3, ["n", long]], ["F", ["n", long], 3]),
+        *(["n", long], ["f", f"{long}p5"], ["D", "7" * 4_000_000], ["D", "1" + "0" * 4_000_000]),
+        *(["D", f"0.{'0' * 4_000_000}1"], ["D", f"1.5{'0' * 4_000_000}1"], ["D", "1e999999999"]),
+        *(["F", ["F", 1, ["n", long]], 3], ["r", 0, ["n", long], 1], ["b", "00" * 2_000_000]),
+    ):
+        assert not same_value(expected, node, 1e-9) or expected == 0.1
+        show_node(node)
+    assert time.thread_time() - started < 5
+
+
+def test_large_integers_as_keys_equal_their_digits() -> None:
+    assert same({str(2**60): 1}, {2**60: 1})
+    assert not same({str(2**60): 1}, {2**60 + 1: 1})
+    assert not same({"1": 1}, {True: 1})
+    assert not same_value({"1": 1}, ["d", ["n", "f" * 10_000], 1], 0)
+
+
 def test_keys_that_collide_take_no_time() -> None:
     keys = [["n", hex(i * ((1 << 61) - 1))] for i in range(100_000)]
     node = ["d", *(part for key in keys for part in (key, 1))]

@@ -69,7 +69,7 @@ def test_cut_at_any_byte_the_rest_is_taken_up(tmp_path: Path, data: st.DataObjec
 
 def test_a_torn_line_in_the_middle_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "labels").write_text('{"problem": "p", "cand\n{"problem": "p", "candidate": 1}\n')
-    with pytest.raises(LogError, match="labels:1: not a label"):
+    with pytest.raises(UsageError, match="labels:1: not a label"):
         LabelFile(str(tmp_path / "labels"))
 
 
@@ -91,8 +91,8 @@ def test_problems_are_read_with_their_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "not JSON"),
-        ("[]", "not a record"),
+        ("{", "not a line of JSON"),
+        ("[]", "a line must be an object, not a list"),
         ("{}", "problem must be a name"),
         ('{"problem": "p"}', "problem p: check must be a record"),
         ('{"problem": "p", "check": {}}', "candidates must be a list of texts"),

@@ -1,34 +1,34 @@
-"""Checks of kind "math": the corpus, the rules, and what hostile texts and dead workers do."""
+"""Checks of kind "math": the corpus, the rules, and the properties of equality."""
 
 from __future__ import annotations
 
 import asyncio
+import doctest
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("math_verify")
+pytest.importorskip("mpmath")
 
 from grv.backends.protocols import Draft, Problem
+from grv.backends.verifiers.math import words as math_words
+from grv.backends.verifiers.math import writing as math_writing
 from grv.backends.verifiers.math.check import MathCheck, exact_form
-from grv.backends.verifiers.math.confirming import MathVerify
 from grv.backends.verifiers.math.matching import match
 from grv.backends.verifiers.math.reading import read
 from grv.backends.verifiers.math.scalars import Unreadable
-from grv.backends.verifiers.math.text import canonical, final_answer
+from grv.backends.verifiers.math.text import final_answer
+from grv.backends.verifiers.math.writing import canonical
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
@@ -48,21 +48,14 @@ def text_of(row: dict[str, Any]) -> str:
     return str(text["before"] + text["repeat"] * text["times"] + text["after"])
 
 
-@pytest.fixture(scope="module")
-def confirming() -> Iterator[MathVerify]:
-    asking = MathVerify(workers=1)
-    yield asking
-    asking.close()
-
-
 def verdict(answer: str, text: str) -> str:
     return MathCheck(answer).compare(text).verdict.value
 
 
 def own(reference: str, candidate: str) -> bool | None:
-    """What our own check says, without Math-Verify; None where it cannot tell."""
+    """Whether they are equal; None where that cannot be told."""
     try:
-        return match(read(canonical(reference)), read(canonical(candidate)), reference) is not None
+        return match(read(canonical(reference)), read(canonical(candidate)), reference)
     except Unreadable:
         return None
 
@@ -71,29 +64,15 @@ def boxed(answer: str) -> str:
     return rf"So \boxed{{{answer}}}."
 
 
-def test_the_corpus_has_all_its_verdicts(confirming: MathVerify) -> None:
+def test_the_corpus_has_all_its_verdicts() -> None:
     rows = pairs()
-    assert len(rows) >= 400
+    assert len(rows) >= 2_700
     wrong = []
     for row in rows:
-        started = time.monotonic()
-        finding = MathCheck(row["answer"], confirming=confirming).compare(text_of(row))
-        if finding.verdict.value != row["verdict"] or time.monotonic() - started > 30:
+        finding = MathCheck(row["answer"]).compare(text_of(row))
+        if finding.verdict.value != row["verdict"]:
             wrong.append((row["answer"], text_of(row)[:80], finding))
     assert wrong == []
-
-
-def test_math_verify_alone_passes_what_our_own_check_refuses(confirming: MathVerify) -> None:
-    """The reason for the second check. If this fails, Math-Verify has become better."""
-    accepted = [
-        confirming.equal([[(a, b)]]).state
-        for a, b in [
-            (r"\frac{1}{2004!}", r"\frac{1}{2006!}"),
-            (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}"),
-            ("10^{-20}", "10^{-21}"),
-        ]
-    ]
-    assert accepted == ["equal"] * 3
 
 
 def test_every_reference_of_the_corpus_passes_against_itself() -> None:
@@ -124,7 +103,8 @@ def test_equal_keys_have_equal_verdicts_over_the_whole_corpus() -> None:
         (r"\boxed{1,000}", "equivalent:1000"),
         (r"\boxed{50\%}", "equivalent:50%"),
         (r"\boxed{2\sqrt{3}}", r"equivalent:2\sqrt{3}"),
-        ("nothing here", None),
+        ("nothing here", r"equivalent:\text{nothing here}"),
+        ("", None),
         (r"\boxed{}", None),
     ],
 )
@@ -141,16 +121,26 @@ def test_the_key_of_a_very_long_answer_is_short() -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        (r"\boxed{1} then \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{1}. Then \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{1}, no, \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{1} then \boxed{\frac{1}{2}}", None),
+        (r"\boxed{1}, not \boxed{2}", None),
+        (r"\boxed{1} and \boxed{2}", "1, 2"),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
-        (r"\boxed{3} and \boxed{}", "3"),
+        (r"\boxed{3}. It is not \boxed{}", "3"),
         (r"\boxed{3} and \boxed{4", None),
+        (r"$x^2+y^2=2+3=\boxed{5}$ cm", r"2+3=5\text{ cm}"),
+        (r"\boxed{5}. Wait, no.", None),
+        (r"\boxed{5}. So the answer is 5.", "5"),
+        (r"\boxed{5}. So the answer is 6.", None),
         ("blah\n#### 1,234\n", "1,234"),
-        ("The answer is $x = 5$, as said.", "x = 5"),
+        ("The answer is $x = 5$, as said.", "$x = 5$"),
         ("the answer is 3.5.", "3.5"),
-        ("The answer is 18 dollars a day.", "18"),
-        ("one\ntwo 2\nthree!", "2"),
-        ("It costs $3 + $4 = $7", "7"),
+        ("The answer is at least 5.", "at least 5"),
+        ("The answer is 18 dollars a day.", "18 dollars"),
+        ("The answer is 5. Or 6.", None),
+        ("one\ntwo 2\nthree!", "three"),
+        ("It costs $3 + $4 = $7", "$3 + $4 = $7"),
         ("", None),
         ("\n \n", None),
     ],
@@ -180,8 +170,8 @@ def test_exact_match_is_the_papers() -> None:
     assert [pair for pair in failing if exact(*pair) != "failed"] == []
 
 
-def test_exact_match_needs_no_worker_and_its_keys_are_its_strings() -> None:
-    check = MathCheck("1/2", match="exact", confirming=MathVerify())
+def test_the_keys_of_exact_match_are_its_strings() -> None:
+    check = MathCheck("1/2", match="exact")
     assert check.key(boxed("0.5")) == "exact:0.5"
     assert check.key(boxed("2/4")) == "exact:1/2"
     assert exact_form("9" * 100_000) == "9" * 100_000
@@ -230,109 +220,11 @@ def test_the_verifier_protocol_is_kept_off_the_main_thread_too() -> None:
     assert found == [Verdict.PASSED]
 
 
-def test_many_threads_share_the_workers() -> None:
-    asking = MathVerify(workers=2)
-    checks = [MathCheck(rf"{n}\sqrt{{2}}", confirming=asking) for n in range(2, 12)]
-    with ThreadPoolExecutor(8) as pool:
-        same = pool.map(
-            lambda n: checks[n - 2].compare(boxed(rf"\sqrt{{{2 * n * n}}}")), range(2, 12)
-        )
-        assert {finding.verdict for finding in same} == {Verdict.PASSED}
-    asking.close()
-
-
-def children() -> set[int]:
-    listed = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(os.getpid())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return {int(pid) for pid in listed.stdout.split()}
-
-
-def test_a_dead_worker_is_replaced_and_none_is_left_behind() -> None:
-    before = children()
-    asking = MathVerify(workers=1)
-    assert asking.equal([[("1", "2/2")]]).state == "equal"
-    (worker,) = [pid for pid in children() - before if "math_worker" in _command(pid)]
-    os.kill(worker, signal.SIGKILL)
-    assert asking.equal([[("1", "2/2")]]).state == "equal"
-    asking.close()
-    assert not [pid for pid in children() - before if "math_worker" in _command(pid)]
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
-
-
-def test_a_worker_that_hangs_is_killed_and_the_next_question_answered() -> None:
-    asking = MathVerify(workers=1, timeout_seconds=1)
-    started = time.monotonic()
-    assert asking.equal([[("100000000!", "1")]]).state == "timeout"
-    assert time.monotonic() - started < 20
-    assert asking.equal([[("1", "2/2")]]).state == "equal"
-    asking.close()
-
-
-def test_a_right_answer_that_cannot_be_confirmed_is_broken_and_never_a_label() -> None:
-    check = MathCheck(r"\sqrt{8}", confirming=MathVerify(timeout_seconds=1e-9))
-    finding = check.compare(boxed(r"2\sqrt{2}"))
-    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "timeout")
-    wrong = check.compare(boxed(r"3\sqrt{2}"))
-    assert wrong.verdict is Verdict.FAILED
-
-
-def test_a_worker_that_cannot_start_breaks_the_finding() -> None:
-    check = MathCheck(r"\sqrt{8}", confirming=MathVerify(megabytes=16))
-    finding = check.compare(boxed(r"2\sqrt{2}"))
-    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "worker could not start")
-
-
-def test_a_forked_process_has_workers_of_its_own(confirming: MathVerify) -> None:
-    script = """
-import os
-from grv.backends.verifiers.math.confirming import MathVerify
-asking = MathVerify(workers=1)
-assert asking.equal([[("1", "2/2")]]).state == "equal"
-pid = os.fork()
-if pid == 0:
-    state = asking.equal([[("1", "3/3")]]).state
-    asking.close()
-    raise SystemExit(0 if state == "equal" else 1)
-assert os.waitpid(pid, 0)[1] == 0
-assert asking.equal([[("1", "4/4")]]).state == "equal"
-asking.close()
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
-
-
-def test_no_worker_outlives_a_parent_that_is_killed() -> None:
-    script = """
-import subprocess, os
-from grv.backends.verifiers.math.confirming import MathVerify
-asking = MathVerify(workers=1)
-asking.equal([[("1", "2/2")]])
-print(asking._idle[0]._process.pid, flush=True)
-os.kill(os.getpid(), 9)
-"""
-    dead = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
-    )
-    worker = int(dead.stdout)
-    deadline = time.monotonic() + 10
-    while "math_worker" in _command(worker) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert "math_worker" not in _command(worker)
-
-
 def test_without_the_extra_one_line_says_what_to_install() -> None:
     script = """
 import sys
-sys.modules["math_verify"] = None
+sys.modules["mpmath"] = None
+from grv.backends import math_words, math_writing
 from grv.backends.verifiers.math.check import MathCheck
 assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
 try:
@@ -343,35 +235,7 @@ except ValueError as exc:
     said = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
     )
-    assert said.stdout == "checks of kind 'math' need Math-Verify: pip install 'grv[math]'\n"
-
-
-def test_the_library_and_its_dependencies_are_loaded_in_the_worker_alone() -> None:
-    script = """
-import sys
-from grv.backends.verifiers.math.check import MathCheck
-assert MathCheck("1/2").compare(r"\\boxed{1/3}").verdict.value == "failed"
-print(sorted({"math_verify", "sympy", "mpmath", "antlr4"} & set(sys.modules)))
-"""
-    said = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
-    )
-    assert said.stdout == "[]\n"
-
-
-def test_a_worker_out_of_memory_is_no_answer() -> None:
-    asking = MathVerify(workers=1, megabytes=300, timeout_seconds=20)
-    assert asking.equal([[("1", "2/2")]]).state == "equal"
-    state = asking.equal([[(r"\binom{10^{7}}{5\cdot 10^{6}}-2^{10^{9}}", "1")]]).state
-    assert state in {"memory", "timeout", "died", "different"}
-    assert asking.equal([[("1", "2/2")]]).state == "equal"
-    asking.close()
-
-
-@pytest.mark.parametrize("arguments", [{"workers": 0}, {"timeout_seconds": 0}])
-def test_senseless_limits_are_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        MathVerify(**arguments)
+    assert said.stdout == "checks of kind 'math' need mpmath: pip install 'grv[math]'\n"
 
 
 numbers = st.fractions(max_denominator=10**6)
@@ -476,6 +340,7 @@ def test_no_text_breaks_the_judge(text: str) -> None:
     finding = check.compare(text)
     assert finding.verdict is Verdict.FAILED or "271828" in canonical(final_answer(text) or "")
     assert check.compare(boxed(text)).verdict in {Verdict.FAILED, finding.verdict}
+    check.key(text)
 
 
 @given(
@@ -496,5 +361,10 @@ def test_any_tokens_are_read_or_refused_in_bounded_time(tokens: list[str]) -> No
     text = "".join(tokens)
     started = time.monotonic()
     own("42", text)
-    assert own(text, text) in {True, None}
+    assert own(text, text) in {True, None} or "=" in text  # `0 = 1` is no answer at all
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("module", [math_words, math_writing])
+def test_the_examples_in_the_docstrings_hold(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0

@@ -170,6 +170,43 @@ def test_asserts_without_a_check_function_work_too(seat: Seat) -> None:
     assert said(check.judge("def f(x): return 2", seat)) == ("failed", "wrong answer")
 
 
+def test_an_entry_point_may_be_named_check(seat: Seat) -> None:
+    right, wrong = "def check(x): return x + 1", "def check(x): return 2"
+    for test in ("assert check(1) == 2\nassert check(2) == 3", "def check(c): assert c(2) == 3"):
+        named = AssertsCheck("check", test, limits=LIMITS)
+        assert said(named.judge(right, seat)) == ("passed", "")
+        assert said(named.judge(wrong, seat)) == ("failed", "wrong answer")
+    # A helper of the prompt's of that name is not the test's.
+    prompt = "def check(x):\n    raise ValueError\n\n\ndef f(x):\n    'doc'\n"
+    bare = asserts("assert f(1) == 2", prompt)
+    assert said(bare.judge("    return x + 1\n", seat)) == ("passed", "")
+
+
+def test_what_a_test_draws_at_random_is_fixed(seat: Seat) -> None:
+    test = (
+        "import random\nx = random.random()\ndef check(c):\n"
+        "    assert c(1) == 0, (x, random.random(), hash('x'), {'a', 'b', 'c'})\n"
+    )
+    check, text = asserts(test), "def f(x): return 1"
+
+    def drawn(seat: Seat, seed: int = 0) -> object:
+        return check.judge(text, seat, seed).evidence["message"]
+
+    other = Seat()
+    assert drawn(seat) == drawn(seat) == drawn(other)
+    assert drawn(seat, 1) != drawn(seat)
+    assert drawn(seat, 1) == drawn(other, 1)
+    other.close()
+
+
+def test_what_a_test_draws_from_numpy_is_fixed_too(seat: Seat) -> None:
+    pytest.importorskip("numpy")
+    test = "import numpy\ndef check(c): assert c(1) == 0, numpy.random.rand()\n"
+    check = asserts(test, limits=Limits(seconds=20))
+    first, second = (check.judge("def f(x): return 1", seat).evidence["message"] for _ in "12")
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("raised", "caught"),
     [

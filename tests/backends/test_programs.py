@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grv.backends.verifiers.programs import extraction as programs
 from grv.backends.verifiers.programs.extraction import find, key, parse
@@ -72,6 +75,84 @@ def test_hostile_texts_take_no_time() -> None:
     for text in ("\n" * 300_000, " " * 300_000, "```\n" * 50_000, "~~~\n```\n" * 50_000):
         find(f"```\n{text}x\n```\n{text}", "def f():\n", "f")
     assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "```" + " " * 400_000,
+        "```\n" + " " * 400_000,
+        "```\n" + " \n" * 200_000,
+        "```\n" + "\t" * 400_000 + "x",
+        "```" + "a" * 400_000,
+        "```" + "`" * 400_000 + "\n",
+        "```a\n" * 100_000,
+        "``` " + "+" * 400_000 + "\n```",
+        "```\n" + "def " * 100_000,
+        "```\n" + "async " * 80_000 + "\n```",
+        "```\n" + "async" + " " * 400_000 + "\n```",
+        "\n".join(f"{'`' * n}" for n in range(3, 800)),
+        "</think>" * 50_000,
+    ],
+)
+def test_the_blocks_of_a_text_are_found_in_one_pass(hostile: str) -> None:
+    started = time.thread_time()
+    find(hostile, "def f():\n", "f")
+    assert time.thread_time() - started < 2
+
+
+def test_a_fence_with_windows_line_ends_is_a_fence() -> None:
+    assert source("Sure:\r\n```python\r\nprint(1)\r\n```\r\nDone.").strip() == "print(1)"
+
+
+def test_a_text_too_large_to_be_parsed_is_still_looked_through_for_blocks() -> None:
+    thoughts = "Let me think. " * 10_000
+    text = f"{thoughts}\n```python\ndef f(x):\n    return sum(x)\n```\n"
+    assert source(text, PROMPT, "f").endswith("def f(x):\n    return sum(x)\n")
+    assert source(f"    return {'1 + ' * 30_000}1\n", PROMPT, "f").startswith(PROMPT)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *("(" * 60_000, "[" * 60_000, "-" * 60_000 + "1", "not " * 15_000, "lambda:" * 9_000),
+        *("1," * 30_000, "a;" * 30_000, "a\n" * 30_000, "x=" * 30_000, "f" + "()" * 30_000),
+        *("9" * 60_000, "0x" + "f" * 60_000, "'" * 60_000, '"""' * 20_000, "f'{a}'" * 10_000),
+        *("(" * 190 + "1" + ")" * 189 + ":", "f(" * 190 + "a=1 b" + ")" * 190),
+        *("{1:" * 95 + "*" + "}" * 95, "[x for x in " * 95 + "y" + "]" * 95 + " z"),
+        *("match a:\n case " + "(" * 150 + "a|b" + ")" * 150 + " if c d:\n  pass", "\x00" * 60_000),
+        *("".join(" " * i + "if a:\n" for i in range(200)), "\\\n" * 30_000, "\ud800" * 60_000),
+    ],
+)
+def test_a_key_takes_little_time_whatever_the_text(hostile: str) -> None:
+    started = time.thread_time()
+    assert key(find(hostile, PROMPT, "f"))
+    assert time.thread_time() - started < 4
+
+
+def test_what_is_kept_of_texts_is_small() -> None:
+    import tracemalloc
+
+    find("x = 1")
+    tracemalloc.start()
+    for number in range(40):
+        find(f"x = [{'1,' * 4000}{number}]")
+        find(f"x = [{'1,' * 32_000}{number}]")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 200 << 20
+
+
+@given(st.text(alphabet="`~ \t\nab", max_size=60))
+def test_blocks_are_those_of_the_pattern(text: str) -> None:
+    """The pattern says what a block is; it takes too long on some texts."""
+    pattern = re.compile(
+        r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n"
+        r"(?P<body>.*?)(?:^[ \t]*(?P=fence)[ \t]*$|\Z)",
+        re.MULTILINE | re.DOTALL,
+    )
+    found = [(match["language"], match["body"]) for match in pattern.finditer(text)]
+    assert list(programs.fenced(text)) == found
 
 
 def test_what_is_no_program_is_known_without_running_it() -> None:

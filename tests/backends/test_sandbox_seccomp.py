@@ -149,6 +149,16 @@ def test_settings_that_would_weaken_the_jail_are_refused(architecture: str) -> N
     assert kernel.call("fcntl", 0, 1) == kernel.call("fcntl", 0, 1031) == seccomp.ALLOW
     assert kernel.call("prlimit64", 0) == kernel.call("prlimit64", PID) == seccomp.ALLOW
     assert kernel.call("prlimit64", PID + 1) == EPERM
+    address, stack, cpu, realtime = 0x7FFF00000000, 3, 0, 15
+    for number in (0, PID):
+        assert kernel.call("prlimit64", number, cpu, 0) == seccomp.ALLOW  # read
+        for where in (address, 0x1000, (1 << 64) - 8):
+            assert kernel.call("prlimit64", number, stack, where) == seccomp.ALLOW
+            for kind in (cpu, realtime, cpu | 1 << 32):
+                assert kernel.call("prlimit64", number, kind, where) == EPERM
+    assert kernel.call("prlimit64", PID + 1, stack, address) == EPERM
+    assert kernel.call("setrlimit", stack) == seccomp.ALLOW
+    assert kernel.call("setrlimit", cpu) == kernel.call("setrlimit", realtime) == EPERM
     assert kernel.call("ioctl", 0, 0x5401) == seccomp.ALLOW
     assert kernel.call("ioctl", 0, 0x5412) == seccomp.ERRNO | errno.ENOTTY  # TIOCSTI
 
@@ -162,6 +172,15 @@ def test_a_file_is_not_truncated_by_reading_it(architecture: str) -> None:
         assert kernel.call(name, *before, 0o1000) == EPERM
         for flags in (0, 0o1001, 0o1002, 0o1101, 0o2000000):
             assert kernel.call(name, *before, flags) == seccomp.ALLOW
+
+
+@architectures
+def test_a_file_has_a_name(architecture: str) -> None:
+    kernel = Kernel(architecture)
+    for name, before in (("open", (0,)), ("openat", (0, 0))):
+        for flags in (0o20000000, 0o20200002, 0o20040002, 0o20000000 | 1 << 40):
+            if name in kernel.numbers:
+                assert kernel.call(name, *before, flags) == seccomp.ERRNO | errno.EOPNOTSUPP
 
 
 @architectures

@@ -229,7 +229,7 @@ def test_repeated_it_reports_disagreement() -> None:
     steady = Problem("steady", check=CHECK | {"repeat": 5})
     with CheckVerifier(workers=1) as verifier:
         finding = verifier.find(steady, flaky)
-        assert finding.verdict is Verdict.BROKEN
+        assert finding.verdict is Verdict.FAILED  # it does not pass every time
         assert finding.reason == "disagreement"
         assert set(finding.evidence["verdicts"]) == {"passed", "failed"}
         assert verifier.find(steady, RIGHT).verdict is Verdict.PASSED
@@ -255,7 +255,7 @@ def test_a_problem_may_change_its_check() -> None:
 
 def test_checks_that_need_no_sandbox_start_none() -> None:
     problem = Problem("c", check={"kind": "command", "argv": ["grep", "-q", "yes"]})
-    with CheckVerifier(workers=1) as verifier:
+    with CheckVerifier(workers=1, allow_commands=True) as verifier:
         assert verifier.find(problem, "yes").verdict is Verdict.PASSED
         assert verifier.find(problem, "no").verdict is Verdict.FAILED
         assert verifier.folders() == []

@@ -26,12 +26,12 @@ from grv.core.values import (
     Verified,
     Verify,
 )
-from grv.learning.prior_file import load_prior
+from grv.learning.prior_file import from_text, load_prior
 from grv.policies import VerifyAll
 from grv.policies.learned.belief import Belief
 from grv.policies.learned.drift import FALSE_ALARM, Likeness, distance, outside
 from grv.policies.learned.merit_ranking import Crowd
-from grv.policies.learned.prior import Prior, Scale, from_text
+from grv.policies.learned.prior import Prior, Scale
 from grv.testing import World, run
 from grv.theory.optimum import Law, optimum
 

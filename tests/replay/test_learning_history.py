@@ -13,11 +13,12 @@ from grv.core.errors import LogError, UsageError
 from grv.core.values import CandidateId, Costs, Verdict
 from grv.learning.fit import completed, prior_of, scale_of
 from grv.learning.history import History, PastProblem, past, read_past
+from grv.learning.prior_file import from_text
 from grv.learning.score_combination import combine, combined_name, read_scored
 from grv.learning.tune import TIES, TILTS, costs_of, learn, tilted_at
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Balanced
-from grv.policies.learned.prior import Prior, from_text
+from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
 from grv.replay.orders import batches
 from grv.testing.worlds import population

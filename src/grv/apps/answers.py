@@ -6,40 +6,52 @@ import dataclasses
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..files import replacing
+from ..files import TEXT, Layout, bounded_lines, is_torn, parse_json, replacing
 
 if TYPE_CHECKING:
     from ..runtime.prices import Prices
-    from ..runtime.solve import Solution
+    from ..runtime.solution import Solution
 
 _NAMES = ("problem", "outcome")
-_BEGINNING = b'{"problem": '
+_LAYOUT: Layout = (b'{"problem": "', TEXT, b'", "outcome": "', TEXT, b'", "answer": ')
 
 
 class AnswerFile:
     """Where solutions go as they come. Problems that are solved stay solved.
 
+    An existing file is taken up only if it is one of answers; any other is left as it is.
+
+    Args:
+        path: the file.
+        problems: those of this run. Lines about other problems stay.
+
     Attributes:
         solved: the problems that have a verified answer already.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, problems: Collection[str] = ()) -> None:
         self.solved: dict[str, dict[str, Any]] = {}
+        kept: dict[str, dict[str, Any]] = {}
         with _old(path) as lines:
             for line in lines:
                 record = _record(path, line)
-                if record is not None and record["outcome"] == "solved":
-                    self.solved[str(record["problem"])] = record
+                if record is None:
+                    continue
+                name = str(record["problem"])
+                if record["outcome"] == "solved":
+                    self.solved[name] = record
+                if record["outcome"] == "solved" or name not in problems:
+                    kept[name] = record
             # What is not solved is tried again and gets its line then; a torn last line is gone.
             with replacing(path) as temporary:
                 self._file: IO[str] = open(temporary, "w", encoding="utf-8")  # noqa: SIM115 - see close
                 _lock(self._file, path)
-                for record in self.solved.values():
+                for record in kept.values():
                     self.add(record)
 
     def add(self, record: dict[str, Any]) -> None:
@@ -94,18 +106,19 @@ def _old(path: str) -> Iterator[Iterable[bytes]]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     with file:
         _lock(file, path)
-        yield file
+        yield bounded_lines(file, path)
 
 
 def _record(path: str, line: bytes) -> dict[str, Any] | None:
     """A line of answers; None where it is torn. A file of something else is not touched."""
+    if not line.endswith(b"\n") and is_torn(line, _LAYOUT):
+        return None
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:
-        torn = not line.endswith(b"\n") and line[: len(_BEGINNING)] == _BEGINNING[: len(line)]
-        record = None if torn else {}
-    if record is not None and not (isinstance(record, dict) and {*_NAMES} <= record.keys()):
-        raise UsageError(f"{path}: is there already, and is no file of answers")
+        record = None
+    if not isinstance(record, dict) or not all(isinstance(record.get(n), str) for n in _NAMES):
+        raise UsageError(f"{path}: exists and is not a file of answers; give another --out")
     return record
 
 

@@ -14,6 +14,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
+from ..text import visible
 from . import (
     collect,
     compare,
@@ -161,6 +162,8 @@ def _give_up_output() -> None:
 
 
 def _complain(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    from ..backends.http.web import without_secrets
+
+    line = visible(without_secrets(" ".join(message.split())))
     print(f"grv: {line}", file=sys.stderr)
     return code

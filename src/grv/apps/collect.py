@@ -14,8 +14,8 @@ import typer
 
 from ..core.errors import UsageError
 from . import live
-from .console import check_outputs, listed, parse_cascade, parse_whole, progress
-from .live import LiveOptions, backends_of, limits_of, options_of, read_job, until_interrupted
+from .console import check_outputs, listed, parse_cascade, parse_whole, progress, say
+from .live import LiveOptions, backends_of, limits_of, options_of, protection, read_job
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -91,6 +91,7 @@ def collect(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(
         None, metavar="FILE", help="These options in TOML, perhaps of several runs; flags win."
     ),
@@ -116,7 +117,7 @@ def collect(
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if dry_run:
         for each in runs:
-            typer.echo("\n".join(_needs(each)))
+            say(*_needs(each))
         return
     complete = [_run(each) for each in runs]
     if not all(complete):
@@ -142,21 +143,21 @@ def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> l
         if "verify" in merged:
             merged["verify"] = str(merged["verify"])
         options = options_of(Options, "collect", job, merged, given)
-        runs.append(Run(name, _checked(options), expected))
+        runs.append(Run(name, _checked(options, job), expected))
     outs = Counter(os.path.realpath(each.options.out) for each in runs)
     if len(outs) < len(runs):
         raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
     return runs
 
 
-def _checked(options: Options) -> Options:
+def _checked(options: Options, job: str | None) -> Options:
     from ..logs.converting import check_ending
 
     if options.n < 1:
         raise UsageError("how many candidates a problem? Give -n")
     _ = options.sample
     check_ending(options.out)
-    check_outputs([options.out], [options.problems, options.ledger, options.prices])
+    check_outputs([options.out, options.ledger_path], [options.problems, options.prices, job])
     return options
 
 
@@ -190,15 +191,15 @@ def _run(run: Run) -> bool:
     failed = [each for each in found.values() if each.message]
     elsewhere = [problem.id for problem in problems if problem.id not in found]
     if elsewhere:
-        typer.echo(
+        say(
             f"no log yet: another process is collecting {listed(elsewhere)}; start again when it is"
             " done"
         )
         return False
-    for line in _write(problems, found, options):
-        typer.echo(line)
+    for line in [*_write(problems, found, options), *protection(options, problems)]:
+        say(line)
     for each in failed:
-        typer.echo(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
     return not failed
 
 
@@ -208,12 +209,14 @@ def _collect_all(
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
+    from ..runtime.calls import Caller
     from ..runtime.collect import collect_many
-    from ..runtime.executor import first_error
+    from ..runtime.interrupts import until_interrupted
+    from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
     ledger = SqliteLedger(options.ledger_path)
-    calls = options.calls()
+    caller = Caller(options.calls())
 
     def done(collected: Collected) -> None:
         found[collected.problem] = collected
@@ -221,11 +224,11 @@ def _collect_all(
     async def work() -> None:
         with _progress(len(problems), options) as tell:
             collecting = partial(collect_many, problems, collection, done=done, progress=tell)
-            await collecting(ledger=ledger, calls=calls)
+            await collecting(ledger=ledger, caller=caller)
 
     async def everything() -> bool:
         try:
-            return await until_interrupted(work, calls)
+            return await until_interrupted(work, caller, partial(say, err=True))
         except BaseExceptionGroup as errors:
             raise first_error(errors) from errors
         finally:
@@ -300,7 +303,9 @@ def _needs(run: Run) -> list[str]:
 
 def resources_of(run: Run) -> Resources:
     """What a run needs."""
+    from ..backends.http.web import shown
     from ..backends.problems.files import read_problems
+    from ..backends.specs import reward_address
     from ..backends.verifiers.checks import parse_check
     from .resources import needed, worst_seconds
 
@@ -313,15 +318,16 @@ def resources_of(run: Run) -> Resources:
         seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
     servers = []
     if options.generator.startswith("openai"):
-        where = options.base_url or "https://api.openai.com/v1"
+        where = shown(options.base_url or "https://api.openai.com/v1")
         servers.append(f"{options.generator.partition(':')[2]} at {where}, to generate")
     name, _, where = options.score.partition(":")
     if name == "judge":
-        servers.append(f"{where} at {options.base_url or 'https://api.openai.com/v1'}, to judge")
+        at = shown(options.base_url or "https://api.openai.com/v1")
+        servers.append(f"{where} at {at}, to judge")
     elif where:
         model = options.score_model or "a reward model"
-        server, _, how = where.rpartition(":")
-        servers.append(f"{model} behind /{name} of {server if how.isalpha() else where}, to score")
+        server = shown(reward_address(name, where)[0])
+        servers.append(f"{model} behind /{name} of {server}, to score")
     return needed(
         seconds,
         n=options.n,

@@ -19,6 +19,7 @@ from .console import (
     parse_whole,
     parse_width,
     progress,
+    say,
 )
 from .live import defaults_from_job
 
@@ -119,7 +120,7 @@ def compare(
     first, second, cascade = parse_cascade(score) or (score, None, None)
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
-    check_outputs([json, csv], [log, rewards])
+    check_outputs([json, csv], [log, rewards, job], [score, *(policy or ())])
     from ..experiments.compare import Unsolvable
     from ..experiments.compare import compare as replay_all
     from ..experiments.rows import DEFAULT_ROWS, parse_row
@@ -155,7 +156,7 @@ def compare(
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    typer.echo("\n".join([*heading(comparison), "", comparison.table(), "", *words(comparison)]))
+    say(*heading(comparison), "", *comparison.table().split("\n"), "", *words(comparison))
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -9,11 +9,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import typer
+
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs, Latency, Measured
 from ..files import check_writable
+from ..text import visible
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
+MOST = 1_000_000  # of anything that is counted: more would never end, or not fit
+_UNBOUNDED = ("--seed",)
 
 
 MEASURED = "measured"
@@ -129,6 +134,8 @@ def parse_whole(option: str, text: str, least: int = 1, most: int | None = None)
     if number < least or (most is not None and number > most):
         limit = "on" if most is None else f"to {most}"
         raise UsageError(f"{option} {text}: give a whole number from {least} {limit}")
+    if option not in _UNBOUNDED and number > MOST:
+        raise UsageError(f"{option} {text}: give at most {MOST:,}")
     return number
 
 
@@ -139,18 +146,45 @@ def choice(option: str, text: str, allowed: Sequence[str]) -> str:
     return text
 
 
-def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
-    """Refuse, before any work, to write where one cannot, or over what is being read."""
-    used = {os.path.realpath(path) for path in inputs if path is not None}
+def check_outputs(
+    outputs: Sequence[str | None],
+    inputs: Sequence[str | None],
+    specs: Sequence[str | None] = (),
+) -> None:
+    """Refuse, before any work, to write where one cannot, or over what is being read.
+
+    Args:
+        outputs: the files that will be replaced.
+        inputs: the files that are read.
+        specs: of policies and scores, which may name files too: learned('prior.json').
+    """
+    used = {os.path.realpath(path) for path in [*inputs, *_named(specs)] if path is not None}
     for path in outputs:
         if path is None:
             continue
+        if "\0" in path:
+            raise UsageError(f"{path!r}: no file can have this name")
         check_writable(path)
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # a terminal or a pipe takes it all
         if os.path.realpath(path) in used:
             raise UsageError(f"{path}: given twice; it would be overwritten")
         used.add(os.path.realpath(path))
+
+
+def _named(specs: Sequence[str | None]) -> list[str]:
+    """The files that specifications name: quoted, or as a whole."""
+    given = [spec for spec in specs if spec]
+    return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines, each as one line: what others wrote cannot move the cursor or fake a line."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    for line in lines:
+        shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
+        typer.echo(shown, err=err)
 
 
 @contextmanager
@@ -160,10 +194,11 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(escape(visible(what)), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -174,9 +209,10 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: None
         return
     from rich.console import Console
+    from rich.markup import escape
 
     with Console(stderr=True).status(what) as line:
-        yield lambda text: line.update(f"{what}: {text}")
+        yield lambda text: line.update(escape(visible(f"{what}: {text}")))
 
 
 def parse_number(option: str, text: str, *, least: float, most: float = math.inf) -> float:

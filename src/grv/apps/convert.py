@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs
+from .console import check_outputs, say
 
 
 def convert(
@@ -68,7 +68,7 @@ def convert(
     )
     joined = join(files, fields)
     write_log(joined.columns, out)
-    typer.echo(
+    say(
         f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
         f" {joined.unlabelled} without a label, {joined.unscored} without a score"
     )

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +16,16 @@ import typer
 from ..core.errors import UsageError
 from ..core.values import Costs
 from ..policies import Adaptive
+from .console import say
 from .demo_replay import show_replay
-from .live import backends_of
+from .live import backends_of, search_options
 from .solve import Options, drive
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.executor import Backends
-    from ..runtime.solve import Solution
+    from ..runtime.solution import Solution
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
@@ -85,11 +85,11 @@ def demo(
             interrupted = _show(problems, backends, place)
     except UsageError as error:
         raise UsageError(f"{error}; grv demo --replay needs no model and no sandbox") from error
-    typer.echo(f"\nWhat was paid for is in {place}:")
-    typer.echo(f"  grv runs list {place}")
-    typer.echo(f"  grv runs show {place} '{problems[0].id}'")
+    say("", f"What was paid for is in {place}:")
+    say(f"  grv runs list {place}")
+    say(f"  grv runs show {place} '{problems[0].id}'")
     if interrupted:
-        typer.echo(f"To go on: grv demo --ledger {place}")
+        say(f"To go on: grv demo --ledger {place}")
         raise KeyboardInterrupt
 
 
@@ -98,10 +98,11 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.solve import Job
-    from ..runtime.spending import TotalBudget
+    from ..runtime.calls import Caller
 
-    job = Job(backends, POLICY, COSTS, OPTIONS.budget, width=1, about=OPTIONS.about)
+    how = search_options(backends, OPTIONS.about) | {
+        **{"policy": POLICY, "costs": COSTS, "budget": OPTIONS.budget, "at_once": _AT_ONCE}
+    }
     _say_what(len(problems))
     started, lines = time.monotonic(), list[_Line]()
     by_id = {problem.id: problem for problem in problems}
@@ -111,12 +112,12 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             problem = by_id[solution.problem]
             line = _Line(solution, _arrivals(problem, solution, backends, ledger))
             lines.append(line)
-            typer.echo(_row(line))
+            say(_row(line))
 
-        work = partial(drive, list(problems), job, ledger, OPTIONS.calls(), TotalBudget(), done)
-        interrupted = anyio.run(partial(work, _AT_ONCE))
+        how = how | {"ledger": ledger}
+        interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls()), done)
     if lines:
-        typer.echo("\n" + "\n".join(_summary(lines, time.monotonic() - started)))
+        say("", *_summary(lines, time.monotonic() - started))
     return interrupted
 
 
@@ -134,13 +135,14 @@ def _arrivals(
 
 
 def _say_what(problems: int) -> None:
-    typer.echo(
-        f"{problems} problems for SmolLM2-135M, a language model of 98 MB, on this machine.\n"
+    say(
+        f"{problems} problems for SmolLM2-135M, a language model of 98 MB, on this machine.",
         f"To generate a candidate costs {COSTS.generate:g}, to verify one costs {COSTS.verify:g}; a"
-        f" problem may cost {OPTIONS.budget:g} at most.\n"
+        f" problem may cost {OPTIONS.budget:g} at most.",
+        "",
     )
     head = ("problem", "outcome", "generated", "verified", "cost", "verify all", "answer")
-    typer.echo(_ROW.format(*head))
+    say(_ROW.format(*head))
 
 
 def _row(line: _Line) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
-import typer
-
 from .compare import heading
+from .console import say
 
 if TYPE_CHECKING:
     from ..experiments.comparison import Comparison
@@ -22,8 +21,14 @@ def show_replay() -> None:
     with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
         comparison = compare(DEFAULT_ROWS, read_log(str(path)))
     first, *others = heading(comparison)
-    shown = [f"sample.csv{first[first.index(': ') :]}", *others, "", comparison.table(), ""]
-    typer.echo("\n".join([*shown, *_saved(comparison)]))
+    shown = [
+        f"sample.csv{first[first.index(': ') :]}",
+        *others,
+        "",
+        *comparison.table().split("\n"),
+        "",
+    ]
+    say(*shown, *_saved(comparison))
 
 
 def _saved(comparison: Comparison) -> list[str]:

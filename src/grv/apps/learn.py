@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs, progress
+from .console import check_outputs, progress, say
 
 if TYPE_CHECKING:
     from ..learning.history import History, PastProblem
@@ -73,7 +73,7 @@ def learn(
         prior = dataclasses.replace(learn_prior(history, tell), parts=parts)
     text = prior.to_text()
     write_whole(out, text)
-    typer.echo("\n".join(_told(prior, out, hash_of(text.encode()))))
+    say(*_told(prior, out, hash_of(text.encode())))
 
 
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:
@@ -86,13 +86,14 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 
 def _history(logs: Sequence[str], score: str | None) -> History:
     """What all files together say of one score."""
+    from ..files import is_sqlite
     from ..learning.history import read_past
-    from ..learning.ledger_history import is_ledger, ledger_past
+    from ..learning.ledger_history import ledger_past
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
     for path in logs:
-        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
+        found, name = ledger_past(path, score) if is_sqlite(path) else read_past(path, score)
         problems.extend(found)
         names.setdefault(name, path)
     if len(names) > 1:

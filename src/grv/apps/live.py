@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import signal
-import tomllib
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -14,14 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..core.errors import UsageError
-from .console import parse_cascade
+from ..files import read_toml
+from .console import MOST, parse_cascade
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..backends.sandbox.limits import Limits
-    from ..backends.verifiers.pool import CheckVerifier
     from ..runtime.calls import Calls
-    from ..runtime.executor import Backends, Keying
+    from ..runtime.executor import Backends
+    from ..runtime.solve import SolveOptions
 
 # Flags that mean the same in every live command. None stands for "not given": a job file may say.
 PROBLEMS = typer.Argument(
@@ -64,9 +62,17 @@ ISOLATION = typer.Option(
 )
 TIMEOUT = typer.Option(None, help="Seconds per test.  [default: 10]")
 MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
+ALLOW_COMMANDS = typer.Option(
+    None,
+    "--allow-commands",
+    help='Run the commands that checks of kind "command" name, with your rights.',
+)
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
 
-_GRACE_SECONDS = 10  # for calls in flight at an interrupt
+# More would not fit, or be no number to a system call.
+_MOST = {"workers": 1024, "concurrency": 10_000, "attempts": 1000, "width": MOST, "n": MOST}
+_MOST |= {"memory": 1 << 30, "timeout": 10**8, "call_timeout": 10**8, "first_pause": 10**8}
+_MOST |= {"max_tokens": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ class LiveOptions:
     timeout: float = 10.0
     memory: int = 1024
     workers: int | None = None
+    allow_commands: bool = False
 
     @property
     def ledger_path(self) -> str:
@@ -121,17 +128,17 @@ class LiveOptions:
         """How calls are made."""
         from ..runtime.calls import Calls
 
-        return Calls(self.attempts, self.call_timeout, self.concurrency, self.first_pause)
+        return Calls(self.concurrency, self.attempts, self.first_pause, self.call_timeout)
 
 
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. How many are scored again does not change what scores are."""
-    from ..backends.http.web import shown
+    from ..backends.specs import named
 
     cascade = parse_cascade(score)
     if cascade is not None:
         return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
-    return re.sub(r"(?<=:)https?://.*", lambda url: shown(url[0]), score)
+    return named(score)
 
 
 _Options = TypeVar("_Options", bound=LiveOptions)
@@ -142,13 +149,7 @@ def read_job(job: str | None) -> _Table:
     """The options in a job file, none where there is none. `top-p` is also `top_p`."""
     if job is None:
         return {}
-    try:
-        with open(job, "rb") as file:
-            return {name.replace("-", "_"): value for name, value in tomllib.load(file).items()}
-    except OSError as error:
-        raise UsageError(f"{job}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{job}: not TOML: {error}") from error
+    return {name.replace("-", "_"): value for name, value in read_toml(job).items()}
 
 
 def defaults_from_job(
@@ -197,6 +198,9 @@ def options_of(
     for name in ("problems", "generator", "out"):
         if not table.get(name):
             raise UsageError(f"what {name}? See grv {command} --help")
+    for name, most in _MOST.items():
+        if (table.get(name) or 0) > most:
+            raise UsageError(f"{name} {table[name]}: give at most {most:,}")
     return kind(**table)
 
 
@@ -229,7 +233,12 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)
     first, second, _ = parse_cascade(options.score) or (options.score, None, None)
-    with CheckVerifier(workers=options.workers, isolation=isolation, limits=limits) as verifier:
+    with CheckVerifier(
+        workers=options.workers,
+        isolation=isolation,
+        limits=limits,
+        allow_commands=options.allow_commands,
+    ) as verifier:
         for problem in problems:
             verifier.prepare(problem)
         generator = specs.generator(
@@ -249,46 +258,31 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
             model=options.score_model,
             step=options.score_step,
         )
-        key = _key(verifier) if options.keys else None
+        key = verifier.key if options.keys else None
         again = None if second is None else score(second)
         yield Backends(generator, score(first), verifier, key, again)
 
 
-def _key(verifier: CheckVerifier) -> Keying:
-    return lambda problem, draft: verifier.prepare(problem).how.key(draft.text)
+def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
+    """The options of `grv.solve_many` that say with what, and as what, problems are searched."""
+    options: SolveOptions = {
+        "generator": backends.generator,
+        "scorer": backends.scorer,
+        "verifier": backends.verifier,
+    }
+    options["second_scorer"] = backends.second
+    options["keys"] = backends.key is not None
+    options["identity"] = about
+    return options
 
 
-async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -> bool:
-    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
+def protection(options: LiveOptions, problems: Sequence[Problem]) -> list[str]:
+    """What verified answers without protection, a line each."""
+    from ..backends.verifiers.command import is_command, unprotected
 
-    Calls in flight are paid for: they may end, for a while. At a second signal, all ends at once.
-    """
-    import anyio
-
-    interrupted = False
-
-    async def watch(scope: anyio.CancelScope) -> None:
-        nonlocal interrupted
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                if interrupted:
-                    scope.cancel()
-                else:
-                    interrupted = True
-                    group.start_soon(leave, scope)
-
-    async def leave(scope: anyio.CancelScope) -> None:
-        if calls.in_flight:
-            typer.echo(
-                f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
-                " interrupt again to leave at once",
-                err=True,
-            )
-        await calls.settle(_GRACE_SECONDS)
-        scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch, group.cancel_scope)
-        await work()
-        group.cancel_scope.cancel()
-    return interrupted
+    lines = []
+    if commands := unprotected(problems):
+        lines.append(f"unprotected, with your rights, ran the commands of checks: {commands}")
+    if options.isolation == "unsafe" and not all(map(is_command, problems)):
+        lines.append("unprotected, with your rights, ran programs: isolation unsafe")
+    return lines

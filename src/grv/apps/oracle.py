@@ -9,7 +9,7 @@ from typing import cast
 import typer
 
 from ..text import aligned
-from .console import check_outputs, choice, parse_costs, parse_whole, progress
+from .console import check_outputs, choice, parse_costs, parse_whole, progress, say
 
 
 def oracle(
@@ -76,7 +76,7 @@ def oracle(
         for row in rows
     ]
     head = ("problem", "candidates", "pass rate", "tau*", "J*", "threshold", "J_t", "hindsight")
-    typer.echo(aligned(head, cells))
+    say(*aligned(head, cells).split("\n"))
     hopeless = sum(row.tau is None for row in rows)
     if hopeless:
-        typer.echo(f"{hopeless} problems have no pass, and so no optimum.")
+        say(f"{hopeless} problems have no pass, and so no optimum.")

@@ -8,7 +8,7 @@ from collections import Counter
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs, choice
+from .console import check_outputs, choice, say
 
 
 def problems(
@@ -61,9 +61,9 @@ def problems(
             file.write(json.dumps(record) + "\n")
         if not kept:
             raise UsageError(f"--difficulty {difficulty}: none is; there are {_counted(left_out)}")
-    typer.echo(f"{out}: {kept.total()} problems" + (f" ({_counted(kept)})" if wanted else ""))
+    say(f"{out}: {kept.total()} problems" + (f" ({_counted(kept)})" if wanted else ""))
     if left_out:
-        typer.echo(f"left out: {_counted(left_out)}")
+        say(f"left out: {_counted(left_out)}")
 
 
 def _counted(counts: Counter[str | None]) -> str:

@@ -22,6 +22,7 @@ from .console import (
     parse_whole,
     parse_width,
     progress,
+    say,
 )
 from .live import defaults_from_job, read_job
 
@@ -111,14 +112,16 @@ def report(
         latency=None if latency is None else parse_latency(latency),
     )
     given = _given(logs or [], score or [], rewards, unlabelled, job)
-    check_outputs([out, json], [each.path for each in given] + [rewards, job])
+    inputs = [each.path for each in given] + [rewards, job]
+    specs = [*(each.score for each in given), *(policy or ())]
+    check_outputs([out, json], inputs, specs)
     for folder in (csv, figures):
         _check_folder(folder)
     items = _items(job)
     from ..files import write_whole
     from ..report.build import make_report
     from ..report.page.page import page
-    from ..report.print.printing import check_plotting, write_sheets
+    from ..report.print.printing import check_plotting, sheet_names, write_sheets
     from .sources import read_sources
 
     if figures is not None:
@@ -126,6 +129,9 @@ def report(
     sources = read_sources(given)
     with progress("making the tables") as tell:
         made = make_report(sources, request, progress=tell)
+    names = [(csv, name) for name in made.csv_names] if csv is not None else []
+    names += [(figures, name) for name in sheet_names(made, items)] if figures is not None else []
+    check_outputs([out, json, *{os.path.join(*name) for name in names}], inputs, specs)
     write_whole(out, page(made, title))
     if json is not None:
         made.save(json)
@@ -134,7 +140,7 @@ def report(
     if figures is not None:
         with progress("drawing") as tell:
             write_sheets(made, figures, items, tell)
-    typer.echo("\n".join(words(made, out)))
+    say(*words(made, out))
 
 
 def _request(

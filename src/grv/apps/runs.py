@@ -11,7 +11,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..text import aligned
-from .console import check_outputs
+from .console import check_outputs, say
 
 if TYPE_CHECKING:
     from ..ledger.entries import Entry
@@ -36,15 +36,10 @@ def list_runs(
     book = _open(ledger)
     so_far = book.so_far()
     rows = [_row(summary, so_far.get(summary.id, ())) for summary in book.searches()]
-    typer.echo(
-        aligned(
-            ("search", "problem", "started", "outcome", "generated", "verified", "cost"),
-            rows,
-            left=4,
-        )
-    )
+    head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
+    say(*aligned(head, rows, left=4).split("\n"))
     counts = Counter(row[3] for row in rows)
-    typer.echo(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
+    say(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
 
 
 @runs.command("show")
@@ -58,9 +53,9 @@ def show_run(
     if not found:
         raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows what there is")
     for summary in found:
-        typer.echo(f"{summary.problem} ({summary.id})")
+        say(f"{summary.problem} ({summary.id})")
         for line in _lines(book.read(summary.id)):
-            typer.echo(f"  {line}")
+            say(f"  {line}")
 
 
 @runs.command("check")
@@ -70,8 +65,8 @@ def check_ledger(
     """Check that nothing in the ledger is torn, missing or changed. Exit code 1 if something is."""
     wrong = _open(ledger).check()
     for line in wrong:
-        typer.echo(line)
-    typer.echo(f"{len(wrong)} things are wrong" if wrong else "all is well")
+        say(line)
+    say(f"{len(wrong)} things are wrong" if wrong else "all is well")
     if wrong:
         raise typer.Exit(1)
 
@@ -100,21 +95,29 @@ def export_log(
     columns = log_columns(_open(ledger), None if prices is None else Prices.load(prices))
     write_log(columns, out)
     labelled = sum(value is not None for value in columns["passed"])
-    typer.echo(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
+    say(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
 
 
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
-    started = datetime.datetime.fromtimestamp(summary.started, datetime.UTC)
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if summary.generated is None and so_far:
         numbers = (*so_far, None)
     return (
         summary.id,
         summary.problem,
-        started.strftime("%Y-%m-%d %H:%M:%S"),
+        _when(summary.started),
         summary.outcome or "not over",
         *("" if number is None else f"{number:g}" for number in numbers),
     )
+
+
+def _when(seconds: float) -> str:
+    """A time as people read it; nothing where the calendar has no such time."""
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (OverflowError, OSError, ValueError):
+        return "?"
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _lines(entries: Sequence[Entry]) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 from ..core.values import Costs
 from ..text import aligned
 from ..theory import shells as theory
-from .console import check_outputs, parse_costs, parse_whole
+from .console import check_outputs, parse_costs, parse_whole, say
 
 
 def shells(
@@ -51,7 +51,7 @@ def shells(
         for record, total in zip(records, spent, strict=True)
     ]
     head = ("shell", "strategies costing", "b*", "j*", "generate", "verify", "cost", "so far")
-    typer.echo(aligned(head, rows, left=0))
+    say(*aligned(head, rows, left=0).split("\n"))
 
 
 def _record(shell: theory.Shell, prices: Costs) -> dict[str, float]:

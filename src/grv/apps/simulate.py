@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
-from .console import check_outputs, parse_costs, parse_whole, parse_width, progress
+from .console import check_outputs, parse_costs, parse_whole, parse_width, progress, say
 
 if TYPE_CHECKING:
     from ..experiments.simulate import Simulation
@@ -55,12 +55,12 @@ def simulate(
     from ..experiments.populations import ABOUT, ALL, population_named
 
     if list_:
-        typer.echo("\n".join(f"{name:12} {ABOUT[name]}" for name in ALL))
+        say(*[f"{name:12} {ABOUT[name]}" for name in ALL])
         return
     chosen = {name: population_named(name) for name in populations or ALL}
     price_lists = [parse_costs(text) for text in costs]
     in_flight = parse_width(width)
-    check_outputs([json], [])
+    check_outputs([json], [], policy or ())
     pool = None if candidates == "endless" else _pool_size(candidates)
     how_many, trials = parse_whole("--problems", problems), parse_whole("--orders", orders)
     drawn_from = parse_whole("--seed", seed, 0)
@@ -74,7 +74,7 @@ def simulate(
         )
     if json is not None:
         simulation.save(json)
-    typer.echo("\n".join([heading(simulation), "", simulation.table(), "", *_notes(simulation)]))
+    say(heading(simulation), "", *simulation.table().split("\n"), "", *_notes(simulation))
 
 
 def _pool_size(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,16 +17,17 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..policies import DEFAULT, Learned, spec
 from . import live
-from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value
-from .live import LiveOptions, backends_of, options_of, read_job, until_interrupted
+from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value, say
+from .live import LiveOptions, backends_of, options_of, protection, read_job, search_options
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..ledger.ledger import Ledger
-    from ..runtime.calls import Calls
+    from ..runtime.calls import Caller
     from ..runtime.prices import Meter, Prices
-    from ..runtime.solve import Job, Solution
-    from ..runtime.spending import TotalBudget
+    from ..runtime.progress import Listener, Progress
+    from ..runtime.solution import Solution
+    from ..runtime.solve import SolveOptions
+    from .answers import AnswerFile
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def solve(
     timeout: float = live.TIMEOUT,
     memory: int = live.MEMORY,
     workers: int = live.WORKERS,
+    allow_commands: bool = live.ALLOW_COMMANDS,
     job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what the run can cost at most, and stop."
@@ -113,7 +115,7 @@ def solve(
     """
     given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
     options = _options(job, given)
-    _run(options, dry_run=dry_run)
+    _run(options, job, dry_run)
 
 
 def _options(job: str | None, given: Mapping[str, Any]) -> Options:
@@ -121,12 +123,16 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
     return options_of(Options, "solve", job, read_job(job), given)
 
 
-def _run(options: Options, *, dry_run: bool) -> None:
+def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     from ..backends.problems.files import read_problems
+    from ..learning.prior_file import parse_policy
     from ..runtime.prices import Prices
-    from ..runtime.solve import Job
 
-    check_outputs((options.out, options.ledger_path), (options.problems, options.prices))
+    check_outputs(
+        (options.out, options.ledger_path),
+        (options.problems, options.prices, job_file),
+        (options.policy,),
+    )
     problems = list(read_problems(options.problems))
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
     price_list = parse_prices(options.costs)
@@ -134,26 +140,22 @@ def _run(options: Options, *, dry_run: bool) -> None:
     parse_value(str(options.value))
     _check_measured(options, prices, measured=isinstance(price_list, Measured))
     if dry_run:
-        typer.echo(_at_most(options, price_list, len(problems)))
+        say(_at_most(options, price_list, len(problems)))
         return
+    plan = parse_policy(options.policy)
+    if isinstance(plan, Learned):
+        plan.check_score(options.score)
     with backends_of(options, problems) as backends:
-        plan = spec.parse(options.policy)
-        if isinstance(plan, Learned):
-            plan.check_score(options.score)
-        scores = parse_cascade(options.score)
-        job = Job(
-            backends,
-            plan,
-            price_list,
-            options.budget,
-            options.width,
-            options.about,
-            value=options.value,
-            most=most,
-            meter=_meter(prices, options) if isinstance(price_list, Measured) else None,
-            cascade=None if scores is None else scores[2],
-        )
-        _solve_all(problems, job, options, prices)
+        how = search_options(backends, options.about) | {
+            **{"policy": plan, "costs": price_list, "most": most, "value": options.value},
+            **{"budget": options.budget, "total_budget": options.total_budget},
+            "width": options.width,
+        }
+        if scores := parse_cascade(options.score):
+            how["cascade"] = scores[2]
+        if isinstance(price_list, Measured):
+            how["meter"] = _meter(prices, options)
+        _solve_all(problems, how, options, prices)
 
 
 def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None:
@@ -183,36 +185,42 @@ def _meter(prices: Prices, options: Options) -> Meter:
     return Meter(prices, model_of(options.generator))
 
 
-def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:
+def _solve_all(
+    problems: list[Problem], how: SolveOptions, options: Options, prices: Prices
+) -> None:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
+    from ..runtime.calls import Caller
     from ..runtime.prices import model_of
-    from ..runtime.solve import recorded
-    from ..runtime.spending import TotalBudget
-    from .answers import AnswerFile, record_of
+    from .answers import record_of
 
-    calls, purse = options.calls(), TotalBudget(options.total_budget)
     ledger = SqliteLedger(options.ledger_path)
-    with closing(ledger), closing(AnswerFile(options.out)) as answers:
+    with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.generator)
-        solved = [problem for problem in problems if problem.id in answers.solved]
-        todo = [problem for problem in problems if problem.id not in answers.solved]
-        if math.isfinite(purse.total):
-            purse.spend(sum(recorded(ledger, job, problem) for problem in solved))
+        solved = {problem.id for problem in problems if problem.id in answers.solved}
         outcomes = Counter(solved=len(solved))
 
         def done(solution: Solution) -> None:
             answers.add(record_of(solution, prices, model))
             outcomes[solution.outcome] += 1
 
-        interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
-    typer.echo(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
-    typer.echo(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+        how = how | {"ledger": ledger, "skip": solved}
+        interrupted = anyio.run(drive, problems, how, Caller(options.calls()), done)
+    say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
+    for line in protection(options, problems):
+        say(line)
     if interrupted:
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):
         raise typer.Exit(1)
+
+
+def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
+    from .answers import AnswerFile
+
+    return AnswerFile(options.out, {problem.id for problem in problems})
 
 
 def _counted(outcomes: Counter[str], problems: int) -> str:
@@ -224,54 +232,51 @@ def _counted(outcomes: Counter[str], problems: int) -> str:
 
 
 async def drive(
-    todo: list[Problem],
-    job: Job,
-    ledger: Ledger,
-    calls: Calls,
-    purse: TotalBudget,
+    problems: Sequence[Problem],
+    how: SolveOptions,
+    caller: Caller,
     done: Callable[[Solution], None],
-    at_once: int | None = None,
 ) -> bool:
-    """Solve what is left; whether it was interrupted."""
-    from ..runtime.executor import first_error
-    from ..runtime.solve import solve_many
+    """Solve what is left, with a progress bar; whether it was interrupted."""
+    from ..runtime.interrupts import until_interrupted
+    from ..runtime.solve import config_of, solve_many
+    from ..runtime.tasks import first_error
 
     async def work() -> None:
-        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse, at_once=at_once)
-        with _progress(len(todo), purse, calls) as show:
-            async with aclosing(run) as solutions:
+        with _progress() as show:
+            options = how | {"calls": caller, "progress": show}
+            async with aclosing(solve_many(problems, **options)) as solutions:
                 async for solution in solutions:
                     done(solution)
-                    show(solution)
 
     try:
-        return await until_interrupted(work, calls)
+        return await until_interrupted(work, caller, partial(say, err=True))
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
     finally:
-        await job.backends.aclose()
+        await config_of(how).backends.aclose()
 
 
 @contextmanager
-def _progress(total: int, purse: TotalBudget, calls: Calls) -> Iterator[Callable[[Solution], None]]:
+def _progress() -> Iterator[Listener]:
     """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda solution: None
+        yield lambda progress: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
-    with Progress(*columns, console=console, transient=True, redirect_stdout=shared) as bar:
-        task, solved = bar.add_task("solving", total=total), 0
+    shown = (*columns, TimeRemainingColumn())
+    with Bar(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
+        task = bar.add_task("solving", total=None)
 
-        def show(solution: Solution) -> None:
-            nonlocal solved
-            solved += solution.verified
-            words = f"{solved} solved, {purse.spent:g} spent, {calls.in_flight} in flight"
-            bar.update(task, advance=1, description=words)
+        def show(progress: Progress) -> None:
+            words = f"{progress.solved} solved, {progress.spent:g} spent"
+            words += f", {progress.in_flight} in flight"
+            bar.update(task, completed=progress.done, total=progress.problems, description=words)
 
         yield show
 

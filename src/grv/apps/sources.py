@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import LogError, UsageError
+from ..files import is_sqlite
 from ..learning.score_combination import read_scored
 from ..logs.log import Log
 from ..logs.readers import Unlabelled, log_of
 from ..logs.tables import Table, column
 from ..report.source import Source, is_comparison, read_comparison
 from .console import parse_cascade
-
-_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def _names(given: Sequence[Given]) -> list[str]:
 
 
 def _read(given: Given, name: str) -> Source:
-    if is_ledger(given.path):
+    if is_sqlite(given.path):
         return _read_ledger(given, name)
     if is_comparison(given.path):
         warning = (
@@ -96,15 +95,6 @@ def _read(given: Given, name: str) -> Source:
         given.path, first, second=second, rewards=given.rewards, unlabelled=given.unlabelled
     )
     return Source(name, "log", log, None, _of_labels(name, log, given.unlabelled), cascade)
-
-
-def is_ledger(path: str) -> bool:
-    """Whether the file is a ledger of live runs."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
 
 
 def _read_ledger(given: Given, name: str) -> Source:

@@ -11,7 +11,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..text import aligned
-from .console import check_outputs, choice, listed, parse_number, parse_whole, status
+from .console import check_outputs, choice, listed, parse_number, parse_whole, say, status
 
 if TYPE_CHECKING:
     from ..theory.stars.classes import ConceptClass
@@ -63,16 +63,16 @@ def star(
 
     of = _from_log(concepts, bins, score) if bins is not None else _from_file(concepts, score)
     steps = narrowing(of, eta=least, centre=where)
-    typer.echo(f"{of.name}: {of.concepts} concepts on {of.points} points")
+    say(f"{of.name}: {of.concepts} concepts on {of.points} points")
     if where == "zero" and not of.has_zero:
-        typer.echo("the all-zero concept is not among them, and was added as the centre")
+        say("the all-zero concept is not among them, and was added as the centre")
     found, end = _closed(steps, limit)
     if json is not None:
         _save(json, found)
     name = "s" if where == "any" else "s_0" if least is None else f"s_0 (eta {least:g})"
-    typer.echo(_words(name, found, end, limit))
+    say(_words(name, found, end, limit))
     if found.points:
-        typer.echo(_witness(found))
+        say(*_witness(found).split("\n"))
     if end == "interrupted":
         raise typer.Exit(130)
 
@@ -93,7 +93,7 @@ def _from_log(path: str, bins: str, score: str | None) -> ConceptClass:
     log = read_log(path, score=score)
     made, edges = of_scores([(each.scores, each.passed) for each in log.problems], number, path)
     starts = listed([f"{edge:g}" for edge in edges])
-    typer.echo(f"{len(edges)} bins of {log.score}, from {starts}")
+    say(f"{len(edges)} bins of {log.score}, from {starts}")
     return made
 
 

@@ -13,10 +13,11 @@ import typer
 
 from ..core.errors import UsageError
 from ..text import aligned
-from .console import check_outputs, parse_costs, parse_number, parse_whole, progress
+from .console import check_outputs, parse_costs, parse_number, parse_whole, progress, say
 
 if TYPE_CHECKING:
     from ..core.search import Policy
+    from ..core.values import Costs
     from ..experiments.star_trials import Measured
     from ..theory.stars.bounds import StarInstance
 
@@ -24,6 +25,7 @@ theory = typer.Typer(
     help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
 )
 
+_SMALLEST = 1e-6  # with less, more is drawn than fits
 _CLASSES = ["singletons:4", "singletons:16", "singletons:64"]
 _COSTS = ["1,1", "1,10", "1,100", "1,1000"]
 _DIMENSIONS = ["4", "8", "16", "32", "64", "128", "256"]
@@ -62,11 +64,11 @@ def lower_bound(
     grv theory lower-bound intervals:9 --policy centered-star --policy "learned('prior.json')"
     grv theory lower-bound rates.npy --eta 0.5
     """
-    prices = [parse_costs(text) for text in costs]
+    prices = [_price_list(text) for text in costs]
     how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
     limit = parse_number("--time-limit", time_limit, least=0)
     least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
-    check_outputs([json], classes or [])
+    check_outputs([json], classes or [], policy or ())
     from ..experiments.star_trials import measure
 
     rows: list[tuple[str, Measured]] = []
@@ -83,8 +85,16 @@ def lower_bound(
     if json is not None:
         records = [_record(text, row) for text, row in rows]
         _save(json, {"seed": drawn_from, "complete": end.complete, "rows": records})
-    typer.echo("\n".join([_table(rows), *_words([row for _, row in rows], untold)]))
+    say(*_table(rows).split("\n"), *_words([row for _, row in rows], untold))
     end.say()
+
+
+def _price_list(text: str) -> Costs:
+    """Costs whose ratio leaves candidates that can be drawn."""
+    costs = parse_costs(text)
+    if costs.ratio > 1 / _SMALLEST:
+        raise UsageError(f"--costs {text}: verify at most {1 / _SMALLEST:g} times as dear")
+    return costs
 
 
 def _words(rows: list[Measured], untold: tuple[str, ...]) -> list[str]:
@@ -133,9 +143,7 @@ def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
     if star.number is None:
-        typer.echo(
-            f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} stands for it here"
-        )
+        say(f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} stands for it here")
     return star_instance(of, star, eta=1.0 if eta is None else eta)
 
 
@@ -249,7 +257,7 @@ def separation(
         *("d", "search: pool", "labels", "found", "learn: pool", "labels", "learned"),
         *("labels >= (Hoeffding)", "(exact)"),
     )
-    typer.echo(aligned(head, cells, left=0))
+    say(*aligned(head, cells, left=0).split("\n"))
     end.say()
 
 
@@ -257,6 +265,8 @@ def _share(option: str, text: str, below: float) -> float:
     number = parse_number(option, text, least=0, most=below)
     if not 0 < number < below:
         raise UsageError(f"{option} {text}: give a number above 0 and below {below:g}")
+    if number < _SMALLEST:
+        raise UsageError(f"{option} {text}: give at least {_SMALLEST:g}")
     return number
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,16 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Verdict
+from .console import check_outputs, parse_whole, say
 
 if TYPE_CHECKING:
-    from ..backends.protocols import Problem
+    from ..backends.protocols import Finding, Problem
     from ..backends.sandbox.limits import Isolation, Limits
     from ..backends.verifiers.labels import LabelFile
     from ..backends.verifiers.pool import CheckVerifier
 
 _SHOWN = 5  # broken candidates that are named
+_LONGEST, _MOST_MB = 1e8, 1 << 30  # of a timeout and of memory; more is the same as no limit
 
 
 def verify(
@@ -49,6 +52,11 @@ def verify(
     evidence: bool = typer.Option(
         False, "--evidence", help="Add to each label what shows it: the first failing test."
     ),
+    allow_commands: bool = typer.Option(
+        False,
+        "--allow-commands",
+        help='Run the commands that checks of kind "command" name, with your rights.',
+    ),
 ) -> None:
     """Give every candidate of a file its verdict: passed, failed or broken.
 
@@ -59,78 +67,103 @@ def verify(
     FILE    {"problem": "p1", "check": {"kind": "stdin", "tests": [...]}, "candidates": ["..."]}
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
-    from ..backends.verifiers.labels import LabelFile, read_batches
+    from ..backends.verifiers.command import unprotected
+    from ..backends.verifiers.labels import FINGERPRINT, LabelFile, fingerprint, read_batches
     from ..backends.verifiers.pool import CheckVerifier
     from ..backends.verifiers.verdict_store import VerdictStore
 
     level, limits = parse_isolation(isolation), _limits(timeout, memory)
-    if Path(out).resolve() == Path(file).resolve():
-        raise UsageError(f"{out}: given twice; it would be overwritten")
+    count = parse_workers(workers)
+    check_outputs([out, cache], [file])
     store = VerdictStore(Path(cache)) if cache is not None else None
     started = time.monotonic()
+    done = _Done()
     with CheckVerifier(
-        workers=parse_workers(workers), isolation=level, limits=limits, store=store
+        workers=count, isolation=level, limits=limits, store=store, allow_commands=allow_commands
     ) as verifier:
-        sizes = {}
+        candidates = {}
         for batch in read_batches(file):  # every mistake in the file, before any work
-            verifier.prepare(batch.problem)
-            sizes[batch.problem.id] = len(batch.texts)
-        labels = LabelFile(out)
-        with contextlib.closing(labels):
-            _same_file(labels, sizes, file)
-            counts = Counter(labels.done.values())
+            check = verifier.prepare(batch.problem).digest
+            marks = (fingerprint(check, text) for text in batch.texts)
+            candidates[batch.problem.id] = b"".join(marks)
+        total = sum(map(len, candidates.values())) // FINGERPRINT
+        with contextlib.closing(LabelFile(out, candidates, file)) as labels:
+            done.verdicts.update(labels.done.values())
             resumed = len(labels.done)
-            broken: list[str] = []
-            total = sum(sizes.values())
-            jobs = (
-                ((batch.problem, number), batch.problem, text)
-                for batch in read_batches(file)
-                for number, text in enumerate(batch.texts)
-                if (batch.problem.id, number) not in labels.done
-            )
             with _progress(total) as show:
-                _run(verifier, jobs, labels, counts, broken, show, evidence)
-        in_force = str(verifier.in_force) if total > resumed else isolation
+                _run(verifier, _jobs(file, labels), labels, done, show, evidence)
+        in_force = str(verifier.in_force) if done.programs else "not needed: no program was run"
     seconds = time.monotonic() - started
-    typer.echo(
-        f"{total} candidates of {len(sizes)} problems: "
-        + ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
-    )
-    new = total - resumed
     before = f" ({resumed} were there before)" if resumed else ""
-    typer.echo(f"{new} verified in {seconds:.1f} s{before}; isolation {in_force}")
-    for line in broken[:_SHOWN]:
-        typer.echo(f"broken: {line}", err=True)
-    if broken:
-        typer.echo(f"grv: {len(broken)} broken; start again to retry them", err=True)
-        raise typer.Exit(1)
+    say(
+        f"{total} candidates of {len(candidates)} problems: "
+        + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
+    )
+    say(f"{total - resumed} verified in {seconds:.1f} s{before}")
+    say(f"isolation {in_force}")
+    if done.commands:
+        named = unprotected(done.commands.values())
+        say(f"unprotected, with your rights, ran the commands of checks: {named}")
+    done.say_broken()
+
+
+@dataclass
+class _Done:
+    """What was verified: verdicts, programs in the sandbox, problems whose commands ran."""
+
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    programs: int = 0
+    commands: dict[str, Problem] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+
+    def add(self, problem: Problem, number: int, finding: Finding) -> None:
+        """Count a verdict."""
+        from ..backends.verifiers.command import is_command
+
+        self.verdicts[finding.verdict] += 1
+        if is_command(problem):
+            self.commands[problem.id] = problem
+        elif problem.check["kind"] != "math":
+            self.programs += 1
+        if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
+            self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
+
+    def say_broken(self) -> None:
+        """Name the first of the broken ones; they make the exit code 1."""
+        for line in self.broken:
+            say(f"broken: {line}", err=True)
+        if self.broken:
+            count = self.verdicts[Verdict.BROKEN]
+            say(f"grv: {count} broken; start again to retry them", err=True)
+            raise typer.Exit(1)
+
+
+_Job = tuple[tuple["Problem", int], "Problem", str]
+
+
+def _jobs(file: str, labels: LabelFile) -> Iterator[_Job]:
+    """The candidates that have no label yet."""
+    from ..backends.verifiers.labels import read_batches
+
+    for batch in read_batches(file):
+        for number, text in enumerate(batch.texts):
+            if (batch.problem.id, number) not in labels.done:
+                yield (batch.problem, number), batch.problem, text
 
 
 def _run(
     verifier: CheckVerifier,
-    jobs: Iterator[tuple[tuple[Problem, int], Problem, str]],
+    jobs: Iterator[_Job],
     labels: LabelFile,
-    counts: Counter[Verdict],
-    broken: list[str],
+    done: _Done,
     show: Callable[[int], None],
     evidence: bool,
 ) -> None:
     for (problem, number), judged in verifier.find_all(jobs):
         finding = judged.finding
         labels.add(problem.id, number, finding, judged.key, finding.evidence if evidence else None)
-        counts[finding.verdict] += 1
-        if finding.verdict is Verdict.BROKEN:
-            broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
-        show(sum(counts.values()))
-
-
-def _same_file(labels: LabelFile, sizes: dict[str, int], file: str) -> None:
-    for problem, number in labels.done:
-        if not 0 <= number < sizes.get(problem, 0):
-            raise UsageError(
-                f"{labels.path}: has a label for problem {problem}, candidate {number}, "
-                f"which is not in {file}; give another --out"
-            )
+        done.add(problem, number, finding)
+        show(sum(done.verdicts.values()))
 
 
 def parse_isolation(text: str) -> Isolation:
@@ -146,23 +179,19 @@ def parse_isolation(text: str) -> Isolation:
 
 def parse_workers(text: str | None) -> int | None:
     """The number that `--workers` gives; None for one a processor."""
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise UsageError(f"--workers {text}: give a whole number from 1 to 1024")
-    return int(text)
+    return None if text is None else parse_whole("--workers", text, most=1024)
 
 
 def _limits(timeout: str, memory: str) -> Limits:
     from ..backends.sandbox.limits import Limits
 
     try:
-        seconds = float(timeout)
+        seconds = min(float(timeout), _LONGEST)
         Limits(seconds=seconds)
     except ValueError:
         raise UsageError(f"--timeout {timeout}: give seconds, more than 0") from None
     try:
-        return Limits(seconds=seconds, memory_mb=int(memory))
+        return Limits(seconds=seconds, memory_mb=min(int(memory), _MOST_MB))
     except ValueError:
         raise UsageError(f"--memory {memory}: give MiB, a whole number from 1 on") from None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..core.values import Verdict
+from ..files import is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,13 @@ class Usage:
             self.dollars + other.dollars,
         )
 
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Usage:
+        """From what `as_data` gives, as a ledger kept it; what is no number counts for nothing."""
+        return cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
+
     def as_data(self) -> dict[str, float]:
-        """The same by name, as `Usage(**data)` takes it."""
+        """The same by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ..core.errors import UsageError
+from .http.web import shown, without_secrets
 from .protocols import Generator, Scorer
+
+STEPS = ("last", "min", "mean", "product")  # what the score of several steps may be
 
 GENERATORS: Mapping[str, str] = MappingProxyType(
     {
@@ -100,7 +103,7 @@ def scorer(
     name, rest = _parts(spec, SCORERS, "score")
     match name:
         case "length":
-            from .plain import LengthScorer
+            from .scorers.length import LengthScorer
 
             return LengthScorer()
         case "judge":
@@ -108,16 +111,29 @@ def scorer(
 
             return JudgeScorer(rest, base_url=base_url)
         case "score" | "classify" | "pooling":
-            from .scorers.reward_http import HOW, RewardScorer
+            from .scorers.reward_http import RewardScorer
 
-            url, _, how = rest.rpartition(":")
-            if name != "pooling" or how not in HOW:
-                url, how = rest, "last"
+            url, how = reward_address(name, rest)
             return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
         case _:
             from .scorers.logprob import LogprobScorer
 
             return LogprobScorer(name.partition("-")[2] or "mean")
+
+
+def reward_address(name: str, rest: str) -> tuple[str, str]:
+    """The address of a reward model, and what the score of several steps is."""
+    url, _, how = rest.rpartition(":")
+    return (url, how) if name == "pooling" and how in STEPS else (rest, "last")
+
+
+def named(spec: str) -> str:
+    """A scorer's specification as a ledger knows it: addresses without what may be secret."""
+    name, colon, rest = spec.strip().partition(":")
+    if name not in ("score", "classify", "pooling"):
+        return without_secrets(spec)
+    url, how = reward_address(name, rest)
+    return f"{name}{colon}{shown(url)}" + (f":{how}" if url != rest else "")
 
 
 def _parts(spec: str, known: Mapping[str, str], what: str) -> tuple[str, str]:
@@ -127,10 +143,13 @@ def _parts(spec: str, known: Mapping[str, str], what: str) -> tuple[str, str]:
     if name not in forms:
         near = difflib.get_close_matches(name, forms, n=1)
         hint = f"; did you mean {forms[near[0]]}?" if near else ""
-        raise UsageError(f"unknown {what} {spec!r}{hint} (there are: {', '.join(known)})")
+        named = without_secrets(spec)
+        raise UsageError(f"unknown {what} {named!r}{hint} (there are: {', '.join(known)})")
     form = forms[name]
     if ":" in form and not rest:
         raise UsageError(f"{name} needs {form.partition(':')[2]}: write {form}")
     if colon and ":" not in form:
-        raise UsageError(f"{name} takes nothing after it: write {form}, not {spec}")
+        raise UsageError(
+            f"{name} takes nothing after it: write {form}, not {without_secrets(spec)}"
+        )
     return name, rest

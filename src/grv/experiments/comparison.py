@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.values import Costs, Measured
 from ..files import write_whole
 from ..replay.trials import Trials
-from ..text import aligned
+from ..text import aligned, csv_text
 
 FORMAT = 1
 
@@ -185,18 +183,20 @@ class Comparison:
 
     def to_csv(self) -> str:
         """The rows as CSV; what was left out of the comparison stands in each."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
         plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
-        writer.writerow(["policy", "cost_generate", "cost_verify", *plain, "excluded"])
-        for row in self.rows:
-            values = [getattr(row, name) for name in plain]
-            excluded = " ".join(self.log.excluded)
-            writer.writerow([row.policy, row.costs.candidate, row.costs.verify, *values, excluded])
-        return text.getvalue()
+        excluded = " ".join(self.log.excluded)
+        rows = [
+            (
+                *(row.policy, row.costs.candidate, row.costs.verify),
+                *(getattr(row, name) for name in plain),
+                excluded,
+            )
+            for row in self.rows
+        ]
+        return csv_text(["policy", "cost_generate", "cost_verify", *plain, "excluded"], rows)
 
     def table(self) -> str:
         """The rows as plain text, for people."""

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from .history import PastProblem
 
-_MAGIC = b"SQLite format 3\0"
-
-
-def is_ledger(path: str) -> bool:
-    """Whether a file is a ledger, by how it begins."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False  # whoever reads it says why
-
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger whose scorer is `score`, or its only one; and that scorer."""

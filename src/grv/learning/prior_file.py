@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from ..core.errors import UsageError
 from ..core.search import Policy
+from ..files import parse_json, read_bytes, typed
 from ..policies import spec
-from ..policies.learned.prior import Prior, from_text
+from ..policies.learned.prior import FORMAT, VERSION, Prior
 
 
 def load_prior(path: str) -> Prior:
     """The prior in a file that `grv learn` has written."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be read: {reason}; grv learn makes a prior") from error
+        content = read_bytes(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; grv learn makes a prior") from error
     return _parsed(path, content)
 
 
 @lru_cache(maxsize=32)
 def _parsed(path: str, content: bytes) -> Prior:
     return from_text(content.decode(errors="replace"), path)
+
+
+def from_text(text: str, path: str = "prior") -> Prior:
+    """The prior that the content of a file stands for."""
+    try:
+        record = parse_json(text, finite=True)
+    except ValueError as error:
+        raise UsageError(f"{path}: not a prior: {error}; grv learn makes one") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise UsageError(f"{path}: not a prior; grv learn makes one")
+    if record.get("version") != VERSION:
+        raise UsageError(
+            f"{path}: a prior of version {record.get('version')!r}, and this grv reads version"
+            f" {VERSION}; learn it again with grv learn"
+        )
+    try:
+        return replace(typed(Prior, record), name=path)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
 
 
 def parse_policy(text: str) -> Policy:

@@ -22,11 +22,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
+from ..files import DEEPEST, is_number, parse_json, shown, typed
 
 FORMAT = 1
 
@@ -151,20 +152,12 @@ def to_text(entry: Entry) -> str:
 def from_text(kind: str, text: str) -> Entry:
     """The entry that a line of a ledger holds."""
     try:
-        cls, record = _KINDS[kind], json.loads(text)
-        match kind:
-            case "found":
-                record["verdict"] = Verdict(record["verdict"])
-            case "told":
-                record["event"] = _event(record["event"])
-            case "intended":
-                record["candidates"] = tuple(record["candidates"])
-            case "made" if record["logprobs"] is not None:
-                record["logprobs"] = tuple(record["logprobs"])
-        names = [each.name for each in fields(cls) if each.name in record or each.name != "why"]
-        entry: Entry = cls(**{name: record[name] for name in names})
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError(f"not an entry of kind {kind!r}: {text[:80]!r}") from error
+        record = parse_json(text, deepest=2 * DEEPEST)  # what was written can be read
+        if kind == "told":
+            return Told(_event(record["event"]), str(record.get("why", "")))
+        entry: Entry = typed(_KINDS[kind], record)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LedgerError(f"not an entry of kind {kind!r}: {shown(text)}") from error
     return entry
 
 
@@ -190,12 +183,25 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 def _event(record: dict[str, Any]) -> Event:
+    paid = record["paid"]
+    if paid is not None and not is_number(paid):
+        raise ValueError(f"{shown(paid)} cannot be paid")
     if "generated" in record:
-        scores = (-math.inf if score is None else score for score in record["generated"])
-        return Generated(tuple(scores), tuple(record["keys"]), record["paid"])
+        keys = tuple(record["keys"])
+        if not all(key is None or isinstance(key, str) for key in keys):
+            raise ValueError("a key is a text")
+        return Generated(tuple(map(_score, record["generated"])), keys, paid)
     if "rescored" in record:
-        second = record["rescored"].items()
-        ranked = {CandidateId(int(id)): -math.inf if s is None else s for id, s in second}
-        return Rescored(ranked, record["paid"])
+        ranked = {CandidateId(int(id)): _score(s) for id, s in record["rescored"].items()}
+        return Rescored(ranked, paid)
     verdicts = {CandidateId(int(id)): Verdict(told) for id, told in record["verified"].items()}
-    return Verified(verdicts, record["paid"])
+    return Verified(verdicts, paid)
+
+
+def _score(value: Any) -> float:
+    """A score as it was told; none ranks last."""
+    if value is None:
+        return -math.inf
+    if not is_number(value):
+        raise ValueError(f"{shown(value)} is not a score")
+    return float(value)

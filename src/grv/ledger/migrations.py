@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sqlite3
 from collections.abc import Callable
 
@@ -35,14 +37,33 @@ def check_format(connection: sqlite3.Connection, path: str) -> int:
     # In this order: whoever makes the tables at this moment raises the number with them.
     used = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
+    if not 0 <= version <= len(MIGRATIONS):
         raise LedgerFormatError(
             f"{path}: written by a newer grv (format {version}; this one knows {len(MIGRATIONS)})",
             path=path,
         )
     if version == 0 and used:
         raise LedgerError(f"{path}: not a ledger but some other database", path=path)
+    if _schema(connection) != _expected(version):
+        raise LedgerError(f"{path}: not a ledger: its tables are not those of one", path=path)
     return int(version)
+
+
+_Schema = frozenset[tuple[str, str, str | None]]
+
+
+def _schema(connection: sqlite3.Connection) -> _Schema:
+    """All that the database defines. A view or a trigger would run what its author wrote."""
+    return frozenset(connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall())
+
+
+@functools.cache
+def _expected(version: int) -> _Schema:
+    """What a ledger of that version defines."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for function in MIGRATIONS[:version]:
+            function(connection)
+        return _schema(connection)
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:

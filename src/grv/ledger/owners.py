@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import uuid
 from pathlib import Path
+
+_NAME = re.compile("[0-9a-f]{32}")
 
 
 class Owner:
@@ -28,7 +31,13 @@ class Owner:
         self._file.close()
 
     def is_alive(self, name: str) -> bool:
-        """Whether the owner of that name still works."""
+        """Whether the owner of that name still works.
+
+        The name comes from the ledger. One that we could not have given is nobody's, and no file of
+        that name is touched.
+        """
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            return False
         try:
             file = os.open(self._path(name), os.O_RDWR)
         except FileNotFoundError:

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ..core.errors import LedgerError
+from ..files import shown, typed
 from .entries import Ended, Entry, Failed, Made, Started, from_text, kind_of, to_text
 from .migrations import check_format, migrate
 from .owners import Owner
@@ -136,7 +137,7 @@ class SqliteLedger:
         """All searches, oldest first."""
         with self._reading() as db:
             rows = db.execute("SELECT * FROM searches ORDER BY started, id").fetchall()
-        return (SearchSummary(id, _restored(problem), *row) for id, problem, *row in rows)
+        return iter([self._summary(row) for row in rows])
 
     def so_far(self) -> dict[str, tuple[int, int]]:
         """Candidates generated and verified, of the searches whose bill is not written yet."""
@@ -153,10 +154,13 @@ class SqliteLedger:
         with self._reading() as db:
             found = [said for (said,) in db.execute("PRAGMA quick_check") if said != "ok"]
             for hash, text in db.execute("SELECT hash, text FROM texts"):
-                if hash != _hash(_restored(text)):
+                if not isinstance(text, str | bytes) or hash != _hash(_restored(text)):
                     found.append(f"a text is not what its hash {hash} says")
-            ids = {id for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
-        listed = {summary.id: summary for summary in self.searches()}
+            ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
+        try:
+            listed = {summary.id: summary for summary in self.searches()}
+        except LedgerError as error:
+            return [*found, str(error)]
         for id in sorted(ids | listed.keys()):
             try:
                 expected = _summary(id, self.read(id))
@@ -170,12 +174,24 @@ class SqliteLedger:
     def _end(self, db: sqlite3.Connection, search: str) -> _End:
         return self._ends.get(search) or _end(db, search)
 
+    def _summary(self, row: Sequence[object]) -> SearchSummary:
+        """A row of the index; SQLite lets a column hold values of any type."""
+        names = [each.name for each in fields(SearchSummary)]
+        record = dict(zip(names, row, strict=True))
+        try:
+            return typed(SearchSummary, {**record, "problem": _restored(record["problem"])})
+        except (LedgerError, ValueError) as error:
+            message = f"{self.path}: the index of searches is broken: {error}"
+            raise LedgerError(message, path=self.path) from error
+
     def _entry(self, db: sqlite3.Connection, kind: str, body: str) -> Entry:
         entry = from_text(kind, body)
         if isinstance(entry, Made):
-            row = db.execute("SELECT text FROM texts WHERE hash = ?", (entry.text,)).fetchone()
+            query, hash = "SELECT text FROM texts WHERE hash = ?", entry.text
+            row = db.execute(query, (hash,)).fetchone() if hash.isascii() else None
             if row is None:
-                raise LedgerError(f"{self.path}: the text {entry.text} is gone", path=self.path)
+                message = f"{self.path}: the text {shown(hash)} is gone"
+                raise LedgerError(message, path=self.path)
             entry = replace(entry, text=_restored(row[0]))
         return entry
 
@@ -184,6 +200,10 @@ class SqliteLedger:
         with self._lock:
             try:
                 yield self._db
+            except LedgerError as error:
+                named = str(error).startswith(self.path)
+                message = str(error) if named else f"{self.path}: {error}"
+                raise LedgerError(message, path=self.path, entry=error.entry) from error
             except (sqlite3.Error, OSError) as error:
                 raise LedgerError(f"{self.path}: {error}", path=self.path) from error
 
@@ -318,5 +338,13 @@ def _storable(text: str) -> str | bytes:
     return text
 
 
-def _restored(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+def _restored(stored: object) -> str:
+    """The text that was stored; a `LedgerError` where it is none."""
+    try:
+        if isinstance(stored, bytes):
+            return stored.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise LedgerError("a text is not UTF-8") from error
+    if not isinstance(stored, str):
+        raise LedgerError(f"a text is none: {shown(stored)}")
+    return stored

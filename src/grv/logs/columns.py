@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import shown as shown
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -30,15 +32,6 @@ class Kind:
 def is_absent(value: Any) -> bool:
     """Null, in the ways that tables write it."""
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def shown(value: Any) -> str:
-    """A value as messages quote it; of a long one, the beginning."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-_LONGEST = 60
 
 
 def _number(value: Any) -> float:

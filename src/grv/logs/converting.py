@@ -7,8 +7,6 @@ list. What one file leaves out another may say; two files that contradict each o
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 
 from ..core.errors import LogError, UsageError
 from ..files import replacing
+from ..text import csv_text
 from .columns import LABEL, SCORE, WHOLE, Kind, is_name, key_name, names, shown
 from .tables import json_records
 
@@ -168,11 +167,7 @@ def _text(columns: Mapping[str, list[Any]], path: str) -> str:
     names = list(columns)
     if path.endswith(".jsonl"):
         return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(["" if value is None else value for value in row] for row in rows)
-    return text.getvalue()
+    return csv_text(names, rows)
 
 
 def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
+from ..files import bounded_lines, json_lines
+from ..parquet import read_parquet
+from ..text import unquoted
 from .columns import names
 
 
@@ -69,8 +70,9 @@ def check_readable(path: str) -> None:
         with open(path, "rb") as file:
             if not file.read(1):
                 raise LogError("the file is empty", path=path)
-    except OSError as error:
-        raise LogError(f"cannot be read: {error.strerror}", path=path) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LogError(f"cannot be read: {reason}", path=path) from error
 
 
 def json_records(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -79,20 +81,7 @@ def json_records(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     Values are JSON from outside, hence `Any`.
     """
     check_readable(path)
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON text"
-                raise LogError(f"not a line of JSON: {reason}", path=path, line=number) from error
-            if not isinstance(record, dict):
-                raise LogError(
-                    f"a line must be an object, not {_kind(record)}", path=path, line=number
-                )
-            yield number, record
+    yield from json_lines(path)
 
 
 def _read_jsonl(path: str) -> Table:
@@ -113,9 +102,9 @@ def _read_csv(path: str) -> Table:
     cells: list[list[str]] = []
     delimiter = "\t" if path.lower().endswith(".tsv") else ","
     with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        reader = csv.reader(bounded_lines(file, path), delimiter=delimiter, strict=True)
         try:
-            head = next(reader, [])
+            head = [unquoted(name) for name in next(reader, [])]
             if len(set(head)) < len(head):
                 raise LogError("two columns have the same name", path=path, line=1)
             for row in reader:
@@ -127,7 +116,7 @@ def _read_csv(path: str) -> Table:
                         path=path,
                         line=reader.line_num,
                     )
-                cells.append(row)
+                cells.append([unquoted(cell) for cell in row])
                 lines.append(reader.line_num)
         except (UnicodeDecodeError, csv.Error) as error:
             line = reader.line_num or None
@@ -140,23 +129,14 @@ def _read_csv(path: str) -> Table:
 
 
 def _read_parquet(path: str) -> Table:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise UsageError(
-            f"{path}: reading Parquet needs pyarrow: pip install 'grv[parquet]'"
-        ) from error
-    try:
-        table = pq.read_table(path)
-        columns = {
-            name: _from_arrow(chunks)
-            for name, chunks in zip(table.column_names, table.columns, strict=True)
-        }
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
-    return Table(path, columns, range(1, table.num_rows + 1))
+    def take(table: Any) -> Table:
+        pairs = zip(table.column_names, table.columns, strict=True)
+        columns = {name: _from_arrow(chunks) for name, chunks in pairs}
+        if len(columns) < table.num_columns:
+            raise ValueError("two columns have the same name")
+        return Table(path, columns, range(1, table.num_rows + 1))
+
+    return read_parquet(path, take)
 
 
 def _from_arrow(chunks: Any) -> NDArray[Any]:
@@ -205,9 +185,3 @@ def column(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = values  # numpy would unpack lists if it were told to make the array
     return array
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
-    return {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")

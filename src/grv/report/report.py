@@ -107,8 +107,13 @@ class Report:
         """Write everything as JSON; the file is replaced as a whole."""
         write_whole(path, json.dumps(self.to_json(), separators=(",", ":")) + "\n")
 
+    @property
+    def csv_names(self) -> list[str]:
+        """The names of the files that `save_csv` writes."""
+        return [f"{table.name}.csv" for table in self.tables]
+
     def save_csv(self, folder: str | os.PathLike[str]) -> None:
         """Write each table as a CSV file into a folder, under its name."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for table in self.tables:
-            write_whole(Path(folder) / f"{table.name}.csv", table.to_csv())
+        for name, table in zip(self.csv_names, self.tables, strict=True):
+            write_whole(Path(folder) / name, table.to_csv())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..core.errors import LogError, UsageError
 from ..core.values import Cascade, Costs, Measured
-from ..experiments.comparison import FORMAT, Comparison, GroupSummary, LogSummary, Row
+from ..experiments.comparison import FORMAT, Comparison, LogSummary, Row
+from ..files import parse_json, read_bytes, typed
 from ..logs.log import Log
 from .report import LogFacts
 
@@ -64,9 +64,8 @@ def is_comparison(path: str) -> bool:
     if not path.lower().endswith(".json"):
         return False
     try:
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
-    except (OSError, ValueError, RecursionError):
+        record = parse_json(read_bytes(path))
+    except (UsageError, ValueError):
         return False
     return isinstance(record, dict) and {"format", "settings", "rows", "log"} <= record.keys()
 
@@ -74,9 +73,10 @@ def is_comparison(path: str) -> bool:
 def read_comparison(path: str) -> Comparison:
     """Read what `grv compare --json` saved: a comparison without its trials."""
     try:
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+        record = parse_json(read_bytes(path), finite=True)
+    except UsageError:
+        raise
+    except ValueError as error:
         raise LogError(f"cannot be read as a comparison: {error}", path=path) from error
     return parse_comparison(record, path)
 
@@ -87,22 +87,32 @@ def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
         said = record.get("format") if isinstance(record, Mapping) else None
         raise LogError(f"not a comparison of format {FORMAT}, but of {said!r}", path=path)
     try:
-        log = LogSummary(**{**record["log"], "excluded": tuple(record["log"]["excluded"])})
-        rows = tuple(_row(row) for row in record["rows"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise LogError(f"not written by grv compare --json: {error}", path=path) from error
-    return Comparison(log, record["settings"], rows)
+        saved = typed(_Saved, record)
+        rows = tuple(_row(row) for row in saved.rows)
+    except ValueError as error:
+        raise LogError(f"not what grv compare --json writes: {error}", path=path) from error
+    return Comparison(saved.log, saved.settings, rows)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The record of a comparison."""
+
+    log: LogSummary
+    settings: Mapping[str, Any]
+    rows: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Prices:
+    """The price list of a row."""
+
+    generate: float
+    verify: float
+    measured: bool = False
 
 
 def _row(record: Mapping[str, Any]) -> Row:
-    known = {field.name for field in fields(Row)}
-    values = {name: value for name, value in record.items() if name in known}
-    prices = record["costs"]
-    kind = Measured if prices.get("measured") else Costs
-    values["costs"] = kind(prices["generate"], prices["verify"])
-    if values.get("groups") is not None:
-        values["groups"] = tuple(
-            GroupSummary(g["problems"], tuple(g["pass_rate"]), g["m"], g["k"])
-            for g in values["groups"]
-        )
-    return Row(**values)
+    prices = typed(_Prices, record.get("costs"))
+    kind = Measured if prices.measured else Costs
+    return typed(Row, {**record, "costs": kind(prices.generate, prices.verify)})

@@ -119,7 +119,7 @@ class Executor:
     def draft(self, candidate: int) -> Draft:
         """A draft that is on record."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage(**made.usage))
+        return Draft(made.text, made.logprobs, Usage.of(made.usage))
 
     async def _generate(self, wanted: range) -> Generated:
         missing = [id for id in wanted if id not in self.record.made]

@@ -16,12 +16,12 @@ A TOML file: a table a model, dollars per million tokens; and what else can have
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..backends.protocols import Usage
 from ..core.errors import BackendError, UsageError
+from ..files import is_number, read_toml
 from ..ledger.entries import Call
 
 _MODEL = ("prompt", "completion")
@@ -42,20 +42,13 @@ class Prices:
     @classmethod
     def load(cls, path: str) -> Prices:
         """The prices in a file."""
-        try:
-            with open(path, "rb") as file:
-                tables = tomllib.load(file)
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: not TOML: {error}") from error
+        tables = read_toml(path)
         for name, table in tables.items():
             allowed = _OTHER if name == "other" else _MODEL
             if not isinstance(table, dict):
                 raise UsageError(f"{path}: {name} must be a table with {', '.join(allowed)}")
             for key, value in table.items():
-                number = isinstance(value, int | float) and not isinstance(value, bool)
-                if key not in allowed or not number or not math.isfinite(value) or value < 0:
+                if key not in allowed or not is_number(value) or value < 0:
                     raise UsageError(
                         f"{path}: [{name}] {key} = {value}: give {', '.join(allowed)} in dollars"
                     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import anyio.to_thread
 
 from ..backends.protocols import Usage
+from ..core.errors import LedgerError
 from ..core.values import CandidateId, Costs, Event, Verdict, Verified
 from ..ledger.entries import (
     Call,
@@ -59,6 +60,12 @@ class SearchRecord:
             self._take(entry)
             if isinstance(entry, Failed):
                 self._forget_broken()
+        known = self.scored.keys() | self.scored_again.keys() | self.found.keys()
+        if unmade := known - self.made.keys():
+            raise LedgerError(
+                f"search {search}: a score or a verdict for candidate {min(unmade)}, which was"
+                " never generated"
+            )
 
     @classmethod
     async def open(cls, writer: LedgerWriter, search: str) -> SearchRecord:
@@ -84,7 +91,7 @@ class SearchRecord:
         for call in calls:
             entries = self._by_call[call]
             chosen = entries if ids is None else [id for id in ids if id in entries]
-            total += sum(meter.cost(call, Usage(**entries[id].usage)) for id in chosen)
+            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
         return total
 
     def making(self, meter: Meter, id: int) -> float:

@@ -90,5 +90,5 @@ def solution_of(
 def _used(entries: Iterable[Any]) -> Usage:
     total = Usage()
     for entry in entries:
-        total += Usage(**entry.usage)
+        total += Usage.of(entry.usage)
     return total

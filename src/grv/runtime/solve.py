@@ -26,8 +26,14 @@ import anyio.abc
 import anyio.from_thread
 import anyio.to_thread
 
-from ..backends.callables import Answer, CallableVerifier
-from ..backends.plain import CallableGenerator, CallableScorer, Given, Made
+from ..backends.callables import (
+    Answer,
+    CallableGenerator,
+    CallableScorer,
+    CallableVerifier,
+    Given,
+    Made,
+)
 from ..backends.protocols import Generator, Problem, Scorer, Verifier
 from ..core.errors import LedgerError
 from ..core.search import Policy

@@ -126,6 +126,20 @@ def f(x):
     except OSError:
         return "held"
 """
+_UNNAMED = """
+import os, tempfile
+def f(x):
+    held, total = [], 0
+    try:
+        while True:
+            try: held.append(os.open(".", os.O_TMPFILE | os.O_RDWR))
+            except OSError: held.append(os.open("f", os.O_CREAT | os.O_RDWR))
+            for _ in range(15): total += os.write(held[-1], bytes(1 << 20))
+            if os.path.exists("f"): os.unlink("f")
+    except OSError:
+        pass
+    return "breached" if total > (1 << 30) else "held"
+"""
 _KILL = """
 import os, signal
 def f(x):
@@ -229,6 +243,7 @@ ATTACKS = (
     Attack("raises an exception that never ends", _STR, reasons=("timeout",)),
     Attack("writes files without end", _FILES),
     Attack("writes files by the thousand", _MANY),
+    Attack("writes files without names", _UNNAMED, reasons=("too many files",)),
     Attack("makes a tree too deep to remove", _DEEP),
     Attack("makes a sparse file of a tebibyte", _SPARSE),
     Attack("signals other processes", _KILL),

@@ -70,6 +70,16 @@ async def double(x):
 def f(x):
     return asyncio.run(double(x))
 """
+_LIMITED = """
+import resource
+def f(x):
+    for kind in range(16):
+        try: resource.getrlimit(kind)
+        except ValueError: pass
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, hard))
+    return x
+"""
 _LIBRARY = """
 import collections, dataclasses, datetime, decimal, fractions, functools, hashlib, heapq, itertools
 import json, math, random, re, statistics, string, sys, typing, zoneinfo
@@ -141,6 +151,12 @@ REFERENCES = (
             "tests": [{"input": '[1, 2]\n"a"', "output": '["a", 3]'}],
         },
         "class Solution:\n    def f(self, xs, s): return [s, sum(xs)]",
+    ),
+    _function("its own limit of the stack", _LIMITED, ([5], 5)),
+    Reference(
+        "a function named check, with bare asserts",
+        {"kind": "asserts", "entry_point": "check", "test": "assert check(1) == 2"},
+        "def check(x): return x + 1",
     ),
     Reference(
         "a test with helpers and exceptions",

@@ -18,17 +18,29 @@ from ...core.values import Verdict
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, Limits
 from ..verifiers.pool import CheckVerifier
-from . import escaping, forging, harming, prying, references
+from . import ending, escaping, forging, harming, prying, references
 from .attack import Aim, Attack
 
-ATTACKS = (*forging.ATTACKS, *prying.ATTACKS, *harming.ATTACKS, *escaping.ATTACKS)
+ATTACKS = (
+    *(*forging.ATTACKS, *prying.ATTACKS, *harming.ATTACKS),
+    *(*escaping.ATTACKS, *ending.ATTACKS),
+)
 LIMITS = Limits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
 _INPUTS = (1, 2, 3)
 _TEST = """
 CASES = {cases}
 def check(candidate):
-    assert all(map(lambda case: candidate(case[0]) == case[1], CASES))
+    assert all(map(lambda case: {answer} == case[1], CASES))
 """
+# What the test of an `asserts` check does with an answer.
+_ANSWERS = {
+    "asserts": "candidate(case[0])",
+    "listed": "list(candidate(case[0]))",
+    "repeated": "[0] * candidate(case[0])",
+    "raised": "2 ** candidate(case[0])",
+    "evaluated": "eval(candidate(case[0]))",
+    "nested": "candidate(candidate(case[0]))",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +91,25 @@ class Surroundings:
         return found
 
 
-def _check(kind: str, expected: str, *, easy: bool) -> dict[str, Any]:
+def _check(kind: str, expected: str | int, *, easy: bool) -> dict[str, Any]:
     cases = [(x, x if easy and x == _INPUTS[0] else expected) for x in _INPUTS]
     if kind == "stdin":
         return {"kind": kind, "tests": [{"input": f"{x}\n", "output": str(y)} for x, y in cases]}
     if kind == "function":
         tests = [{"args": [x], "expected": y} for x, y in cases]
         return {"kind": kind, "entry_point": "f", "tests": tests}
-    return {"kind": kind, "entry_point": "f", "test": _TEST.format(cases=cases)}
+    test = _TEST.format(cases=cases, answer=_ANSWERS[kind])
+    return {"kind": "asserts", "entry_point": "f", "test": test}
 
 
 def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Problem, str]]:
     """The attack on each kind of check that it is meant for."""
-    expected = around.secret if attack.aim is Aim.FORGE else "breached"
+    values: dict[Aim, str | int] = {
+        Aim.FORGE: around.secret,
+        Aim.NUMBER: secrets.randbits(60),
+        Aim.BREACH: "breached",
+    }
+    expected = values[attack.aim]
     for kind in attack.kinds:
         name = f"{attack.name} ({kind})"
         check = _check(kind, expected, easy=attack.behaves)

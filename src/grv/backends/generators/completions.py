@@ -7,11 +7,13 @@ Servers differ in what they leave out and in what they count. What cannot be rea
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
+from ...files import is_number
 from ..protocols import Draft, Usage
+
+_MOST_TOKENS = 2**53  # that a server can have counted
 
 
 def seed_of(seed: int, problem_id: str, candidate: int) -> int:
@@ -108,7 +110,9 @@ def _counts(answer: object) -> tuple[int, int]:
     match answer:
         case {"usage": {**counted}}:
             given = (counted.get("prompt_tokens"), counted.get("completion_tokens"))
-            prompt, completion = (n if isinstance(n, int) and n > 0 else 0 for n in given)
+            prompt, completion = (
+                n if isinstance(n, int) and 0 < n < _MOST_TOKENS else 0 for n in given
+            )
             return prompt, completion
         case _:
             return 0, 0
@@ -138,4 +142,4 @@ def _is_record(value: object) -> bool:
 
 
 def _ok(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number(value)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
+from ..callables import in_thread
 from ..protocols import Draft, Problem
-from ..threads import in_thread
 from .completions import drafts, seed_of
 from .openai import check_sampling
 

@@ -99,7 +99,7 @@ class OpenaiGenerator:
         try:
             return drafts(answer, time.monotonic() - started)[:n]
         except ValueError as exc:
-            raise self._endpoint.failure(str(exc)[:300], problem.id) from exc
+            raise self._endpoint.failure(str(exc), problem.id) from exc
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model, "temperature": self.temperature}

@@ -1,13 +1,12 @@
 """One OpenAI-compatible endpoint, through the official client: a request, its answer, its failures.
 
 Never retries, sleeps or limits. Keys come from the environment, stay in the client, and are struck
-out of whatever a server says.
+out of whatever a server says, as is what is secret in the address.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import weakref
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...core.errors import BackendError, UsageError
+from ...files import parse_json
+from .secrets import Secrets
 from .web import address, brief, complaint, seconds_to_wait, shown
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Endpoint(Generic[_Error]):
             )
         self.backend = backend
         self._error = error
+        self._key = os.environ.get(KEY) or None
+        self._secrets = Secrets.of(self.base_url, self._key)
         self._tls: ssl.SSLContext | None = None
         # Connections belong to the loop that opened them.
         self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Lane]] = (
@@ -102,17 +105,16 @@ class Endpoint(Generic[_Error]):
         try:
             response = await client.post(path, body=dict(body), cast_to=self._answer)
         except foreign_errors() as exc:
-            key = "" if client.api_key == _NO_KEY else client.api_key
-            leaks = bool(key) and key in f"{exc!r} {exc.__cause__!r}"
-            raise self._translated(exc, problem_id, key) from (None if leaks else exc)
+            leaks = self._secrets.is_in(f"{exc!r} {exc.__cause__!r}")
+            raise self._translated(exc, problem_id) from (None if leaks else exc)
         except UnicodeEncodeError as exc:
             raise self.failure("half a character in the prompt", problem_id) from exc
         finally:
             lane.in_flight -= 1
         try:
-            return json.loads(response.content)
-        except (ValueError, RecursionError) as exc:
-            raise self.failure(f"not JSON: {response.text[:80]!r}", problem_id) from exc
+            return self._secrets.hide_all(parse_json(response.content))
+        except ValueError:
+            raise self.failure(f"not JSON: {response.text}", problem_id) from None
 
     def failure(
         self,
@@ -122,9 +124,9 @@ class Endpoint(Generic[_Error]):
         retry_after: float | None = None,
         final: bool = False,
     ) -> _Error:
-        """An error of this endpoint."""
+        """An error of this endpoint, in one short line without secrets."""
         return self._error(
-            message,
+            brief(message, self._secrets),
             backend=self.backend,
             problem_id=problem_id,
             retry_after=retry_after,
@@ -145,7 +147,7 @@ class Endpoint(Generic[_Error]):
         if self._tls is None:
             self._tls = self._httpx2.create_ssl_context()  # once: it reads all certificates
         client = self._openai.AsyncOpenAI(
-            api_key=os.environ.get(KEY) or _NO_KEY,
+            api_key=self._key or _NO_KEY,
             base_url=self.base_url,
             timeout=self._openai.Timeout(_SECONDS, connect=60.0),
             max_retries=0,
@@ -154,7 +156,7 @@ class Endpoint(Generic[_Error]):
         lanes.append(_Lane(client))
         return lanes[-1]
 
-    def _translated(self, exc: Exception, problem_id: str, key: str) -> _Error:
+    def _translated(self, exc: Exception, problem_id: str) -> _Error:
         wait, final = None, False
         match exc:
             case self._openai.APITimeoutError():
@@ -169,7 +171,7 @@ class Endpoint(Generic[_Error]):
                 final = exc.status_code in _HOPELESS
             case _:
                 message = f"{type(exc).__name__}: {exc}"
-        return self.failure(brief(message, key), problem_id, retry_after=wait, final=final)
+        return self.failure(message, problem_id, retry_after=wait, final=final)
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:

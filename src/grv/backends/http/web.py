@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import math
+import re
 import time
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from ...core.errors import UsageError
+from ...files import parse_json
+from .secrets import Secrets
 
 REFUSED = frozenset({400, 413, 422})  # the server read the request and will not have it
 _LONGEST = 300  # characters of what a server says that are worth repeating
-_SHORT = 4  # characters of a query's value that is no secret: version=2
+_READ = 10_000  # characters of it that are looked at
 
 
 def address(url: str) -> str:
@@ -33,20 +35,24 @@ def address(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """The address without what may be secret: a user's name, a password, a query."""
+    """The address without what may be secret: user name, password, query and fragment."""
     before, separator, rest = url.partition("://")
     if not separator:
         before, rest = "", url
-    host, slash, path = rest.partition("/")
-    return f"{before}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host = rest.partition("/")[0]
+    if "@" in host or not re.fullmatch(r"(\[[^]]*\]|[^:]*)(:\d*)?", host):
+        # A password may have a slash in it, or a question mark: then nothing is left to show.
+        rest = rest.rpartition("@")[2] if "@" in rest else ""
+    return f"{before}{separator}{rest}"
 
 
-def secrets_of(url: str) -> list[str]:
-    """What may be secret in an address, as it stands there and as it is meant: longest first."""
-    parts = urlsplit(url)
-    values = [value for _, value in parse_qsl(parts.query) if len(value) > _SHORT]
-    found = [*values, parts.query, parts.password or ""]
-    return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
+def without_secrets(text: str) -> str:
+    """A text in which each address is as it may be shown."""
+    return _ADDRESS.sub(lambda match: shown(match[0]), text)
+
+
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
@@ -67,19 +73,17 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def brief(message: str, *secrets: str) -> str:
-    """One line of what a server says, without the secrets it may repeat."""
-    for secret in filter(None, secrets):
-        message = message.replace(secret, "***")
-    line = " ".join(message.split())
+def brief(message: str, secrets: Secrets) -> str:
+    """One short line of what a server says, without the secrets that it may repeat."""
+    line = " ".join(secrets.hide(message[:_READ]).split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def complaint(body: str) -> str:
     """What the body of a refusal says, in any of the usual forms."""
     try:
-        record = json.loads(body)
-    except (ValueError, RecursionError):
+        record = parse_json(body)
+    except ValueError:
         return body
     for name in ("error", "message", "detail"):
         if isinstance(record, dict) and name in record:

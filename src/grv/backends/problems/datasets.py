@@ -7,8 +7,6 @@ unpickled: see `_private_tests`.
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 import pickletools
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ...core.errors import UsageError
+from ...files import json_lines, parse_json
+from ...parquet import read_parquet
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
 
@@ -131,34 +131,11 @@ def read_dataset(
 
 
 def _records(path: str) -> Iterator[_Record]:
-    try:
-        if path.endswith(".parquet"):
-            yield from _parquet(path)
-            return
-        opened = gzip.open if path.endswith(".gz") else open
-        with opened(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise UsageError(f"{path}:{number}: not a line of JSON") from error
-                if not isinstance(record, dict):
-                    raise UsageError(f"{path}:{number}: not an object")
-                yield record
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-
-
-def _parquet(path: str) -> Iterator[_Record]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise UsageError(f"{path}: Parquet needs pyarrow: pip install 'grv[parquet]'") from error
-    try:
-        yield from pq.read_table(path).to_pylist()
-    except pa.ArrowException as error:
-        raise UsageError(f"{path}: not Parquet: {error}") from error
+    if path.endswith(".parquet"):
+        yield from read_parquet(path, lambda table: table.to_pylist())
+        return
+    for _, record in json_lines(path):
+        yield record
 
 
 def _field(record: _Record, name: str, kind: Any) -> Any:
@@ -186,7 +163,7 @@ def _filled(form: str, question: str, code: str = "") -> str:
 def _metadata(record: _Record) -> _Record:
     value = record.get("metadata")
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
+        parsed = parse_json(value) if isinstance(value, str) else value
     except ValueError:
         parsed = None
     return parsed if isinstance(parsed, dict) else {}
@@ -194,8 +171,8 @@ def _metadata(record: _Record) -> _Record:
 
 def _tests(listed: str | list[Any], name: str) -> list[_Record]:
     try:
-        tests = json.loads(listed) if isinstance(listed, str) else listed
-    except (ValueError, RecursionError) as error:
+        tests = parse_json(listed) if isinstance(listed, str) else listed
+    except ValueError as error:
         raise UsageError(f"{name} is not JSON") from error
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         raise UsageError(f"{name} is not a list of tests")

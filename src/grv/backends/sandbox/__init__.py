@@ -11,6 +11,8 @@ run. What each file is for:
     namespaces.py  an empty network, and process numbers of its own
     jail.py        all of it put on, in order, in the child
     wire.py        frames on a pipe
+    message.py     the judge's side: a candidate's message, within bounds
+    clock.py       the judge's side: the time that a process takes, without the machine's load
     plain.py       values as tagged JSON
     zygote.py      the warm parent
     scratch.py     the private directory: watched, and emptied after each run

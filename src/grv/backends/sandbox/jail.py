@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import kernel, landlock, seccomp
@@ -48,6 +48,14 @@ class Jail:
             self.seccomp = kernel.machine()
         except OSError as exc:
             self.missing["seccomp"] = str(exc)
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """Count as on only what, in a child, refuses what it should."""
+        if self.landlock and (problem := _tried(self._confine_files, _list_the_root)):
+            self.missing["landlock"], self.landlock, self._rules = problem, 0, {}
+        if self.seccomp and (problem := _tried(self._confine_calls, _keep_priority)):
+            self.missing["seccomp"], self.seccomp, self._filter = problem, "", None
 
     def put_on(self, limits: Mapping[str, Any]) -> None:
         """Bind this process, for good. The order matters: the filter forbids what comes before."""
@@ -55,13 +63,19 @@ class Jail:
         if not kernel.is_linux:
             return
         kernel.no_new_privileges()
-        rules = self._rules.get(limits["files_mb"] > 0)
-        if rules is not None:
-            kernel.landlock_restrict(rules)
+        if self._rules:
+            self._confine_files(may_write=limits["files_mb"] > 0)
+        if self._filter is not None:
+            self._confine_calls()
+
+    def _confine_files(self, may_write: bool = True) -> None:
+        kernel.landlock_restrict(self._rules[may_write])
         for descriptor in self._rules.values():
             os.close(descriptor)
-        if self._filter is not None:
-            kernel.install_filter(self._filter.for_process(os.getpid()))
+
+    def _confine_calls(self) -> None:
+        assert self._filter is not None
+        kernel.install_filter(self._filter.for_process(os.getpid()))
 
     def _limit(self, limits: Mapping[str, Any]) -> None:
         files = max(1, limits["files_mb"]) * _MEBIBYTE
@@ -80,6 +94,42 @@ class Jail:
             if allowed != resource.RLIM_INFINITY:
                 soft, hard = min(soft, allowed), min(hard, allowed)
             resource.setrlimit(kind, (soft, hard))
+
+
+def _list_the_root() -> None:
+    os.listdir("/")
+
+
+def _keep_priority() -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+
+
+def _tried(confine: Callable[[], None], forbidden: Callable[[], None]) -> str:
+    """Why a piece of the jail is not on; "" where a child that has it on is refused something."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, _problem(confine, forbidden).encode()[:500])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        problem = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    return problem or (f"the child that tried it ended with {status}" if status else "")
+
+
+def _problem(confine: Callable[[], None], forbidden: Callable[[], None]) -> str:
+    try:
+        kernel.no_new_privileges()
+        forbidden()  # allowed so far, or its refusal would say nothing
+        confine()
+    except OSError as exc:
+        return str(exc)
+    try:
+        forbidden()
+    except PermissionError:
+        return ""
+    return "what it forbids is not refused"
 
 
 def _address_space() -> int:

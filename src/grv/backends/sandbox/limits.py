@@ -13,9 +13,12 @@ MEBIBYTE = 1 << 20
 class Isolation(enum.Enum):
     """How far a candidate is kept from the machine."""
 
-    STRICT = "strict"  # the jail, and namespaces for users, processes, network and IPC
-    JAIL = "jail"  # Landlock, seccomp and resource limits; namespaces where the kernel allows
+    STRICT = "strict"  # the jail, and namespaces for users, processes, network, IPC, mounts, names
+    JAIL = "jail"  # Landlock, seccomp, no capabilities, limits; namespaces where the kernel allows
     UNSAFE = "unsafe"  # resource limits alone: the candidate has the user's own rights
+
+
+NEEDED = ("landlock", "seccomp", "capabilities dropped")  # for the jail
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,8 @@ class Limits:
     """What one run may use.
 
     Attributes:
-        seconds: wall-clock time per test, from the moment the candidate starts on it.
+        seconds: time per test, from the moment the candidate starts on it, without what it waited
+            for a processor (clock.py).
         cpu_seconds: processor time per test, all threads together; as `seconds` where None.
         memory_mb: address space on top of a bare interpreter's, in MiB.
         output_mb: what a test's output or returned value may amount to, in MiB.
@@ -57,7 +61,7 @@ class Limits:
         return int(self.output_mb * MEBIBYTE)
 
     def cpu_allowance(self, tests: int) -> int:
-        """Whole seconds of processor time for a process that is given so many tests."""
+        """Whole seconds after which the kernel ends a process that is given n tests."""
         each = self.seconds if self.cpu_seconds is None else self.cpu_seconds
         return math.ceil(each * max(1, tests)) + 1
 
@@ -73,6 +77,16 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+class End(enum.Enum):
+    """Why no message came."""
+
+    TIMEOUT = "timeout"
+    STARVED = "the machine is too busy"  # it had no processor for most of a very long time
+    CLOSED = "closed"  # the other side hung up
+    MALFORMED = "malformed"
+    TOO_LARGE = "too large"
+
+
 @dataclass(frozen=True, slots=True)
 class InForce:
     """What really keeps the candidates of a worker apart, as its zygote found it.
@@ -82,6 +96,7 @@ class InForce:
         landlock: the kernel's Landlock version, 0 where there is none.
         seccomp: the architecture of the filter, "" where there is none.
         namespaces: those that are on.
+        capabilities: whether candidates have the capabilities of the user.
         missing: each piece that is not on, with the reason.
     """
 
@@ -89,12 +104,14 @@ class InForce:
     landlock: int = 0
     seccomp: str = ""
     namespaces: tuple[str, ...] = ()
+    capabilities: bool = True
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         on = [f"landlock {self.landlock}"] if self.landlock else []
         on += [f"seccomp {self.seccomp}"] if self.seccomp else []
         on += ["namespaces " + "+".join(self.namespaces)] if self.namespaces else []
+        on += [] if self.capabilities else ["no capabilities"]
         return f"{self.level.value}: {', '.join([*on, 'rlimits'])}"
 
 

@@ -29,12 +29,11 @@ class Link:
     def hear(self, deadline: float) -> dict[str, Any] | None:
         """The zygote's next message; None when it is gone, or late."""
         while b"\n" not in self._buffer:
-            wait = deadline - time.monotonic()
-            if self._channel.fileno() < 0 or wait <= 0:
+            if self._channel.fileno() < 0:
                 return None
             poll = select.poll()
             poll.register(self._channel, select.POLLIN)
-            if not poll.poll(wait * 1000):
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 return None
             try:
                 data = self._channel.recv(1 << 16)

@@ -24,7 +24,7 @@ _SCRATCH = "size=512m,nr_inodes=4096,mode=700"
 
 
 def available(box: str) -> tuple[tuple[str, ...], str]:
-    """The namespaces that can be had here, and why not all where some cannot; tried in a child."""
+    """The namespaces that can be had here, and which cannot and why; tried in a child."""
     problem = ""
     for without in ((), ("mount",), ("user",), ("user", "mount")):
         if "user" in without and os.getuid() != 0:
@@ -43,7 +43,7 @@ def available(box: str) -> tuple[tuple[str, ...], str]:
             failure = pipe.read().decode(errors="replace")
         os.waitpid(child, 0)
         if not failure:
-            return names, problem
+            return names, f"{', '.join(without)}: {problem}" if without else ""
         problem = problem or failure
     return (), problem
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from . import plain, wire
@@ -50,7 +51,6 @@ def _module(name: str) -> types.ModuleType:
 
 def serve() -> int:
     """Do what the judge asks for, until it hangs up; the process's exit code."""
-    wire.write(OUTGOING, {"ready": True})
     order = wire.read(INCOMING)
     if order is None:
         return 0
@@ -111,7 +111,8 @@ def _functions(source: str, entry_point: str, room: int) -> int:
         return 1
     wire.write(OUTGOING, {"loaded": function is not None})
     while function is not None and (call := wire.read(INCOMING)) is not None:
-        wire.write(OUTGOING, {"id": call["id"]} | _answer(function, call, room))
+        answer = _answer(function, call, room)
+        wire.write(OUTGOING, {"id": call["id"], "at": monotonic()} | answer)
     return 0
 
 

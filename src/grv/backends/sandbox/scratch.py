@@ -1,11 +1,12 @@
 """The private directory of a worker's runs: measured while one goes on, emptied after it.
 
-Its content is hostile: trees of any depth, names of any bytes, directories without permissions.
-Symbolic links are never followed.
+Its content is hostile: trees of any depth, names of any bytes, directories without permissions,
+files that were removed but are still open. Symbolic links are never followed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import stat
@@ -13,8 +14,38 @@ import stat
 _MOST_ENTRIES = 1000
 
 
-def overfull(path: str, most_bytes: int) -> bool:
-    """Whether the directory holds more than it may, or hides what it holds."""
+def overfull(path: str, most_bytes: int, *, is_mount: bool = False, process: int = 0) -> bool:
+    """Whether a process has put more into the directory than it may, or hides what it has put.
+
+    A file system of its own knows what it holds, whether that has a name or not. Otherwise the tree
+    is walked, and what has no name any more is looked for in the process.
+    """
+    if is_mount:
+        state = os.statvfs(path)
+        used = (state.f_blocks - state.f_bfree) * state.f_frsize
+        return used > most_bytes or state.f_files - state.f_ffree - 1 > _MOST_ENTRIES
+    room = most_bytes - _nameless(process, os.stat(path).st_dev)
+    return room < 0 or _is_larger(path, room)
+
+
+def _nameless(process: int, device: int) -> int:
+    """Bytes of files that were removed and that the process still has open, or in its memory."""
+    total = 0
+    with contextlib.suppress(OSError):  # it is gone, or this is not Linux
+        for name in os.listdir(f"/proc/{process}/fd"):
+            with contextlib.suppress(OSError):
+                state = os.stat(f"/proc/{process}/fd/{name}")
+                if stat.S_ISREG(state.st_mode) and state.st_dev == device and not state.st_nlink:
+                    total += 512 * state.st_blocks
+        with open(f"/proc/{process}/maps", "rb") as maps:
+            removed = [line for line in maps if line.endswith(b" (deleted)\n") and b" /" in line]
+        for line in removed:
+            low, _, high = line.split(maxsplit=1)[0].partition(b"-")
+            total += int(high, 16) - int(low, 16)
+    return total
+
+
+def _is_larger(path: str, most_bytes: int) -> bool:
     total, entries, waiting = 0, 0, [path]
     while waiting:
         try:

@@ -25,6 +25,9 @@ JUMP, RETURN = 0x05, 0x06
 
 _SIGKILL = 9
 _OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
+_OPEN_UNNAMED = 0o20000000  # O_TMPFILE without O_DIRECTORY: a file that no directory shows
+# RLIMIT_CPU and RLIMIT_RTTIME: past a hard limit of time the kernel kills with SIGKILL.
+_TIME_LIMITS = (0, 15)
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
 _UNIX_FAMILY, _STREAM = 1, 1
@@ -77,10 +80,23 @@ def _mask(mask: int) -> Instruction:
 _yes, _no = _return(ALLOW), _refuse()
 
 
-def _truncating_read(index: int) -> Block:
+def _opening(index: int) -> Block:
     # Before Landlock 3, opening a file read-only could still truncate it.
-    test = _if_equal(_OPEN_TRUNCATE, _no)
-    return [_argument(index), _mask(_OPEN_TRUNCATE | _OPEN_MODE), *test, _yes]
+    truncating = [_mask(_OPEN_TRUNCATE | _OPEN_MODE), *_if_equal(_OPEN_TRUNCATE, _no)]
+    unnamed = _if_any_bit(_OPEN_UNNAMED, _refuse(errno.EOPNOTSUPP))
+    return [_argument(index), *unnamed, *truncating, _yes]
+
+
+def _not_of_time(index: int) -> Block:
+    return [_argument(index), *(s for kind in _TIME_LIMITS for s in _if_equal(kind, _no)), _yes]
+
+
+def _limiting() -> Block:
+    # Its own limits alone; to read them (no new limit) is always allowed.
+    own = [_argument(0), Instruction(EQUAL, 2, 0, 0), Instruction(EQUAL, 1, 0, _PID), _no]
+    reading = [_argument(2), Instruction(EQUAL, 0, 3, 0)]
+    reading += [_argument(2, high=True), *_if_equal(0, _yes)]
+    return [*own, *reading, *_not_of_time(1)]
 
 
 def _signal_to_self(index: int) -> Block:
@@ -95,12 +111,13 @@ def _one_of(index: int, allowed: tuple[int, ...], otherwise: Instruction) -> Blo
 
 
 _CONDITIONS: dict[str, Block] = {
-    "open": _truncating_read(1),
-    "openat": _truncating_read(2),
+    "open": _opening(1),
+    "openat": _opening(2),
     "prctl": _one_of(0, _PRCTL_ALLOWED, _no),
     "fcntl": [_argument(1), *(s for c in _FCNTL_DENIED for s in _if_equal(c, _no)), _yes],
     "ioctl": _one_of(1, _IOCTL_ALLOWED, _refuse(errno.ENOTTY)),
-    "prlimit64": [_argument(0), *_if_equal(0, _yes), *_if_equal(_PID, _yes), _no],
+    "prlimit64": _limiting(),
+    "setrlimit": _not_of_time(0),
     "kill": _signal_to_self(1),
     "tgkill": _signal_to_self(2),
     "clone": [

@@ -23,13 +23,12 @@ timerfd_gettime:287:87 rt_sigaction:13:134 rt_sigprocmask:14:135 rt_sigreturn:15
 rt_sigpending:127:136 rt_sigsuspend:130:133 rt_sigtimedwait:128:137 sigaltstack:131:132
 getuid:102:174 geteuid:107:175 getgid:104:176 getegid:108:177 getpid:39:172 getppid:110:173
 gettid:186:178 getpgrp:111:- getpgid:121:155 getsid:124:156 getgroups:115:158 getresuid:118:148
-getresgid:120:150 getpriority:140:141 getrusage:98:165 getrlimit:97:163 setrlimit:160:164
+getresgid:120:150 getpriority:140:141 getrusage:98:165 getrlimit:97:163
 times:100:153 uname:63:160 sysinfo:99:179 getcpu:309:168 sched_yield:24:124
 sched_getaffinity:204:123 sched_getparam:143:121 sched_getscheduler:145:120
 sched_get_priority_max:146:125 sched_get_priority_min:147:126 nanosleep:35:101
 clock_nanosleep:230:115 clock_gettime:228:113 clock_getres:229:114 gettimeofday:96:169
-time:201:- alarm:37:- getitimer:36:102 setitimer:38:103 timer_create:222:107
-timer_settime:223:110 timer_gettime:224:108 timer_getoverrun:225:109 timer_delete:226:111
+time:201:- alarm:37:- getitimer:36:102 setitimer:38:103
 pause:34:- restart_syscall:219:128 futex:202:98 futex_waitv:449:449 set_robust_list:273:99
 get_robust_list:274:100 set_tid_address:218:96 arch_prctl:158:- rseq:334:293 membarrier:324:283
 getrandom:318:278 recvfrom:45:207 shutdown:48:210 exit:60:93 exit_group:231:94
@@ -38,7 +37,7 @@ getrandom:318:278 recvfrom:45:207 shutdown:48:210 exit:60:93 exit_group:231:94
 # Allowed with some arguments only; seccomp.py says which.
 CONDITIONAL = """
 fcntl:72:25 open:2:- openat:257:56 prctl:157:167 clone:56:220 kill:62:129 tgkill:234:131
-prlimit64:302:261 ioctl:16:29 socketpair:53:199 sendto:44:206
+prlimit64:302:261 setrlimit:160:164 ioctl:16:29 socketpair:53:199 sendto:44:206
 """
 
 # Refused with EPERM: what programs may well try, and should be told that they may not.
@@ -55,6 +54,8 @@ utimensat:280:88 futimesat:261:- setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7
 removexattr:197:14 lremovexattr:198:15 fremovexattr:199:16 truncate:76:45 symlink:88:-
 symlinkat:266:36 link:86:- linkat:265:37 mknod:133:- mknodat:259:33 name_to_handle_at:303:264
 open_by_handle_at:304:265 tkill:200:130 rt_sigqueueinfo:129:138 rt_tgsigqueueinfo:297:240
+timer_create:222:107 timer_settime:223:110 timer_gettime:224:108 timer_getoverrun:225:109
+timer_delete:226:111 mq_notify:244:184
 pidfd_open:434:434 pidfd_getfd:438:438 pidfd_send_signal:424:424 setsid:112:157 setpgid:109:154
 setpriority:141:140 sched_setaffinity:203:122 sched_setparam:142:118 sched_setscheduler:144:119
 sched_setattr:314:274 ioprio_set:251:30 personality:135:92 shmget:29:194 shmat:30:196

@@ -10,8 +10,10 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import importlib
 import json
 import linecache
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +24,9 @@ from .runner import INCOMING, OUTGOING
 # the last three would leave the test as if it had ended.
 _NOT_PASSED_ON = {"StopIteration", "StopAsyncIteration", "GeneratorExit", "SystemExit"}
 _NOT_PASSED_ON |= {"KeyboardInterrupt"}
-# From the test itself these say that the test is at fault, not the candidate.
-_FAULTS = (NameError, ImportError, SyntaxError, MemoryError)
+
+
+_OPAQUE = f"{plain.Opaque.__module__}.{plain.Opaque.__qualname__}"
 
 
 class TestFault(BaseException):
@@ -40,34 +43,38 @@ class Proxy:
     def __init__(self, name: str, in_place: bool) -> None:
         self.__name__ = self.__qualname__ = name
         self._in_place = in_place
-        self.calls = 0
-        self.raised: BaseException | None = None
+        self.answers = 0
+        self.raised: list[BaseException] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the candidate's function returns or raises, as built-in types."""
-        self.calls += 1
         wire.write(OUTGOING, {"call": self._question(args, kwargs)})
         answer = wire.read(INCOMING)
         if answer is None:
             raise TestFault("the judge hung up")
+        self.answers += 1
         try:
             if "raised" in answer:
-                self.raised = _exception(answer["raised"], answer["message"])
+                self.raised.append(_exception(answer["raised"], answer["message"]))
             elif self._in_place:
                 _change(args, plain.decode(answer["args"]))
             if "raised" not in answer:
                 return plain.decode(answer["value"])
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
             raise AnswerFault(f"the answer is no value: {exc}") from None
-        assert self.raised is not None
-        raise self.raised
+        raise self.raised[-1]
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
             question = {"args": plain.encode(list(args)), "kwargs": plain.encode(kwargs)}
         except plain.PlainError as exc:
-            raise TestFault(f"an argument of {self.__name__} is {exc}") from None
-        if '["o",' in json.dumps(question, separators=(",", ":")):
+            # After an answer, it may have been made of that.
+            fault = AnswerFault if self.answers else TestFault
+            raise fault(f"an argument of {self.__name__} is {exc}") from None
+        text = json.dumps(question, separators=(",", ":"))
+        if f'["o","{_OPAQUE}"]' in text:
+            raise AnswerFault(f"an argument of {self.__name__} is what could not be sent")
+        if '["o",' in text:
             raise TestFault(f"an argument of {self.__name__} is not plain data")
         return question | {"in_place": self._in_place}
 
@@ -119,10 +126,11 @@ def _text(exc: BaseException) -> str:
 
 def serve() -> int:
     """Run tests and report, until the judge hangs up; the process's exit code."""
-    wire.write(OUTGOING, {"ready": True})
     while (order := wire.read(INCOMING)) is not None:
         proxy = Proxy(order["entry_point"], order["in_place"])
-        wire.write(OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy)})
+        wire.write(
+            OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy, order["test"])}
+        )
     return 0
 
 
@@ -130,15 +138,73 @@ def _run(order: dict[str, Any], proxy: Proxy) -> None:
     namespace: dict[str, Any] = {"__name__": "test", "__builtins__": builtins}
     _helpers(order["prompt"], namespace)
     namespace[order["entry_point"]] = proxy
+    before = namespace.get("check")  # the candidate, or a helper of the prompt's
     source = order["test"]
+    _seed(order["seed"], order["prompt"] + source)
     linecache.cache["<test>"] = (len(source), None, source.splitlines(True), "<test>")
     exec(compile(source, "<test>", "exec"), namespace)
     check = namespace.get("check")
-    if callable(check):
+    if check is not before and callable(check):
         check(proxy)
 
 
-def _judge(run: Callable[[], None], proxy: Proxy) -> dict[str, Any]:
+def _seed(seed: int, source: str) -> None:
+    """Fix what the test draws at random."""
+    random.seed(seed)
+    if "numpy" in source:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("numpy").random.seed(seed)
+
+
+def _is_own_fault(exc: BaseException, source: str) -> bool:
+    """Whether the test is at fault, whatever the candidate answered.
+
+    It is where its own code uses a name that it binds nowhere, or imports what there is not. A name
+    may also come from an answer, as in `eval(f(x))`; and one that is bound in a loop over an answer
+    alone is unbound after an empty answer.
+    """
+    match exc:
+        case SyntaxError():
+            return exc.filename == "<test>"
+        case UnboundLocalError():
+            return False
+        case NameError(name=str(name)):
+            return _is_raised_here(exc) and name not in _bound(source)
+        case ImportError():
+            return exc.name is not None and exc.name.split(".")[0] in _imported(source)
+    return False
+
+
+def _is_raised_here(exc: BaseException) -> bool:
+    """Whether the test's own code raised it, not code that it calls or makes."""
+    trace, place = exc.__traceback__, ""
+    while trace is not None:
+        place = trace.tb_frame.f_code.co_filename
+        trace = trace.tb_next
+    return place == "<test>"
+
+
+def _bound(source: str) -> set[str]:
+    import ast  # few tests need it
+
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
+
+
+def _imported(source: str) -> set[str]:
+    import ast
+
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name.split(".")[0] for alias in names}
+            case ast.ImportFrom(module=str(module)):
+                found.add(module.split(".")[0])
+    return found
+
+
+def _judge(run: Callable[[], None], proxy: Proxy, source: str) -> dict[str, Any]:
     try:
         run()
     except TestFault as exc:
@@ -147,12 +213,13 @@ def _judge(run: Callable[[], None], proxy: Proxy) -> dict[str, Any]:
         return {"verdict": "failed", "reason": "malformed answer", "message": str(exc)}
     except BaseException as exc:
         found = {"message": _text(exc), "line": _line(exc)}
-        if exc is proxy.raised:
+        if any(exc is each for each in proxy.raised):
             return {"verdict": "failed", "reason": "exception"} | found
-        if isinstance(exc, _FAULTS) or not proxy.calls:
+        if not proxy.answers or _is_own_fault(exc, source):
             return {"verdict": "broken", "reason": "test at fault"} | found
-        return {"verdict": "failed", "reason": "wrong answer"} | found
-    if not proxy.calls:
+        reason = "test exhausted" if isinstance(exc, MemoryError) else "wrong answer"
+        return {"verdict": "failed", "reason": reason} | found
+    if not proxy.answers:
         message = "the test never called the candidate"
         return {"verdict": "broken", "reason": "test at fault", "message": message}
     return {"verdict": "passed", "reason": ""}

@@ -22,14 +22,14 @@ from typing import Any
 
 from ...core.errors import UsageError
 from . import scratch
-from .limits import InForce, Isolation, Limits
+from .clock import Stopwatch
+from .limits import NEEDED, InForce, Isolation, Limits
 from .link import Link
 from .run import READY_SECONDS, Run, WorkerDied
 
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 _PREFIX = "grv-box-"
-_NEEDED = {"pid", "net", "ipc"}  # namespaces, for the strict level
 # A package made of this folder alone: the zygote needs nothing else of grv, and gets nothing.
 _BOOT = """
 import importlib.util, sys
@@ -45,6 +45,7 @@ main(int(control), int(judge), level, scratch)
 _ENVIRONMENT = {
     **{"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")},
+    "MALLOC_ARENA_MAX": "2",  # each takes 64 MiB of address space, one per thread otherwise
 }
 
 
@@ -98,11 +99,16 @@ class Worker:
         except OSError as exc:
             self.close()
             raise WorkerDied(f"the sandbox could not start: {exc}", backend="sandbox") from exc
+        watch = Stopwatch(self.pid or 0)
+        if not watch.works:
+            hello["missing"]["schedstat"] = "a program's time includes its waiting for a processor"
+        watch.close()
         self._in_force = InForce(
             self.isolation,
             hello["landlock"],
             hello["seccomp"],
             tuple(hello["namespaces"]),
+            hello["capabilities"],
             hello["missing"],
         )
         self._refuse_less()
@@ -131,8 +137,10 @@ class Worker:
                 start_new_session=True,
             )
         hello = self._link.hear(time.monotonic() + READY_SECONDS)
-        if hello is None:
-            text = (self.folder / "errors").read_text(errors="replace").strip()
+        if hello is None or "failed" in hello:
+            text = "" if hello is None else str(hello["failed"])
+            with contextlib.suppress(OSError):  # it removes its folder when it ends
+                text = text or (self.folder / "errors").read_text(errors="replace").strip()
             self.close()
             last = text.splitlines()[-1] if text else "no word from it"
             raise WorkerDied(f"the sandbox could not start: {last}", backend="sandbox")
@@ -144,11 +152,11 @@ class Worker:
         assert force is not None
         if self.isolation is Isolation.UNSAFE:
             return
-        lacking = [name for name in ("landlock", "seccomp") if name in force.missing]
+        lacking = [name for name in NEEDED if name in force.missing]
         less = Isolation.UNSAFE
         if not lacking and self.isolation is Isolation.STRICT:
             less = Isolation.JAIL
-            lacking = [] if set(force.namespaces) >= _NEEDED else ["namespaces"]
+            lacking = [name for name in ("namespaces",) if name in force.missing]
         if lacking:
             why = "; ".join(f"{name} ({force.missing[name]})" for name in lacking)
             self.close()

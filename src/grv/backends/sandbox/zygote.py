@@ -46,6 +46,7 @@ class Zygote:
         self._control = control
         self._judge = judge  # a pidfd
         self._box = box
+        self._is_mount = os.path.ismount(box)
         self._jail = jail
         self._buffer = b""
         self._descriptors: list[int] = []
@@ -135,12 +136,17 @@ class Zygote:
                 os.dup2(source, target)
             os.chdir(self._box)
             os.environ["HOME"] = os.environ["TMPDIR"] = self._box
+            number, counts = _own_counts()
             try:
                 self._jail.put_on(order["limits"])
             except (OSError, ValueError) as exc:
                 wire.write(runner.OUTGOING, {"setup": str(exc)})
                 os._exit(_SETUP_FAILED)
+            # What the judge's clock of this process starts from (clock.py).
+            used = {"pid": number, "waited": _waited(counts)}
             kernel.close_from(5)
+            used |= {"cpu": time.process_time(), "at": time.monotonic()}
+            wire.write(runner.OUTGOING, {"ready": used})
             code = runner.serve() if order["mode"] == "candidate" else tester.serve()
         except BaseException:
             code = 1
@@ -186,7 +192,8 @@ class Zygote:
             return "overdue"
         if _threads(number) > limits["threads"]:
             return "threads"
-        if scratch.overfull(self._box, limits["files_mb"] << 20):
+        most = limits["files_mb"] << 20
+        if scratch.overfull(self._box, most, is_mount=self._is_mount, process=number):
             return "files"
         return ""
 
@@ -207,6 +214,20 @@ def _outer_number(handle: int, pid: int) -> int:
     except OSError:
         pass
     return pid
+
+
+def _own_counts() -> tuple[int, int]:
+    """This process's number as /proc shows it, or 0; and its open `schedstat`, or -1."""
+    number, counts = 0, -1
+    with contextlib.suppress(OSError, ValueError):
+        number = int(os.readlink("/proc/self"))
+        counts = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    return number, counts
+
+
+def _waited(counts: int) -> float:
+    """Seconds that this thread has waited for a processor."""
+    return int(os.pread(counts, 100, 0).split()[1]) / 1e9 if counts >= 0 else 0.0
 
 
 def _threads(number: int) -> int:
@@ -245,6 +266,9 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
         _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
         pass
+    except OSError as exc:  # said here, since what is written to the folder is removed
+        with contextlib.suppress(OSError):
+            channel.sendall(json.dumps({"failed": str(exc)}).encode() + b"\n")
     finally:
         _tidy(folder, box)
 
@@ -252,7 +276,7 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
 def _prepare_and_serve(
     channel: socket.socket, watched: int | None, level: str, folder: str, box: str
 ) -> None:
-    hello: dict[str, Any] = {"namespaces": [], "missing": {}}
+    hello: dict[str, Any] = {"namespaces": [], "capabilities": True, "missing": {}}
     confined = level != "unsafe"
     if confined and kernel.is_linux:
         names, problem = namespaces.available(box)
@@ -266,7 +290,11 @@ def _prepare_and_serve(
         kernel.no_new_privileges()
         kernel.default_thread_stack(_THREAD_STACK)
         if confined:
-            kernel.drop_capabilities()
+            try:
+                kernel.drop_capabilities()
+                hello["capabilities"] = False
+            except (KeyError, OSError) as exc:
+                hello["missing"]["capabilities dropped"] = str(exc)
     jail = Jail(box, confined=confined)
     hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
     hello["missing"] |= jail.missing

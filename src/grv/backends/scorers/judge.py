@@ -85,7 +85,7 @@ class JudgeScorer:
         try:
             tops = first_token(answer)
         except ValueError as exc:
-            raise self._endpoint.failure(str(exc)[:300], problem.id) from exc
+            raise self._endpoint.failure(str(exc), problem.id) from exc
         used = usage(answer, time.monotonic() - started)
         if not tops:
             return Score(None, used, "the judge gave no log-probabilities")

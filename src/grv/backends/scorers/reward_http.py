@@ -9,6 +9,7 @@ step, or several numbers of which one counts.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import math
 import os
@@ -20,7 +21,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ScorerError, UsageError
-from ..http.web import REFUSED, address, brief, complaint, seconds_to_wait, secrets_of, shown
+from ...files import parse_json
+from ..http.secrets import Secrets
+from ..http.web import REFUSED, address, brief, complaint, seconds_to_wait, shown
 from ..protocols import Draft, Problem, Score, Usage, scored
 
 if TYPE_CHECKING:
@@ -124,14 +127,14 @@ class RewardScorer:
             wait = seconds_to_wait(response.headers)
             raise self._error(self._said(response), problem, wait)
         try:
-            answer = json.loads(response.content)
-        except (ValueError, RecursionError) as exc:
-            raise self._error(f"not JSON: {response.text[:80]!r}", problem) from exc
+            answer = self._secrets().hide_all(parse_json(response.content))
+        except ValueError:
+            raise self._error(f"not JSON: {response.text}", problem) from None
         match answer:
             case {"data": [*items]} if items:
                 pass
             case _:
-                raise self._error(f"an answer without data: {response.text[:80]!r}", problem)
+                raise self._error(f"an answer without data: {response.text}", problem)
         used = Usage(_tokens(answer), 0, time.monotonic() - started)
         found = _indexed(items)
         return [self._score(found.get(at), Usage() if at else used) for at in range(len(drafts))]
@@ -141,8 +144,9 @@ class RewardScorer:
             content = json.dumps(body).encode()
             return await self._client().post(self.url, content=content)
         except foreign_errors() as exc:
-            message = self._brief(f"{type(exc).__name__} {exc}".rstrip())
-            raise self._error(message, problem) from exc
+            message = f"{type(exc).__name__} {exc}".rstrip()
+            leaks = self._secrets().is_in(f"{exc!r} {exc.__cause__!r}")
+            raise self._error(message, problem) from (None if leaks else exc)
 
     def _client(self) -> httpx2.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -203,17 +207,26 @@ class RewardScorer:
 
     def _said(self, response: httpx2.Response) -> str:
         said = complaint(response.text)
-        return self._brief(f"status {response.status_code}: {said}")
+        return brief(f"status {response.status_code}: {said}", self._secrets())
 
-    def _brief(self, message: str) -> str:
-        return brief(message, os.environ.get(KEY, ""), *secrets_of(self.url))
+    def _secrets(self) -> Secrets:
+        """Of the address, and the key as it is now."""
+        return _known(self.url, os.environ.get(KEY))
 
     def _error(
         self, message: str, problem: Problem, retry_after: float | None = None
     ) -> ScorerError:
         return ScorerError(
-            message, backend=self.backend, problem_id=problem.id, retry_after=retry_after
+            brief(message, self._secrets()),
+            backend=self.backend,
+            problem_id=problem.id,
+            retry_after=retry_after,
         )
+
+
+@functools.lru_cache(maxsize=16)
+def _known(url: str, key: str | None) -> Secrets:
+    return Secrets.of(url, key)
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:
@@ -232,7 +245,7 @@ def _indexed(items: Sequence[object]) -> dict[int, Mapping[str, Any]]:
 
 def _tokens(answer: Mapping[str, Any]) -> int:
     match answer:
-        case {"usage": {"prompt_tokens": int(count)}}:
+        case {"usage": {"prompt_tokens": int(count)}} if count < 2**53:
             return max(0, count)
         case _:
             return 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...core.errors import UsageError
+from ...files import parse_json
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
 from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
@@ -76,7 +77,7 @@ class Check:
 
     Attributes:
         how: what looks at a candidate's text.
-        repeat: how often it is asked; where the verdicts differ the finding is broken.
+        repeat: how often a candidate is verified; it must pass every time.
         digest: stands for the record, the limits included, in a store of verdicts.
     """
 
@@ -218,7 +219,7 @@ def _function_test(test: _Record) -> FunctionTest:
 
 def _json(record: _Record, name: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         raise record.wrong(name, f"is not JSON: {_shown(text)}") from None
 

@@ -1,7 +1,9 @@
 """Verify by a command of the user's own: checks of kind "command".
 
-`{"kind": "command", "argv": ["./check.sh", "--answer", "{}"]}`. The command is trusted and runs
-with the user's rights, in the current directory, without a shell. The candidate's text is its
+`{"kind": "command", "argv": ["./check.sh", "--answer", "{}"]}`. The command is not confined: it
+runs with the user's rights, in the current directory, without a shell. A file of problems may come
+from anywhere, so its commands run only if the user allows it, and never under strict isolation; see
+`check_allowed`. The candidate's text is its
 standard input, and stands in a file whose path replaces `{}` in its arguments. Exit status 0 is
 passed, 1 is failed; anything else is broken, and so is a command that takes too long: it could not
 tell.
@@ -21,19 +23,46 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from ...core.errors import UsageError
 from ...core.values import Verdict
+from ...files import shown
 from ..protocols import Draft, Finding, Problem, Usage
+from ..sandbox.limits import Isolation
 
 _FIELDS = ("kind", "argv", "limits", "repeat")
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two looks at what no descriptor tells
+_NAMED = 3  # commands in a summary
 _LAST_READS = 4  # of what is left in the pipes when the command has ended
+
+
+def is_command(problem: Problem) -> bool:
+    """Whether the problem's check runs a command."""
+    return problem.check.get("kind") == "command"
+
+
+def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
+    """Refuse a check that runs a command, unless the user allows commands."""
+    if not is_command(problem):
+        return
+    argv = problem.check.get("argv")
+    what = f"problem {problem.id}: its check runs the command {shown(argv)} with your rights"
+    if isolation is Isolation.STRICT:
+        raise UsageError(f"{what}, which strict isolation forbids")
+    if not allowed:
+        raise UsageError(f"{what}; if you trust it, give --allow-commands (see grv verify --help)")
+
+
+def unprotected(problems: Iterable[Problem]) -> str:
+    """The programs that checks of these problems run with the user's rights; none is ""."""
+    named = {str(problem.check["argv"][0]): None for problem in problems if is_command(problem)}
+    names = ", ".join([*named][:_NAMED])
+    return names if len(named) <= _NAMED else f"{names} and {len(named) - _NAMED} more"
 
 
 class CommandCheck:
@@ -49,9 +78,9 @@ class CommandCheck:
 
     def __init__(self, argv: Sequence[str], *, timeout_seconds: float = 60.0) -> None:
         if isinstance(argv, str) or not argv or not all(isinstance(part, str) for part in argv):
-            raise UsageError(f"argv must be a list of strings, not {argv!r}")
+            raise UsageError(f"argv must be a list of strings, not {shown(argv)}")
         if not argv[0] or any("\0" in part for part in argv):
-            raise UsageError(f"argv names no program, or has a null character: {argv!r}")
+            raise UsageError(f"argv names no program, or has a null character: {shown(argv)}")
         if not timeout_seconds > 0:
             raise UsageError(f"timeout_seconds must be positive, not {timeout_seconds}")
         self.argv = tuple(argv)
@@ -65,7 +94,7 @@ class CommandCheck:
                 raise UsageError(f"{name}: no such field; there are {', '.join(_FIELDS)}")
         argv = check.get("argv")
         if not isinstance(argv, list):
-            raise UsageError(f"argv must be a list of strings, not {argv!r}")
+            raise UsageError(f"argv must be a list of strings, not {shown(argv)}")
         seconds = check.get("limits", {}).get("seconds", timeout_seconds)
         return cls(argv, timeout_seconds=seconds)
 

@@ -8,7 +8,6 @@ the last two may be left out. Anything else is a `VerifierError`.
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import math
 import time
@@ -18,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
+from ...files import parse_json
+from ...files import shown as shown_value
+from ..http.secrets import Secrets
+from ..http.web import address, brief, seconds_to_wait, shown
 from ..protocols import Draft, Finding, Problem, Usage
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _LONGEST_ANSWER = 1 << 20  # bytes
 _BACKEND = "http verifier"
+_PUBLIC = ("accept", "content-type", "user-agent")  # headers that are no secrets
 
 
 class HttpVerifier:
@@ -57,15 +61,16 @@ class HttpVerifier:
             raise UsageError("an HTTP verifier needs httpx2: pip install 'grv[http]'") from exc
         self._httpx2 = httpx2
         try:
-            address = httpx2.URL(url)
+            self._url = httpx2.URL(url)
+            address(url)
         except (httpx2.InvalidURL, TypeError) as exc:
-            raise UsageError(f"not an address: {url!r}") from exc
-        if address.scheme not in {"http", "https"} or not address.host:
-            raise UsageError(f"the address must start with http:// or https://, not {url!r}")
+            raise UsageError(f"not an address: {shown(str(url))!r}") from exc
         if not (math.isfinite(timeout_seconds) and timeout_seconds > 0):
             raise UsageError(f"timeout_seconds must be positive, not {timeout_seconds}")
-        self._url = address
-        self._headers = {"content-type": "application/json", **(headers or {})}
+        given = dict(headers or {})
+        private = [value for name, value in given.items() if name.lower() not in _PUBLIC]
+        self._secrets = Secrets.of(url, *(word for value in private for word in value.split()))
+        self._headers = {"content-type": "application/json", **given}
         self._timeout = timeout_seconds
         self._transport = transport
         self._client: httpx2.AsyncClient | None = None
@@ -99,11 +104,16 @@ class HttpVerifier:
                 else:
                     async with self._new_client() as client:
                         answer = await self._post(client, content, problem)
+            finding = _finding(self._secrets.hide_all(_parsed(answer)), time.monotonic() - started)
         except TimeoutError as exc:
-            raise _error(f"no answer within {self._timeout} seconds", problem) from exc
+            raise self._failed(f"no answer within {self._timeout} seconds", problem) from exc
+        except ValueError as exc:
+            raise self._failed(str(exc), problem) from None  # which would repeat the answer
         except foreign_errors() as exc:
-            raise _error(f"{type(exc).__name__}: {exc}", problem) from exc
-        return _finding(answer, problem, Usage(seconds=time.monotonic() - started))
+            leaks = self._secrets.is_in(f"{exc!r} {exc.__cause__!r}")
+            cause = None if leaks else exc
+            raise self._failed(f"{type(exc).__name__}: {exc}", problem) from cause
+        return finding
 
     def _new_client(self) -> httpx2.AsyncClient:
         return self._httpx2.AsyncClient(
@@ -114,17 +124,27 @@ class HttpVerifier:
         """The body of the answer."""
         async with client.stream("POST", self._url, content=content) as response:
             if response.status_code != 200:
-                raise _error(
+                raise self._failed(
                     f"status {response.status_code}",
                     problem,
-                    retry_after=_seconds(response.headers.get("retry-after")),
+                    retry_after=seconds_to_wait(response.headers),
                 )
             body = b""
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) > _LONGEST_ANSWER:
-                    raise _error(f"an answer of more than {_LONGEST_ANSWER} bytes", problem)
+                    raise self._failed(f"an answer of more than {_LONGEST_ANSWER} bytes", problem)
             return body
+
+    def _failed(
+        self, message: str, problem: Problem, *, retry_after: float | None = None
+    ) -> VerifierError:
+        return VerifierError(
+            brief(message, self._secrets),
+            backend=_BACKEND,
+            problem_id=problem.id,
+            retry_after=retry_after,
+        )
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:
@@ -152,36 +172,22 @@ def _question(problem: Problem, draft: Draft) -> bytes:
         raise UsageError(f"the check of problem {problem.id} is not JSON data: {exc}") from exc
 
 
-def _finding(body: bytes, problem: Problem, usage: Usage) -> Finding:
+def _parsed(body: bytes) -> Any:
     try:
-        answer: Any = json.loads(body)
-    except (ValueError, RecursionError) as exc:
-        raise _error(f"the answer is not JSON: {body[:80]!r}", problem) from exc
+        return parse_json(body)
+    except ValueError as exc:
+        raise ValueError(f"the answer is not JSON: {body.decode('utf-8', 'replace')}") from exc
+
+
+def _finding(answer: Any, seconds: float) -> Finding:
+    """The finding in an answer; a `ValueError` where there is none."""
     if not isinstance(answer, dict):
-        raise _error(f"the answer is not a record: {body[:80]!r}", problem)
+        raise ValueError(f"the answer is not a record: {shown_value(answer)}")
     verdicts = {verdict.value: verdict for verdict in Verdict}
     verdict, reason = answer.get("verdict"), answer.get("reason", "")
     evidence = answer.get("evidence", {})
     if not isinstance(verdict, str) or verdict not in verdicts:
-        raise _error(f"verdict must be passed, failed or broken, not {verdict!r}"[:200], problem)
+        raise ValueError(f"verdict must be passed, failed or broken, not {shown_value(verdict)}")
     if not isinstance(reason, str) or not isinstance(evidence, dict):
-        raise _error("reason must be a string, and evidence a record", problem)
-    return Finding(verdicts[verdict], reason, evidence, usage)
-
-
-def _seconds(header: str | None) -> float | None:
-    """The header Retry-After, which is a number of seconds or a date."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _error(message: str, problem: Problem, *, retry_after: float | None = None) -> VerifierError:
-    return VerifierError(message, backend=_BACKEND, problem_id=problem.id, retry_after=retry_after)
+        raise ValueError("reason must be a string, and evidence a record")
+    return Finding(verdicts[verdict], reason, evidence, Usage(seconds=seconds))

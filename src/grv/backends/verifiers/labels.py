@@ -1,21 +1,27 @@
 """Files of candidates to be verified, and of their labels: one JSON record a line.
 
 The labels are appended as they come. A file that was cut short, by a crash or by Ctrl-C, is taken
-up where it stopped: a torn last line is dropped, and so are broken verdicts, which are no labels.
+up where it stopped: a torn last line is dropped, and so are broken verdicts, which are no labels. A
+file that we did not write is never changed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import LogError, UsageError
 from ...core.values import Verdict
+from ...files import TEXT, Layout, bounded_lines, is_torn, json_lines, parse_json, shown, typed
+from ..problems.files import is_name
 from ..protocols import Finding, Problem
 
 
@@ -30,32 +36,22 @@ class Batch:
 def read_batches(path: str) -> Iterator[Batch]:
     """The problems of a file, each with its candidates; a LogError names the line."""
     seen: set[str] = set()
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            batch = _batch(path, number, line)
-            if batch.problem.id in seen:
-                message = f"problem {batch.problem.id} is there twice"
-                raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
-            seen.add(batch.problem.id)
-            yield batch
+    for number, record in json_lines(path):
+        batch = _batch(path, number, record)
+        if batch.problem.id in seen:
+            message = f"problem {batch.problem.id} is there twice"
+            raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
+        seen.add(batch.problem.id)
+        yield batch
 
 
-def _batch(path: str, number: int, line: bytes) -> Batch:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as exc:
-        raise LogError(f"not JSON: {exc}", path=path, line=number) from None
-
+def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
     def wrong(message: str) -> LogError:
         return LogError(message, path=path, line=number)
 
-    if not isinstance(record, dict):
-        raise wrong("not a record")
     name, check, texts = (record.get(field) for field in ("problem", "check", "candidates"))
-    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
-        raise wrong("problem must be a name")
+    if not is_name(name):
+        raise wrong(f"problem must be a name, not {shown(name)}")
     if not isinstance(check, dict):
         raise wrong(f"problem {name}: check must be a record")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -67,21 +63,35 @@ def _batch(path: str, number: int, line: bytes) -> Batch:
 
 
 class LabelFile:
-    """A file of labels, open for more; nobody else may write to it meanwhile.
+    """A file of labels, open for more; no other process may write to it meanwhile.
 
-    `done` has the verdicts that it holds, by problem and number of the candidate.
+    An existing file is taken up only if it is ours: empty, or lines that are labels, the last of
+    which may be torn. Any other file is left as it is.
+
+    Args:
+        path: the file.
+        candidates: the fingerprints of each problem's candidates; labels for others are a mistake.
+        source: the file of the candidates, for messages.
+
+    Attributes:
+        done: the verdicts that it holds, by problem and number of the candidate.
+
+    Raises:
+        UsageError: the file is not ours, or another process writes to it.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    def __init__(
+        self, path: str, candidates: Mapping[str, bytes] | None = None, source: str = ""
+    ) -> None:
+        self.path, self._candidates, self._source = path, candidates, source
+        self._target = os.path.realpath(path)
+        self.done: dict[tuple[str, int], Verdict] = {}
+        self._descriptor = _opened(path, self._target)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.done: dict[tuple[str, int], Verdict] = {}
-            kept = self._read()
-            size = os.fstat(self._descriptor).st_size
-            if len(kept) != size:
-                self._replace(kept)
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                broken, end = self._read()
+                self._repair(end, rewrite=broken)
         except BlockingIOError:
             os.close(self._descriptor)
             raise UsageError(f"{path}: another grv is writing to it") from None
@@ -89,47 +99,60 @@ class LabelFile:
             os.close(self._descriptor)
             raise
 
-    def _read(self) -> bytes:
-        """The lines to keep, as they stand."""
-        with open(self.path, "rb") as file:
-            lines = file.read().split(b"\n")
-        torn = lines.pop()  # nothing, where the file ends as it should
-        kept = []
-        for number, line in enumerate(lines, 1):
-            label = self._parse(line)
-            if label is None:
-                raise LogError("not a label", path=self.path, line=number)
-            if label[1] is not Verdict.BROKEN:
-                kept.append(line)
-                self.done[label[0]] = label[1]
-        label = self._parse(torn)
-        if label is not None and label[1] is not Verdict.BROKEN:
-            kept.append(torn)
-            self.done[label[0]] = label[1]
-        return b"".join(line + b"\n" for line in kept)
+    def _read(self) -> tuple[bool, int]:
+        """Fill `done`; whether a verdict is broken, and where the last whole label ends."""
+        broken, end = False, 0
+        with open(self._target, "rb") as file:
+            for number, line in enumerate(bounded_lines(file, self.path), 1):
+                label = _parse(line)
+                if label is None:
+                    if not line.endswith(b"\n") and is_torn(line, _LAYOUT):
+                        break
+                    raise UsageError(
+                        f"{self.path}:{number}: not a label, so the file is not one of labels;"
+                        " give another --out"
+                    )
+                end += len(line)
+                if label.verdict is Verdict.BROKEN:
+                    broken = True
+                else:
+                    self._check(label)
+                    self.done[label.problem, label.candidate] = label.verdict
+        return broken, end
 
-    def _parse(self, line: bytes) -> tuple[tuple[str, int], Verdict] | None:
-        try:
-            record = json.loads(line)
-            place = (record["problem"], record["candidate"])
-            verdict = Verdict(record["verdict"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-        return (place, verdict) if isinstance(place[0], str) and type(place[1]) is int else None
+    def _check(self, label: _Label) -> None:
+        """Refuse a label of another file: a verdict belongs to the text and the check it is of."""
+        if self._candidates is None:
+            return
+        known = self._candidates.get(label.problem, b"")
+        at = label.candidate * FINGERPRINT
+        mine = known[at : at + FINGERPRINT] if label.candidate >= 0 else b""
+        which = f"problem {label.problem}, candidate {label.candidate}"
+        if not mine:
+            wrong = f"has a label for {which}, which is not in {self._source}"
+        elif label.of and label.of != mine.hex():
+            wrong = f"has a label for {which} of {self._source} with another text, check or limits"
+        else:
+            return
+        raise UsageError(f"{self.path}: {wrong}; give another --out")
 
-    def _replace(self, content: bytes) -> None:
-        """Put the lines to keep in the file's place, all or nothing."""
-        if os.fstat(self._descriptor).st_size > len(content):
-            with open(self.path, "rb") as file:
-                unchanged = file.read(len(content)) == content
-            if unchanged:  # only the end is to go
-                os.ftruncate(self._descriptor, len(content))
-                return
-        beside = f"{self.path}.{os.getpid()}.new"
-        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    def _repair(self, end: int, *, rewrite: bool) -> None:
+        """Drop a torn end; without the broken verdicts, a new file takes the old one's place."""
+        if not rewrite:
+            if os.fstat(self._descriptor).st_size > end:
+                os.ftruncate(self._descriptor, end)
+            if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
+                _write(self._descriptor, b"\n")
+            return
+        beside = f"{self._target}.{os.getpid()}.new"
+        descriptor = os.open(beside, _FLAGS | os.O_EXCL, 0o666)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _write(descriptor, content)
-        os.replace(beside, self.path)
+        with open(self._target, "rb") as file:
+            for line in bounded_lines(file, self.path):
+                label = _parse(line)
+                if label is not None and label.verdict is not Verdict.BROKEN:
+                    _write(descriptor, line if line.endswith(b"\n") else line + b"\n")
+        os.replace(beside, self._target)
         os.close(self._descriptor)
         self._descriptor = descriptor
 
@@ -142,10 +165,13 @@ class LabelFile:
         evidence: Mapping[str, Any] | None = None,
     ) -> None:
         """Append a label, in one piece; with `evidence` where it is given."""
+        known = (self._candidates or {}).get(problem, b"")
+        of = known[candidate * FINGERPRINT : (candidate + 1) * FINGERPRINT].hex()
         record: dict[str, Any] = {
             **{"problem": problem, "candidate": candidate},
             **{"verdict": finding.verdict.value, "reason": finding.reason},
             **{"seconds": round(finding.usage.seconds, 6), "key": key},
+            **({"of": of} if of else {}),
         }
         if evidence is not None:
             record["evidence"] = dict(evidence)
@@ -156,6 +182,49 @@ class LabelFile:
         with contextlib.suppress(OSError):  # not a regular file
             os.fsync(self._descriptor)
         os.close(self._descriptor)
+
+
+def _opened(path: str, target: str) -> int:
+    """The file, made where there is none. A terminal or a pipe is only written to."""
+    special = os.path.exists(target) and not os.path.isfile(target)
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CLOEXEC if special else _FLAGS, 0o666)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+FINGERPRINT = 8  # bytes
+
+
+def fingerprint(check: str, text: str) -> bytes:
+    """Names a text under a check, given by its digest: what a label is of."""
+    content = f"{check}\n{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=FINGERPRINT).digest()
+
+
+def _parse(line: bytes) -> _Label | None:
+    """A label; None where the line is none."""
+    try:
+        return typed(_Label, parse_json(line))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Label:
+    """What every label says; `of` is empty in files of earlier versions."""
+
+    problem: str
+    candidate: int
+    verdict: Verdict
+    of: str = ""
+
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_LAYOUT: Layout = (
+    *(b'{"problem": "', TEXT, b'", "candidate": ', re.compile(rb"\d+"), b', "verdict": "'),
+    *(re.compile(rb"[a-z]+"), b'", "reason": "', TEXT, b'", "seconds": '),
+)
 
 
 def _write(descriptor: int, data: bytes) -> None:

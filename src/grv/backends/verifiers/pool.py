@@ -26,6 +26,7 @@ from ..sandbox.limits import InForce, Isolation, Limits
 from ..sandbox.run import WorkerDied
 from ..sandbox.worker import sweep
 from .checks import Check, parse_check
+from .command import check_allowed
 from .verdict_store import VerdictStore
 from .worker_pair import Seat
 
@@ -106,6 +107,8 @@ class CheckVerifier:
         attempts: how often a candidate is tried before its verdict is broken. Losing a worker is
             not an attempt; after three losses the verdict is broken as well.
         store: where verdicts are remembered across runs.
+        allow_commands: whether checks of kind "command" may run, which nothing confines. Never
+            under strict isolation.
     """
 
     def __init__(
@@ -116,11 +119,13 @@ class CheckVerifier:
         limits: Limits | None = None,
         attempts: int = 3,
         store: VerdictStore | None = None,
+        allow_commands: bool = False,
     ) -> None:
         count = workers if workers is not None else _processors()
         if count < 1 or attempts < 1:
             raise UsageError("there must be at least one worker and one attempt")
         self.workers = count
+        self._isolation, self._allow_commands = isolation, allow_commands
         self._limits = limits or Limits()
         self._attempts = attempts
         self._store = store
@@ -155,6 +160,7 @@ class CheckVerifier:
             if found is not None and found.problem == problem:
                 self._prepared.move_to_end(problem.id)
                 return found
+        check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
         prepared = _Prepared(problem, parse_check(problem, self._limits))
         with self._lock:
             self._prepared[problem.id] = prepared
@@ -272,7 +278,7 @@ class CheckVerifier:
         verdicts = [finding.verdict for finding in findings]
         if len(set(verdicts)) > 1:
             evidence = {"verdicts": [verdict.value for verdict in verdicts]}
-            return Finding(Verdict.BROKEN, "disagreement", evidence, _sum(findings))
+            return Finding(Verdict.FAILED, "disagreement", evidence, _sum(findings))
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:

@@ -18,10 +18,8 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
 
 from ...core.errors import UsageError
 
@@ -195,56 +193,6 @@ class Prior:
 def hash_of(content: bytes) -> str:
     """What a specification remembers of a prior's file."""
     return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-def from_text(text: str, path: str = "prior") -> Prior:
-    """The prior that the content of a file stands for."""
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a prior: not JSON; grv learn makes one") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UsageError(f"{path}: not a prior; grv learn makes one")
-    if record.get("version") != VERSION:
-        raise UsageError(
-            f"{path}: a prior of version {record.get('version')!r}, and this grv reads version"
-            f" {VERSION}; learn it again with grv learn"
-        )
-    try:
-        return _prior(record, path)
-    except KeyError as error:
-        raise UsageError(f"{path}: a broken prior: {error} is missing; learn it again") from error
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
-
-
-def _prior(record: Mapping[str, Any], name: str) -> Prior:
-    names = [each.name for each in fields(Prior) if each.name != "name"]
-    values: dict[str, Any] = {"name": name, **{each: record[each] for each in names}}
-    for name, value in values.items():
-        if isinstance(value, list) and name != "parts":
-            values[name] = _numbers(value)
-    values["scale"] = _scale(record["scale"])
-    values["looks"] = Looks(*_numbers([record["looks"][name] for name in ("distance", "outside")]))
-    evidence = dict(record["evidence"])
-    values["evidence"] = Evidence(**evidence | {"sources": tuple(evidence["sources"])})
-    values["parts"] = tuple(
-        Part(str(part["score"]), _scale(part["scale"]), float(part["weight"]))
-        for part in record["parts"]
-    )
-    for name in ("centre", "anchor", "tie", "votes"):
-        values[name] = _numbers([values[name]])[0]
-    return Prior(**values)
-
-
-def _scale(record: Mapping[str, Any]) -> Scale:
-    return Scale(_numbers(record["values"]), _numbers(record["normals"]))
-
-
-def _numbers(values: list[Any]) -> tuple[float, ...]:
-    found = tuple(float(value) for value in values)
-    _check(all(math.isfinite(value) for value in found), "a number is not finite")
-    return found
 
 
 def _between(xs: tuple[float, ...], ys: tuple[float, ...], x: float) -> float:

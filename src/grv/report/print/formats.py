@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ...text import aligned
+from ...text import aligned, csv_text
 
 Head = Sequence[tuple[str, str, bool]]  # a column's group, its label, whether it is text
 Cells = Sequence[Sequence[str]]
@@ -16,11 +14,7 @@ Cells = Sequence[Sequence[str]]
 
 def comma_separated(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """CSV; a missing value is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(names, rows)
 
 
 def aligned_text(head: Head, cells: Cells) -> str:

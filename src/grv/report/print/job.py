@@ -19,6 +19,7 @@ columns = ["policy", "cost", "ratio", "solved"]
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -27,6 +28,8 @@ from ...core.errors import UsageError
 from ..parts import TABLES
 from ..report import Report
 from ..table import Table
+
+_ID = re.compile(r"[\w-][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Item:
     draw: bool = False
 
     def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise UsageError(f"{self.id!r}: an id names files: letters, digits, points and dashes")
         if self.table not in TABLES:
             known = ", ".join(TABLES)
             raise UsageError(f"{self.id}: there is no table {self.table!r}; choose one of {known}")

@@ -21,6 +21,7 @@ _TEXTS: dict[str, Callable[[Table], str]] = {
     "txt": Table.to_text,
     "csv": Table.to_csv,
 }
+_PICTURES = ("pdf", "png")
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,15 @@ def write_sheets(
     return files
 
 
+def sheet_names(report: Report, items: Sequence[Item] = ()) -> list[str]:
+    """The names of the files that `write_sheets` writes."""
+    return [
+        f"{sheet.name}.{ending}"
+        for sheet in sheets_of(report, items)
+        for ending in (_TEXTS if sheet.drawing is None else _PICTURES)
+    ]
+
+
 def _write(report: Report, folder: Path, sheet: Sheet) -> list[str]:
     files = []
     if sheet.drawing is None:
@@ -111,7 +121,7 @@ def _write(report: Report, folder: Path, sheet: Sheet) -> list[str]:
 
     others = {name: report[name] for name in {one.table for one in sheet.drawing.layers} - {""}}
     figure = plot(sheet.table, sheet.drawing, others, styles_of(report))
-    for ending in ("pdf", "png"):
+    for ending in _PICTURES:
         with replacing(folder / f"{sheet.name}.{ending}") as path:
             save(figure, path, ending)
         files.append(f"{sheet.name}.{ending}")

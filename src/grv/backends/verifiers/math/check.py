@@ -3,19 +3,15 @@ r"""Verify by comparing final answers in mathematics: checks of kind "math".
 `{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The final answer is taken out
 of the candidate's text by the rules of `math_text`, and judged so:
 
-* Written in the same way as the reference (`math_text.canonical`: spaces, typefaces, thousands,
+* Written in the same way as the reference (`math_writing`: spaces, typefaces, thousands,
   decimals, fractions of integers), it passed: nothing is left to compare.
-* Else two checks that know nothing of one another must both find it equal: our own
-  (`math_reading`, `math_matching`: exact rationals, or as many bits as it takes), and Math-Verify
-  in a process of its own (`math_confirming`), asked about the two texts and, where it reads them
-  differently, about the values that our reading paired. Words are compared by our own alone.
-* What our own check cannot read, it cannot pass: such an answer passes only as the same text.
+* Else both are read (`math_reading`) and compared (`math_matching`, `math_values`: exact rationals,
+  or as many bits as it takes).
+* An answer that is not understood as a whole passes only as the same text.
 
-Why a wrong or hostile text does no harm. Our check comes first and is bounded in every number, so
-a wrong answer has failed before Math-Verify could see it: it can neither be passed by an error of
-Math-Verify nor hang it. A text gets there only if our check has found its value right; should
-Math-Verify then time out or die, twice, calling the answer wrong would be a lie and calling it
-right would break the rule of two: the finding is BROKEN.
+Nothing of a candidate is evaluated but by these rules, in this process, and everything is bounded:
+an answer is read if it has at most 2,000 characters, numbers have limited digits and bits, and a
+comparison has limited work. An answer that would need more has failed.
 
 `"match": "exact"` is the comparison of strings of the paper's published code: commas and spaces
 dropped, integers, decimals to ten digits and fractions `a/b` in lowest terms, all else letter by
@@ -27,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import decimal
 import hashlib
+import importlib.util
 import math
 import re
 import time
@@ -37,22 +34,15 @@ from typing import Any, Literal
 from ....core.errors import UsageError
 from ....core.values import Verdict
 from ...protocols import Draft, Finding, Problem, Usage
-from .confirming import MathVerify, Way
 from .matching import match as matched
 from .reading import read
 from .scalars import Unreadable
-from .text import LONGEST, canonical, final_answer, reference_answer
+from .text import final_answer, reference_answer
 from .tree import Answer
+from .writing import LONGEST, canonical
 
 _SHOWN = 200  # characters of an answer in evidence and keys
 _FIELDS = ("kind", "answer", "match", "limits", "repeat")
-_BROKEN = {
-    "timeout": "timeout",
-    "memory": "out of memory",
-    "died": "worker died",
-    "not started": "worker could not start",
-}
-_shared = MathVerify()  # starts no process until it is asked
 
 
 class MathCheck:
@@ -61,18 +51,13 @@ class MathCheck:
     Args:
         answer: the reference, in LaTeX or plain; if there is a box or `####` in it, what is there.
         match: "equivalent", or "exact" for the paper's comparison of strings.
-        confirming: whom to ask for the second opinion; one for all checks unless given.
 
     Raises:
-        UsageError: the answer is empty, `match` is unknown, or Math-Verify is not installed.
+        UsageError: the answer is empty, `match` is unknown, or mpmath is not installed.
     """
 
     def __init__(
-        self,
-        answer: str,
-        *,
-        match: Literal["equivalent", "exact"] = "equivalent",
-        confirming: MathVerify | None = None,
+        self, answer: str, *, match: Literal["equivalent", "exact"] = "equivalent"
     ) -> None:
         if match not in {"equivalent", "exact"}:
             raise UsageError(f'match must be "equivalent" or "exact", not {match!r}')
@@ -81,16 +66,14 @@ class MathCheck:
         self._text = canonical(self.answer)
         if not self._text:
             raise UsageError("the answer of a check of kind 'math' is empty")
-        self._confirming = confirming or _shared
-        self._readings: tuple[Answer, ...] = ()
+        self._reading = None
         if match == "equivalent":
-            MathVerify.require()
-            # `105,210` in a reference may be one number or two answers
-            texts = dict.fromkeys((self._text, canonical(self.answer, grouped=False)))
-            self._readings = tuple(x for x in map(_read, texts) if x is not None)
+            if importlib.util.find_spec("mpmath") is None:
+                raise UsageError("checks of kind 'math' need mpmath: pip install 'grv[math]'")
+            self._reading = _read(self._text)
 
     @classmethod
-    def of(cls, check: Mapping[str, Any], *, confirming: MathVerify | None = None) -> MathCheck:
+    def of(cls, check: Mapping[str, Any]) -> MathCheck:
         """The check that a record describes."""
         for name in check:
             if name not in _FIELDS:
@@ -100,7 +83,7 @@ class MathCheck:
             answer = repr(answer)
         if not isinstance(answer, str):
             raise UsageError(f"a check of kind 'math' needs an answer, a string, not {answer!r}")
-        return cls(answer, match=check.get("match", "equivalent"), confirming=confirming)
+        return cls(answer, match=check.get("match", "equivalent"))
 
     def key(self, text: str) -> str | None:
         """The canonical answer, None if there is none. Equal keys have equal verdicts."""
@@ -135,38 +118,14 @@ class MathCheck:
         """The verdict on an answer, which depends on its canonical text and on nothing else."""
         if text == self._text:
             return _passed("same text")
-        if not self._readings:
+        if self._reading is None:
             return Finding(Verdict.FAILED, "wrong answer", {"compared": "as text"})
         try:
-            answer = read(text)
+            if matched(self._reading, read(text), self._text):
+                return _passed("equal")
         except Unreadable as exc:
             return Finding(Verdict.FAILED, "answer not understood", {"detail": str(exc)})
-        undecided = None
-        for reading in self._readings:
-            try:
-                pairs = matched(reading, answer, self._text)
-            except Unreadable as exc:
-                undecided = str(exc)
-                continue
-            if pairs is not None:
-                return self._confirmed(text, pairs)
-        if undecided is not None:
-            return Finding(Verdict.FAILED, "answer not understood", {"detail": undecided})
         return Finding(Verdict.FAILED, "wrong answer")
-
-    def _confirmed(self, text: str, pairs: Way) -> Finding:
-        """The second opinion on an answer that our own check found equal."""
-        if not pairs:
-            return _passed("same words")
-        reply = self._confirming.equal([[(self._text, text)], pairs])
-        match reply.state:
-            case "equal":
-                return _passed("equal in both checks")
-            case "different":
-                detail = {"detail": "Math-Verify does not find it equal", "errors": reply.errors}
-                return Finding(Verdict.FAILED, "not confirmed", detail)
-            case state:
-                return Finding(Verdict.BROKEN, _BROKEN[state])
 
 
 def _passed(how: str) -> Finding:

@@ -1,7 +1,7 @@
 r"""Reading what has a value: sums, products, powers, roots, functions, in LaTeX or plain.
 
 What has two readings is refused: `1/2x`, `\sin(x)^2`, `f(2x)`, `x2`, `3\frac{5}{2}`, `\sqrt12`.
-A descent by recursion whose depth is bounded.
+A recursive descent of bounded depth.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _TOKEN = re.compile(
     r"|\\text\{[^{}]*\}|\\(?:begin|end)\{[a-zA-Z]*\*?\}"
     r"|\\[A-Za-z]+|\\\\|\\[{}]"
     r"|(?:sqrt|arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|inf(?:inity|ty)?)(?![A-Za-z])"
-    r"|[A-Za-z]| |[-+*/^_=<>|!%(){}\[\],&']"
+    r"|[A-Za-z]| |[-+*/^_=<>|!%(){}\[\],;:&']"
 )
 _FUNCTIONS = frozenset({
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
-    "ln", "exp", "log",
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "ln", "exp", "log",
 })  # fmt: skip
 _GREEK = frozenset({
     "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa",
@@ -35,7 +34,7 @@ _GREEK = frozenset({
 _FUNCTION_LETTERS = frozenset("fghFGHPQ")  # f(x) is a value of f, never f times x
 _TIMES = frozenset({"*", r"\cdot", r"\times"})
 _OVER = frozenset({"/", r"\div"})
-_NO_FACTOR = _TIMES | _OVER | {r"\rfloor", r"\rceil"}
+_NO_FACTOR = _TIMES | _OVER | {r"\rfloor", r"\rceil", r"\over", r"\choose"}
 _MINUS_ONE = Number(Fraction(-1))
 _HALF = Number(Fraction(1, 2))
 
@@ -88,6 +87,7 @@ class _Reader:
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
+        self._first = tokens[0] if tokens else ""
         self._depth = 0
 
     def _next(self) -> str:
@@ -102,12 +102,17 @@ class _Reader:
         if self._next() == " ":
             self._take()
 
-    def expression(self) -> Scalar:
-        """Terms with + and - between them."""
+    def _enter(self) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unreadable("brackets inside brackets")
+
+    def expression(self) -> Scalar:
+        """Terms with + and - between them."""
+        self._enter()
         sign = self._take() if self._next() in {"+", "-"} else "+"
+        if sign == "+" and self._depth == 1 and self._first == "+" and self._next().isalpha():
+            raise Unreadable("a plus sign before a letter")
         terms = [self._term() if sign == "+" else negative(self._term())]
         while self._next() in {"+", "-"}:
             sign = self._take()
@@ -139,11 +144,11 @@ class _Reader:
 
     def _starts_factor(self, token: str) -> bool:
         """Whether what follows is a factor of its own; a number there has two readings."""
-        if token[:1].isdigit() or token[:1] == ".":
+        if token[:1].isdigit() or token[:1] in {".", "{"}:
             raise Unreadable("a number on the right of a product")
         return bool(token) and (
             token.isalpha()
-            or token in {"(", "[", "{"}
+            or token in {"(", "["}
             or (token[0] == "\\" and token[1:].isalpha() and token not in _NO_FACTOR)
         )
 
@@ -166,18 +171,28 @@ class _Reader:
 
     def _exponent(self) -> Scalar:
         """What stands after a caret; a tower is read from its top."""
+        self._enter()
         if self._next() == "-":
             self._take()
-            return negative(self._exponent())
+            exponent = negative(self._exponent())
+            self._depth -= 1
+            return exponent
         exponent = self._group("{", "}") if self._next() == "{" else self._atom()
         if self._next() == "^":
             self._take()
-            return Power(exponent, self._exponent())
+            exponent = Power(exponent, self._exponent())
+        self._depth -= 1
         return exponent
 
     def _group(self, opening: str, closing: str) -> Scalar:
         self._take(opening)
         inside = self.expression()
+        if opening == "{" and self._next() == r"\over":
+            self._take()
+            inside = Product((inside, Power(self.expression(), _MINUS_ONE)))
+        elif opening == "{" and self._next() == r"\choose":
+            self._take()
+            inside = Call("binomial", (inside, self.expression()))
         self._take(closing)
         return inside
 
@@ -195,7 +210,10 @@ class _Reader:
             return Call("abs", (inside,))
         name = token.removeprefix("\\")
         if name in _FUNCTIONS:
-            return self._function(name)
+            self._enter()
+            function = self._function(name)
+            self._depth -= 1
+            return function
         if name == "pi":
             return Name("pi")
         if len(token) == 1 and token.isalpha():

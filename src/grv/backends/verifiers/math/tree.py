@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from .words import NO_UNIT, Unit
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -53,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """So many degrees: an angle where it is inside a formula, a unit where it ends an answer."""
+    """An angle in degrees, inside a formula; at the end of an answer, degrees are a unit."""
 
     amount: Scalar
 
@@ -63,10 +65,10 @@ Scalar = Number | Name | Sum | Product | Power | Call | Degrees
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A scalar with its unit, "" where it has none and "%" for percent."""
+    """A scalar with its unit."""
 
     scalar: Scalar
-    unit: str = ""
+    unit: Unit = NO_UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,21 @@ class Infinity:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An answer in words, lower case; a single letter as it is."""
+    """An answer in words, lower case, or a number in another base than ten, as `101_2`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the answers of a multiple choice, by its letter in upper case."""
+
+    letter: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sequence:
-    """Ordered members between brackets: a point, an interval, a row of a matrix, a matrix."""
+    """Ordered members between brackets: a point, an interval, a ratio, a row, a matrix."""
 
     opening: str
     members: tuple[Answer, ...]
@@ -94,30 +103,72 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Members in any order: a set, where it has braces; answers one after the other; a union."""
+    """Members in any order: a set, or answers one after the other."""
 
-    kind: str  # "set", "list" or "union"
     members: tuple[Answer, ...]
+    is_set: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Intervals joined, with the name of the variable that lies in them, where it is said."""
+
+    name: str | None
+    intervals: tuple[Sequence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value with its name, as `m+n=5` or `x=1,2`; where `name` is empty, the value of a chain.
+
+    Attributes:
+        name: the name, or several with commas between them where all have the value.
+        value: the last value of the chain.
+        others: the other values of the chain, which must be equal to it.
+    """
+
+    name: str
+    value: Answer
+    others: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The values of several variables, sorted by their names: `x=3, y=4`."""
+
+    members: tuple[Named, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """Two sides that are equal; `name` is the left one where it only names the answer."""
+    """Two sides, with variables, that are equal."""
 
-    left: Scalar | None
-    right: Answer
-    name: str | None = None
+    left: Scalar
+    right: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """A chain of scalars, with `<`, `<=`, `>`, `>=` or `!=` between them."""
+    """Two scalars with `<`, `<=` or `!=` between them, where they are no interval."""
 
-    sides: tuple[Scalar, ...]
-    signs: tuple[str, ...]
+    left: Scalar
+    sign: str
+    right: Scalar
 
 
-Answer = Quantity | Infinity | Word | Sequence | Collection | Equation | Inequality
+Answer = (
+    Quantity
+    | Infinity
+    | Word
+    | Choice
+    | Sequence
+    | Collection
+    | Region
+    | Named
+    | Assignment
+    | Equation
+    | Inequality
+)
 
 CONSTANTS = frozenset({"pi", "e", "i"})
 
@@ -125,6 +176,11 @@ CONSTANTS = frozenset({"pi", "e", "i"})
 def names(scalar: Scalar) -> frozenset[str]:
     """The variables in a scalar, constants left out."""
     return frozenset(_names(scalar)) - CONSTANTS
+
+
+def mentions(scalar: Scalar, name: str) -> bool:
+    """Whether the variable or constant is in the scalar."""
+    return name in _names(scalar)
 
 
 def _names(scalar: Scalar) -> Iterator[str]:

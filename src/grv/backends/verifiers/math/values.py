@@ -5,9 +5,9 @@ function makes it irrational, to a complex number of mpmath. Two values are equa
 
 1. both are fractions, and the same; or
 2. they differ by less than 2^-(128 + b), evaluated with 256 + 2b bits, where b is twice the bits
-   of the largest fraction that took part plus the largest binary exponent, positive or negative,
-   of any other intermediate value. So 1/2^99 and 1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are
-   never confused.
+   of the largest fraction that took part plus three times the largest binary exponent, positive or
+   negative, of any other intermediate value: the cosine of x is as near to 1 as the square of x is
+   to 0. So 1/2^99 and 1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are never confused.
 
 Variables are given values drawn from a seed that the candidate does not know. All work is bounded:
 what would need larger numbers raises `Unreadable`.
@@ -18,23 +18,24 @@ from __future__ import annotations
 import functools
 import math
 import random
+import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ....core.errors import UsageError
 from .scalars import Unreadable
 from .tree import Call, Degrees, Name, Number, Power, Product, Scalar, Sum, names, parts
 
 _MOST_BITS = 40_000  # of one integer
 _MOST_BITS_OF_A_POWER = 2_000  # whose root is looked for
 _MOST_PRECISION = 12_000  # bits of a number that is not exact
-_MOST_WORK = 2_000_000_000  # for one comparison: about a second
+_MOST_WORK = 400_000_000  # for one comparison: about half a second
 _LARGEST_SIZE = 20_000  # binary exponent of a number that is not exact
 _LARGEST_FACTORIAL = 3_000
-_LARGEST_BINOMIAL = 20_000
-_POINTS = 6
+_LARGEST_BINOMIAL = 5_000
 _ENOUGH_POINTS = 3
+
+_threads = threading.local()
 
 Point = Mapping[str, Fraction]
 Value = Any  # a Fraction, or mpmath's mpc, which has no types
@@ -45,11 +46,7 @@ class Undefined(Exception):
 
 
 class Comparing:
-    """One comparison of answers: the seed of its points, and the work that it may still do.
-
-    Work is counted in operations on bits: n for n bits of a fraction (times a hundred), and the
-    square of its bits for a logarithm or a sine.
-    """
+    """One comparison of answers: the seed of its points, and the work it may still do, in bits."""
 
     def __init__(self, seed: str) -> None:
         self.seed = seed
@@ -97,7 +94,7 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     variables = names(a) | names(b)
     if not variables:
         try:
-            return agree(comparing, lambda e: e.value(a), lambda e: e.value(b))
+            return agree(comparing, _at(a, {}), _at(b, {}))
         except Undefined as exc:
             raise Unreadable("no value") from exc
     tried = 0
@@ -111,6 +108,17 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     if tried < _ENOUGH_POINTS:
         raise Unreadable("no value at most points")
     return True
+
+
+def rough(scalar: Scalar, comparing: Comparing) -> tuple[float, ...]:
+    """The value as a point of the plane, to sort by; nothing where that is not easily known."""
+    if names(scalar):
+        return ()
+    try:
+        value = complex(Evaluation(64, comparing).value(scalar))
+    except (Undefined, OverflowError, ValueError, ZeroDivisionError):
+        return ()
+    return (round(value.real, 9), round(value.imag, 9))
 
 
 def proportional(a: Scalar, b: Scalar, comparing: Comparing, *, positive: bool = False) -> bool:
@@ -166,7 +174,7 @@ def _points(variables: frozenset[str], seed: str, *, whole: bool) -> list[Point]
     draw = random.Random(seed)
     if whole:
         return [{v: Fraction(draw.randint(5, 60)) for v in sorted(variables)} for _ in range(8)]
-    ranges = [(14, 97), (14, 97), (14, 97), (1, 10), (-97, -14), (-97, -1)][:_POINTS]
+    ranges = [(14, 97), (14, 97), (14, 97), (1, 10), (-97, -14), (-97, -1)]
     return [
         {v: Fraction(draw.randint(low, high), draw.choice((7, 11, 13))) for v in sorted(variables)}
         for low, high in ranges
@@ -184,19 +192,18 @@ class Evaluation:
 
     @functools.cached_property
     def _mp(self) -> Any:
-        """Mpmath at this precision, with no settings shared with anybody."""
-        try:
+        """Mpmath's context of this thread, at this precision: one evaluation at a time uses it."""
+        if not hasattr(_threads, "context"):
             import mpmath
-        except ImportError as exc:
-            raise UsageError("comparing answers needs mpmath: pip install 'grv[math]'") from exc
-        context = mpmath.MPContext()
-        context.prec = self._precision
-        return context
+
+            _threads.context = mpmath.MPContext()
+        _threads.context.prec = self._precision
+        return _threads.context
 
     @property
     def bits(self) -> int:
         """Bits that a difference may have: of fractions, and of the range of inexact values."""
-        return 2 * self._longest + self._size
+        return 2 * self._longest + 3 * self._size
 
     def close(self, a: Value, b: Value) -> bool:
         """Whether two values differ by less than what rounding explains."""
@@ -239,7 +246,7 @@ class Evaluation:
 
     def _exact(self, value: Fraction) -> Fraction:
         bits = value.numerator.bit_length() + value.denominator.bit_length()
-        self._comparing.spend(100 * bits)
+        self._comparing.spend(2_000 + 100 * bits)
         self._longest = max(self._longest, bits)
         if bits > _MOST_BITS:
             raise Unreadable("numbers larger than allowed")
@@ -252,6 +259,7 @@ class Evaluation:
 
     def _sized(self, value: Any) -> Any:
         """The inexact value, its exponent noted."""
+        self._comparing.spend(20_000 + 20 * self._precision)
         size = self._mp.mag(value) if value else 0
         if not self._mp.isfinite(value) or abs(size) > _LARGEST_SIZE:
             raise Unreadable("numbers larger than allowed")

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import abc
 import secrets
-import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....core.errors import UsageError
 from ....core.values import Verdict
 from ...protocols import Finding, Usage
 from ...sandbox import plain
-from ...sandbox.limits import DEFAULT_LIMITS, Limits
-from ...sandbox.run import End, Run, WorkerDied
+from ...sandbox.limits import DEFAULT_LIMITS, End, Limits
+from ...sandbox.run import Run, WorkerDied
 from ...sandbox.worker import Worker
-from ..worker_pair import TEST_SECONDS, Seat
+from ..worker_pair import Seat
 from . import comparing
 from . import extraction as programs
+from .findings import clean, failed, raised, refused, silent
 
 
 class ProgramCheck(abc.ABC):
@@ -46,13 +47,22 @@ class ProgramCheck(abc.ABC):
         return programs.checksum(self.program(text).source)
 
     def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
-        """The finding on a candidate's text; a WorkerDied where there is none."""
+        """The finding on a candidate's text; a WorkerDied where there is none.
+
+        Whatever goes wrong in the judge is the end of this candidate's run alone.
+        """
         started = time.monotonic()
-        program = self.program(text)
-        if program.error:
-            return Finding(Verdict.FAILED, "syntax error", {"error": program.error})
-        finding = self.run(program.source, seat, seed)
-        evidence = dict(finding.evidence) | {"isolation": str(seat.candidate.in_force)}
+        try:
+            program = self.program(text)
+            if program.error:
+                return failed("syntax error", error=clean(program.error))
+            finding = self.run(program.source, seat, seed)
+        except (WorkerDied, UsageError):
+            raise
+        except Exception as exc:
+            problem = f"the judge failed: {type(exc).__name__}: {exc}"
+            finding = Finding(Verdict.BROKEN, clean(problem))
+        evidence = clean(finding.evidence) | {"isolation": str(seat.candidate.in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
 
@@ -73,43 +83,6 @@ class FailureCount:
         """Note a failure."""
         with self._lock:
             self._failures[test] += 1
-
-
-def _failed(reason: str, **evidence: Any) -> Finding:
-    return Finding(Verdict.FAILED, reason, evidence)
-
-
-def _raised(message: Mapping[str, Any], **evidence: Any) -> Finding:
-    """The finding on a program that raised, from its own description."""
-    names, said, line = (message.get(name) for name in ("raised", "message", "line"))
-    listed = names[:50] if isinstance(names, list) else []
-    kinds = [name[:100] for name in listed if isinstance(name, str)]
-    text = f"{kinds[0] if kinds else 'exception'}: {said[:300] if isinstance(said, str) else ''}"
-    shown = {"exception": text} | ({"line": line} if type(line) is int else {}) | evidence
-    if "MemoryError" in kinds:
-        return Finding(Verdict.FAILED, "memory", shown)
-    compiled = message.get("compiled", True)
-    return Finding(Verdict.FAILED, "exception" if compiled else "syntax error", shown)
-
-
-def _silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
-    """The finding on a program from which no answer came."""
-    match end:
-        case End.TIMEOUT:
-            return _failed("timeout", seconds=seconds, **evidence)
-        case End.TOO_LARGE:
-            return _failed("output limit", **evidence)
-        case End.MALFORMED:
-            return _failed("malformed answer", **evidence)
-    ended = run.wait(0.5) or run.end()
-    if run.out_of_cpu:
-        return _failed("timeout", cpu_seconds=round(ended.cpu_seconds, 2), **evidence)
-    if ended.cause in ("threads", "files"):
-        return _failed(f"too many {ended.cause}", **evidence)
-    if ended.signal and not ended.cause:
-        name = signal.Signals(ended.signal).name if ended.signal < 65 else str(ended.signal)
-        return _failed("crash", signal=name, **evidence)
-    return _failed("no answer", exit_code=ended.exit_code, **evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,25 +125,24 @@ class StdinCheck(ProgramCheck):
         evidence: dict[str, Any] = {"test": number, "input": test.input[:300]}
         order = {"mode": "program", "source": source, "seed": seed}
         with worker.run("candidate", self.limits, stdin=given, capture=True, first=order) as run:
-            deadline = time.monotonic() + seconds
-            end = run.drain(seconds)
+            end = run.drain()
             if end is not End.CLOSED:
-                return _silent(run, end, seconds, **evidence)
+                return silent(run, end, seconds, **evidence)
             # Both its streams are closed, but it may go on.
-            ended = run.wait(max(0.0, deadline - time.monotonic()))
-            if ended is None:
-                return _silent(run, End.TIMEOUT, seconds, **evidence)
+            ended = run.wait_for_end()
+            if isinstance(ended, End):
+                return silent(run, ended, seconds, **evidence)
             if ended.exit_code != 0:
-                message = run.receive(0)
+                message = run.left_over()
                 if isinstance(message, dict) and "raised" in message:
-                    return _raised(message, **evidence)
-                return _silent(run, End.CLOSED, seconds, **evidence)
+                    return raised(message, **evidence)
+                return silent(run, End.CLOSED, seconds, **evidence)
             printed = run.output.decode("utf-8", "replace")
         difference = comparing.first_difference(test.output, printed, self.tolerance)
         if difference is None:
             return Finding(Verdict.PASSED)
         shown = {"expected": test.output[:300], "got": printed[:300], "difference": difference}
-        return _failed("wrong answer", **evidence, **shown)
+        return failed("wrong answer", **evidence, **shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +173,16 @@ class FunctionCheck(ProgramCheck):
 
     def run(self, source: str, seat: Seat, seed: int) -> Finding:
         """The finding on a program: passed when each value that it returns is the expected one."""
-        seconds, tests = self.limits.seconds, len(self.tests)
+        tests = len(self.tests)
         order = loading(source, self.entry_point, self.limits, seed)
         with seat.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
-            refused = refusal(run, self.entry_point, self.limits)
-            if refused is not None:
-                return refused
+            refusal = load(run, self.entry_point, self.limits)
+            if refusal is not None:
+                return refusal
             for number in self.failures.order():
                 test = self.tests[number]
-                answer = call(run, {"args": plain.encode(list(test.args))}, seconds)
+                run.clock.begin()
+                answer = call(run, {"args": plain.encode(list(test.args))})
                 if isinstance(answer, dict) and self._is_right(answer, test):
                     continue
                 self.failures.failed(number)
@@ -232,16 +205,15 @@ class FunctionCheck(ProgramCheck):
     ) -> Finding:
         match answer:
             case End() as end:
-                return _silent(run, end, self.limits.seconds, **shown)
+                return silent(run, end, self.limits.seconds, **shown)
             case {"raised": _}:
-                return _raised(answer, **shown)
-            case {"refused": problem}:
-                reason = "output limit" if problem == "too large" else "malformed answer"
-                return _failed(reason, **shown)
+                return raised(answer, **shown)
+            case {"refused": _}:
+                return refused(answer, **shown)
             case {"value": node}:
                 values = {"expected": comparing.show(test.expected)}
-                return _failed("wrong answer", **shown, **values, got=comparing.show_node(node))
-        return _failed("malformed answer", **shown)
+                return failed("wrong answer", **shown, **values, got=comparing.show_node(node))
+        return failed("malformed answer", **shown)
 
 
 def loading(source: str, entry_point: str, limits: Limits, seed: int) -> dict[str, Any]:
@@ -250,28 +222,28 @@ def loading(source: str, entry_point: str, limits: Limits, seed: int) -> dict[st
     return order | {"room": limits.output_bytes, "seed": seed}
 
 
-def refusal(run: Run, entry_point: str, limits: Limits) -> Finding | None:
+def load(run: Run, entry_point: str, limits: Limits) -> Finding | None:
     """The finding on a program that could not be loaded; None where it was."""
-    match run.receive(limits.seconds):
+    match run.receive():
         case End() as end:
-            return _silent(run, end, limits.seconds, test="while loading")
+            return silent(run, end, limits.seconds, test="while loading")
         case {"loaded": True}:
             return None
         case {"loaded": _}:
-            return _failed("no function", entry_point=entry_point)
+            return failed("no function", entry_point=entry_point)
         case {"raised": _} as message:
-            return _raised(message, test="while loading")
-    return _failed("malformed answer", test="while loading")
+            return raised(message, test="while loading")
+    return failed("malformed answer", test="while loading")
 
 
-def call(run: Run, message: Mapping[str, Any], seconds: float) -> dict[str, Any] | End:
+def call(run: Run, message: Mapping[str, Any]) -> dict[str, Any] | End:
     """The candidate's answer to one call.
 
     Calls are numbered at random: an answer sent before its question is recognised as such.
     """
     number = secrets.randbits(48)
     run.send({"kwargs": ["d"], "in_place": False} | dict(message) | {"id": number})
-    answer = run.receive(seconds)
+    answer = run.receive()
     if isinstance(answer, End):
         return answer
     return answer if answer.get("id") == number else End.MALFORMED
@@ -296,61 +268,73 @@ class AssertsCheck(ProgramCheck):
         limits = self.limits
         order = loading(source, self.entry_point, limits, seed)
         with seat.candidate.run("candidate", limits, first=order) as run:
-            started = time.monotonic()
-            refused = refusal(run, self.entry_point, limits)
-            if refused is not None:
-                return refused
-            left = limits.seconds - (time.monotonic() - started)
+            refusal = load(run, self.entry_point, limits)
+            if refusal is not None:
+                return refusal
             test = seat.tester(self, int(limits.memory_mb))
             ended = False
             try:
+                test.clock.begin()
                 test.send(
                     {
-                        **{"entry_point": self.entry_point, "test": self.test},
+                        **{"entry_point": self.entry_point, "test": self.test, "seed": seed},
                         **{"prompt": self.prompt, "in_place": self.in_place},
                     }
                 )
-                finding, ended = self._dialogue(test, run, left)
+                finding, ended = self._dialogue(test, run)
             finally:
                 if not ended:  # it waits for an answer that will not come
                     seat.dismiss()
         return finding
 
-    def _dialogue(self, test: Run, run: Run, left: float) -> tuple[Finding, bool]:
+    def _dialogue(self, test: Run, run: Run) -> tuple[Finding, bool]:
         """The finding, and whether the test came to its end.
 
-        Passes the test's calls on, and the answers back; `left` is the candidate's time.
+        Passes the test's calls on, and the answers back. The candidate's time is that of loading
+        and of all calls together.
         """
-        patience = TEST_SECONDS
         question: dict[str, Any] = {}
         answer: dict[str, Any] | End = {}
         while True:
-            started = time.monotonic()
-            message = test.receive(patience)
-            patience -= time.monotonic() - started
-            match message:
+            match test.receive():
                 case {"call": dict(question)}:
-                    started = time.monotonic()
-                    answer = call(run, question, max(0.0, left))
-                    left -= time.monotonic() - started
+                    run.clock.turn()
+                    answer = call(run, question)
                     if isinstance(answer, End):
                         shown = _last_call(question)
-                        return _silent(run, answer, self.limits.seconds, **shown), False
+                        return silent(run, answer, self.limits.seconds, **shown), False
                     if "refused" in answer:
-                        large = answer["refused"] == "too large"
-                        reason = "output limit" if large else "malformed answer"
-                        return _failed(reason, **_last_call(question)), False
-                    test.send(answer)
+                        return refused(answer, **_last_call(question)), False
+                    test.clock.turn()
+                    test.send({name: answer[name] for name in _PASSED_ON if name in answer})
                 case {"end": {"verdict": verdict, "reason": reason, **rest}}:
                     shown = _last_call(question, answer)
                     if reason == "exception" and shown.get("got", "").startswith("MemoryError"):
                         reason = "memory"
                     shown |= {str(name): value for name, value in rest.items()}
-                    return Finding(Verdict(verdict), reason, shown), True
+                    return Finding(Verdict(verdict), str(reason), shown), True
                 case End() as end:
-                    raise WorkerDied(f"the test did not end: {end.value}", backend="sandbox")
+                    shown = _last_call(question, answer)
+                    return _exhausted(test, end, bool(answer), shown), False
                 case _:
                     raise WorkerDied("the test's process is confused", backend="sandbox")
+
+
+_PASSED_ON = ("value", "args", "raised", "message")  # of an answer, to the test
+
+
+def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) -> Finding:
+    """The finding where the test's process came to its end before the test.
+
+    With an answer of the candidate's in hand, that is what it did with the answer; without one it
+    says nothing about the candidate.
+    """
+    if end is End.CLOSED:
+        test.wait(0.5)  # a WorkerDied where it was killed from outside
+    evidence = {"message": f"the test did not end: {end.value}", **shown}
+    if answered and end is not End.STARVED:
+        return failed("test exhausted", **evidence)
+    return Finding(Verdict.BROKEN, f"the test did not end: {end.value}", evidence)
 
 
 def _last_call(
@@ -361,7 +345,7 @@ def _last_call(
         return {}
     shown = {"args": comparing.show_node(question.get("args"))}
     if isinstance(answer, Mapping) and "raised" in answer:
-        shown["got"] = str(_raised(answer).evidence["exception"])
+        shown["got"] = str(raised(answer).evidence["exception"])
     elif isinstance(answer, Mapping) and "value" in answer:
         shown["got"] = comparing.show_node(answer["value"])
     return shown

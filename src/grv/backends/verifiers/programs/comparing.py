@@ -6,14 +6,15 @@ dictionary is ever built from them, since keys can be chosen so that building on
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ...sandbox import plain
+from .numbers import same_number
 
 _INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
 _CANONICAL = re.compile(r"-?(?:0|[1-9]\d*)\Z", re.ASCII)
@@ -76,16 +77,14 @@ def same_value(expected: Any, node: Any, tolerance: float) -> bool:
     if isinstance(expected, Mapping):
         return _same_mapping(expected, node, tolerance)
     if isinstance(expected, bool | int | float):
-        return _same_number(expected, node, tolerance)
+        return same_number(expected, node, tolerance)
     return type(expected) is type(node) and bool(expected == node)
 
 
 def _items(node: Any) -> list[Any] | None:
     match node:
-        case ["l" | "t", *items]:
+        case ["l" | "t", *items] | ["a", ["l" | "t", *items]]:
             return items
-        case ["a", inner]:
-            return _items(inner)
         case _:
             return None
 
@@ -98,8 +97,8 @@ def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> b
             return False
     missing = set(expected)
     for key, value in zip(parts[::2], parts[1::2], strict=True):
-        name = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
-        if not isinstance(name, str) or name not in missing:
+        name = _name(key)
+        if name is None or name not in missing:
             return False
         if not same_value(expected[name], value, tolerance):
             return False
@@ -107,37 +106,19 @@ def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> b
     return not missing
 
 
-def _number(node: Any) -> int | float | None:
-    if isinstance(node, int):
-        return node
-    try:
-        match node:
-            case ["n", text]:
-                return plain.integer(text)
-            case ["f", text]:
-                return plain.real(text)
-            case ["D" | "F", *_]:
-                return float(plain.decode(node))
-            case _:
-                return None
-    except (plain.PlainError, OverflowError, ValueError):
-        return None
-
-
-def _same_number(expected: int | float, node: Any, tolerance: float) -> bool:
-    got = _number(node)
-    if got is None:
-        return False
-    if got == expected:
-        return True
-    if not isinstance(expected, float):
-        return False
-    if math.isnan(expected) and isinstance(got, float):
-        return math.isnan(got)
-    try:
-        return math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)
-    except OverflowError:  # an integer beyond all floats
-        return False
+def _name(key: Any) -> str | None:
+    """A key as JSON has it: a text, or an integer's digits."""
+    match key:
+        case str():
+            return key
+        case bool():
+            return None
+        case int():
+            return str(key)
+        case ["n", str(text)] if len(text) < _LONGEST_NUMBER:
+            with contextlib.suppress(plain.PlainError):
+                return str(plain.integer(text))
+    return None
 
 
 def show(value: Any) -> str:

@@ -1,7 +1,8 @@
 """Programs in the texts that models write: found, parsed, and given their key.
 
-Parsing happens in the judge and executes nothing. A text too large or too deep to be parsed here is
-left to the sandbox.
+Parsing happens in the judge and executes nothing. It takes time and memory in proportion to the
+text, a quarter of a second at most: a text too large or too deep to be parsed here is left to the
+sandbox.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ import hashlib
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LARGEST = 1 << 20  # characters that are parsed here
-_FENCE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n"
-    r"(?P<body>.*?)(?:^[ \t]*(?P=fence)[ \t]*$|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+_LARGEST = 1 << 16  # characters that are parsed here
+_KEPT = 1 << 13  # characters of a text whose tree is kept; a tree takes 500 times as much
+_LANGUAGE = re.compile(r"[\w+#.-]*")
 _LANGUAGES = {"", "python", "py", "python3", "py3", "python2"}
 # Programs that use these may look at docstrings, at line numbers, or at any name by its text. The
 # list is not complete, and no pass depends on it.
@@ -78,7 +77,6 @@ def parse(source: str) -> Program:
         return Program(source)
 
 
-@functools.lru_cache(maxsize=32)  # a text is looked at for its key, and again to be run
 def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
     """The program in a model's text.
 
@@ -87,8 +85,14 @@ def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
     the text itself, where nothing is fenced. A block that stands by itself still gets the prompt in
     front, for its imports and helpers.
     """
+    small = len(prompt) + len(text) <= _KEPT
+    return (_find_once if small else _find)(text, prompt, entry_point)
+
+
+def _find(text: str, prompt: str, entry_point: str) -> Program:
     continued = parse(prompt + text) if prompt else Program("", error="no prompt")
-    if not continued.error:
+    is_large = len(continued.source) > _LARGEST
+    if not continued.error and not is_large:
         return continued
     answer = text.rpartition("</think>")[2]
     block = _block(answer, entry_point)
@@ -102,12 +106,38 @@ def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
     return parse(block)
 
 
+_find_once = functools.lru_cache(maxsize=32)(_find)  # looked at for its key, and again to be run
+
+
+def fenced(text: str) -> Iterator[tuple[str, str]]:
+    """The fenced blocks of a text, each with its language: one pass over the lines.
+
+    A block ends with the first line that holds its fence alone, or with the text.
+    """
+    fence, language, body = "", "", list[str]()
+    lines = text.split("\n")
+    for line in lines[:-1]:
+        content = line.strip(" \t\r")
+        if not fence:
+            if content.startswith(("```", "~~~")):
+                info = content.lstrip(content[0])
+                fence = content[: len(content) - len(info)]
+                found = _LANGUAGE.match(info.lstrip(" \t"))
+                language, body = found[0] if found else "", []
+        elif content == fence:
+            yield language, "".join(body)
+            fence = ""
+        else:
+            body.append(f"{line}\n")
+    if fence:
+        rest = "" if lines[-1].strip(" \t\r") == fence else lines[-1]
+        yield language, "".join(body) + rest
+
+
 def _block(text: str, entry_point: str) -> str | None:
     """The fenced block that counts; None where there is none."""
     blocks = [
-        match["body"]
-        for match in _FENCE.finditer(text)
-        if match["language"].lower() in _LANGUAGES and match["body"].strip()
+        body for language, body in fenced(text) if language.lower() in _LANGUAGES and body.strip()
     ]
     if not blocks:
         return None

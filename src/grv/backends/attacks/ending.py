@@ -1,0 +1,119 @@
+"""Attacks that would avoid a verdict: by a death that looks like ours, or by answers that stall us.
+
+A search pays for a broken verdict three times over, so each of these must simply have failed.
+"""
+
+from __future__ import annotations
+
+from .attack import Aim, Attack
+
+_CALLS = ("function", "asserts")
+_ALL = ("stdin", "function", "asserts")
+
+_SIGNALS = """
+import os, signal
+def f(x):
+    for number in range(35, 64):
+        os.kill(os.getpid(), number)
+f(0)
+"""
+_TIMER = """
+import ctypes, platform, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def f(x):
+    create, settime = {"x86_64": (222, 223)}.get(platform.machine(), (107, 110))
+    event = ctypes.create_string_buffer(struct.pack("QiiI", 0, 9, 0, 0).ljust(64, b"\\0"))
+    timer = ctypes.c_int()
+    for clock in (0, 1, 2, 3, 7):
+        if libc.syscall(create, clock, event, ctypes.byref(timer)) == 0:
+            libc.syscall(settime, timer, 0, struct.pack("qqqq", 0, 0, 0, 1000), None)
+    while True: pass
+f(0)
+"""
+_LIMIT = """
+import os, resource
+def f(x):
+    for kind in (resource.RLIMIT_CPU, getattr(resource, "RLIMIT_RTTIME", 15)):
+        for limit in (lambda: resource.setrlimit(kind, (0, 0)),
+                      lambda: resource.setrlimit(kind, (1, 1)),
+                      lambda: resource.prlimit(os.getpid(), kind, (0, 0)),
+                      lambda: resource.prlimit(0, kind, (1, 1))):
+            try: limit()
+            except (OSError, ValueError): pass
+    while True: pass
+f(0)
+"""
+_KILLS = """
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+x86 = {62: (os.getpid(), 9), 200: (os.getpid(), 9), 234: (os.getpid(), os.getpid(), 9),
+       157: (1, 9), 317: (0, 0, 0), 101: (0, 0, 0, 0), 129: (os.getpid(), 9, 0),
+       297: (os.getpid(), os.getpid(), 9, 0), 244: (0, 0)}
+def f(x):
+    for number, arguments in x86.items() if platform.machine() == "x86_64" else ():
+        libc.syscall(ctypes.c_long(number), *arguments)
+    os.kill(os.getpid(), 9)
+    os._exit(9)
+f(0)
+"""
+_SEND = """
+import os, sys
+def send(body):
+    data = len(body).to_bytes(4, "big") + body
+    while data: data = data[os.write(4, data):]
+for name, module in list(sys.modules.items()):
+    if name.endswith(".runner"):
+        module._answer = lambda function, call, room: send(answer(b"%d" % call["id"]))
+def f(x): pass
+"""
+
+
+def _sends(expression: str) -> str:
+    """A program whose answer is these bytes, after the call's own number."""
+    return f"{_SEND}def answer(number):\n    return b'{{\"id\": ' + number + {expression}\n"
+
+
+_ANSWERS = {
+    "a fraction of huge numbers": (
+        """b',"value":["F",["n","%s"],["n","%s1"]]}' % (2 * (b"fe" * 200000,))"""
+    ),
+    "a decimal of a million digits": """b',"value":["D","%s"]}' % (b"7" * 900000)""",
+    "a decimal beyond all exponents": """b',"value":["D","1E+999999999999999999"]}'""",
+    "brackets by the million": """b',"value":[%s0]}' % (b"{}," * 600000)""",
+    "brackets too deep": """b',"value":%s1%s}' % (b"[" * 900, b"]" * 900)""",
+    "arrays in arrays": """b',"value":%s1%s}' % (b'["a",' * 400, b"]" * 400)""",
+    "half characters": """b',"raised":["\\\\ud800"],"message":"\\\\udfff"}'""",
+    "bytes that are no text": """b',"value":"\\xff\\xfe"}'""",
+    "an integer of many digits": """b',"value":%s}' % (b"9" * 100000)""",
+    "its number twice": """b',"id":true,"value":[]}'""",
+    "no number at all": """b',"value":NaN}'""",
+    "a word of the test's": """b',"end":{"verdict":"passed","reason":""}}'""",
+}
+
+ATTACKS = (
+    Attack("sends itself real-time signals", _SIGNALS, kinds=_ALL, reasons=("crash",)),
+    Attack("has a timer kill it", _TIMER, kinds=_ALL, reasons=("timeout",)),
+    Attack("has its own limit kill it", _LIMIT, kinds=_ALL, reasons=("timeout",)),
+    Attack("kills itself by every call there is", _KILLS, kinds=_ALL),
+    *(
+        Attack(f"answers with {name}", _sends(expression), Aim.NUMBER, _CALLS)
+        for name, expression in _ANSWERS.items()
+    ),
+    Attack(
+        "has the test make a list without end", "def f(x): return range(10**12)", kinds=("listed",)
+    ),
+    Attack("has the test make a huge list", "def f(x): return 10**15", kinds=("repeated",)),
+    Attack("has the test make a huge number", "def f(x): return 10**12", kinds=("raised",)),
+    Attack(
+        "has the test evaluate nonsense", "def f(x): return 'no_such_name'", kinds=("evaluated",)
+    ),
+    Attack("has the test ask it about itself", "def f(x): return f", kinds=("nested",)),
+    Attack(
+        "waits in a thread",
+        "import threading, time\ndef f(x):\n"
+        "    thread = threading.Thread(target=time.sleep, args=(99,))\n"
+        "    thread.start()\n    thread.join()",
+        kinds=_CALLS,
+        reasons=("timeout",),
+    ),
+)

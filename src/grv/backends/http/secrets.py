@@ -1,0 +1,178 @@
+"""What must not leave a backend: keys, and what is secret in an address.
+
+A server may repeat what it was sent, in an error or in an answer. So everything that comes from a
+server passes `Secrets.hide` before anything else is done with it. A secret is recognized by any
+eight characters of it in a row, as it is, in percent-encoding, with the escapes of JSON, HTML or
+Python, in base64 or in hexadecimal, and in mixtures of these.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+HIDDEN = "***"
+_PIECE = 8  # characters of a secret that give it away
+_SHORTEST = 4  # a value of a query with fewer is no secret: version=2
+_ROUNDS = 3  # of encodings within encodings
+_Data = TypeVar("_Data")
+
+_ENCODED = re.compile(
+    r"(?P<percent>(?:%(?:25)*[0-9a-f]{2})+)"
+    r"|(?P<unicode>(?:\\+u[0-9a-f]{4})+)"
+    r"|\\+x(?P<hex>[0-9a-f]{2})"
+    r"|(?P<html>&(?:\#\d{1,7}|\#x[0-9a-f]{1,6}|amp|lt|gt|quot|apos);)"
+    r"|\\+(?P<escaped>[\"'/\\])",
+    re.IGNORECASE,
+)
+
+
+class Secrets:
+    """Texts that are struck out of what others say."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        both = [each for text in texts for each in (text, _decoded(text)[0])]
+        forms = {form for text in both for form in _forms(text)}
+        self._whole = sorted({form for form in forms if 0 < len(form) < _PIECE})
+        self._pieces = {
+            form[at : at + _PIECE] for form in forms for at in range(len(form) - _PIECE + 1)
+        }
+        self._shortest = min(map(len, forms), default=1 << 30)
+
+    @classmethod
+    def of(cls, url: str | None, *keys: str | None) -> Secrets:
+        """The secrets of an address, and keys."""
+        return cls([*(secrets_of(url) if url is not None else ()), *filter(None, keys)])
+
+    def hide(self, text: str) -> str:
+        """The text without any of the secrets."""
+        if len(text) < self._shortest:
+            return text
+        decoded, places = _decoded(text)
+        kept, at = [], 0
+        for start, end in _joined(self._found(decoded)):
+            first, last = (places[start], places[end]) if places else (start, end)
+            if last <= at:
+                continue
+            kept += [text[at : max(at, first)], HIDDEN]
+            at = last
+        return "".join([*kept, text[at:]])
+
+    def hide_all(self, data: _Data) -> _Data:
+        """JSON data without any of the secrets; only texts are changed."""
+        found: Any = data
+        if isinstance(data, str):
+            found = self.hide(data)
+        elif isinstance(data, Mapping):
+            found = {self.hide_all(name): self.hide_all(value) for name, value in data.items()}
+        elif isinstance(data, list):
+            found = [self.hide_all(value) for value in data]
+        return found  # type: ignore[no-any-return]
+
+    def is_in(self, text: str) -> bool:
+        """Whether a secret is in the text."""
+        return self.hide(text) != text
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where pieces of secrets are, in order of their beginnings."""
+        spans = [
+            (at, at + _PIECE)
+            for at in range(len(text) - _PIECE + 1)
+            if text[at : at + _PIECE] in self._pieces
+        ]
+        for form in self._whole:
+            spans += [(match.start(), match.end()) for match in re.finditer(re.escape(form), text)]
+        yield from sorted(spans)
+
+
+def secrets_of(url: str) -> list[str]:
+    """What is secret in an address: the user's name and password, the query, the fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return []
+    user = parts.netloc.rpartition("@")[0]
+    values = [value for _, value in parse_qsl(parts.query)]
+    values += [*parts.query.split("&"), parts.query, parts.fragment]
+    found = [value for value in values if len(value) >= _SHORTEST]
+    found += [user, unquote(user)] if ":" in user or len(user) >= _SHORTEST else []
+    name, _, password = unquote(user).partition(":")
+    found += [name] if len(name) >= _SHORTEST else []
+    found += [password] if len(password) >= _SHORTEST - 1 else []
+    return found
+
+
+def _forms(text: str) -> Iterator[str]:
+    """The text and what it looks like in base64, wherever it begins there, and in hexadecimal."""
+    yield text
+    yield text.replace(" ", "+")
+    content = text.encode("utf-8", "surrogatepass")
+    if len(content) < _SHORTEST:
+        return
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + content).decode()
+        # What depends on the bytes before and after is left out.
+        first, last = -(-before * 8 // 6), (before + len(content)) * 8 // 6
+        core = encoded[first:last]
+        yield core
+        yield core.replace("+", "-").replace("/", "_")
+    yield content.hex()
+    yield content.hex().upper()
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans that overlap or touch, as one."""
+    current: tuple[int, int] | None = None
+    for start, end in spans:
+        if current is not None and start <= current[1]:
+            current = current[0], max(current[1], end)
+            continue
+        if current is not None:
+            yield current
+        current = start, end
+    if current is not None:
+        yield current
+
+
+def _decoded(text: str) -> tuple[str, list[int]]:
+    """The text as it is meant, and where each of its characters, and its end, was in the text.
+
+    No places means that nothing was encoded.
+    """
+    places: list[int] = []
+    for _ in range(_ROUNDS):
+        parts, inner, at = [], list[int](), 0
+        for match in _ENCODED.finditer(text):
+            meant = _meant(match)
+            parts += [text[at : match.start()], meant]
+            inner += [*range(at, match.start()), *[match.start()] * len(meant)]
+            at = match.end()
+        if not parts:
+            break
+        inner += range(at, len(text) + 1)
+        places = [places[each] for each in inner] if places else inner
+        text = "".join([*parts, text[at:]])
+    return text, places
+
+
+def _meant(match: re.Match[str]) -> str:
+    """What an encoded piece stands for."""
+    piece = match.group()
+    match match.lastgroup:
+        case "percent":
+            digits = re.findall(r"%(?:25)*([0-9a-f]{2})", piece, re.IGNORECASE)
+            return bytes(int(pair, 16) for pair in digits).decode("utf-8", "replace")
+        case "unicode":
+            units = re.findall(r"u([0-9a-f]{4})", piece, re.IGNORECASE)
+            code = b"".join(int(unit, 16).to_bytes(2, "big") for unit in units)
+            return code.decode("utf-16-be", "replace")
+        case "hex":
+            return chr(int(match["hex"], 16))
+        case "html":
+            return html.unescape(piece)
+        case _:
+            return match["escaped"]

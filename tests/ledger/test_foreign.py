@@ -1,0 +1,170 @@
+"""Ledgers that somebody else wrote, or damaged: one line, and no file but the ledger is touched."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.backends.protocols import Usage
+from grv.core.errors import LedgerError
+from grv.ledger.entries import Found, from_text, to_text
+from grv.ledger.sqlite import SqliteLedger, _seal
+from grv.testing.commands import here
+from grv.testing.contracts_ledger import LIFE
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger"
+    with closing(SqliteLedger(path)) as book:
+        book.append("s1", LIFE)
+    return path
+
+
+def change(path: Path, statement: str, *values: Any) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement, values)
+
+
+def complaint(*arguments: object) -> str:
+    ran = here(*map(str, arguments))
+    assert ran.code in (1, 2), ran
+    said = ran.err or ran.out
+    assert "bug in grv" not in said
+    assert "Traceback" not in said
+    return said
+
+
+def test_what_is_no_usage_counts_for_nothing() -> None:
+    said = {"seconds": 2.0, "dollars": "many", "prompt_tokens": 10**400, "more": 1}
+    assert Usage.of(said) == Usage(seconds=2.0)
+    assert Usage.of(Usage(1, 2, 3.0, 4.0).as_data()) == Usage(1, 2, 3.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW more AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)"
+        " SELECT n FROM r",
+        "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM texts; END",
+        "CREATE TABLE other (x)",
+        "ALTER TABLE searches ADD COLUMN more TEXT",
+        "DROP TABLE claims",
+        "PRAGMA user_version = -1",
+    ],
+)
+def test_other_tables_than_those_of_a_ledger_are_refused(ledger: Path, statement: str) -> None:
+    change(ledger, statement)
+    for read_only in (True, False):
+        with pytest.raises(LedgerError):
+            SqliteLedger(ledger, read_only=read_only)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("started", "yesterday"),
+        ("started", 1e300),
+        ("started", None),
+        ("ended", b"\xff"),
+        ("problem", b"\xff\xfe"),
+        ("problem", None),
+        ("generated", "many"),
+        ("total", "much"),
+        ("outcome", b"\xff"),
+        ("outcome", "\x1b[31mred"),
+    ],
+)
+def test_an_index_of_other_types_is_refused_in_one_line(
+    ledger: Path, column: str, value: Any
+) -> None:
+    change(ledger, f"UPDATE searches SET {column} = ?", value)
+    for command in (["list"], ["check"], ["show"], ["export", "-o", str(ledger) + ".csv"]):
+        named = [*command[:1], ledger, *command[1:]]
+        ran = here("runs", *map(str, named), *(["p"] if command == ["show"] else []))
+        assert ran.code in (0, 1, 2)
+        assert "bug in grv" not in ran.err
+        assert "\x1b" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("entry", LIFE, ids=lambda entry: type(entry).__name__)
+@pytest.mark.parametrize("junk", [None, "x", -1, [], {"a": 1}, 1e999, 10**400, [[0]]], ids=str)
+def test_an_entry_with_values_of_other_types_is_no_entry_or_one_that_can_be_used(
+    tmp_path: Path, entry: Any, junk: Any
+) -> None:
+    record = json.loads(to_text(entry))
+    for name in record:
+        kind, body = type(entry).__name__.lower(), json.dumps(record | {name: junk})
+        try:
+            from_text(kind, body)
+        except LedgerError:
+            continue
+        path = tmp_path / f"ledger-{name}"
+        with closing(SqliteLedger(path)) as book:
+            book.append("s1", LIFE)
+        _replace(path, LIFE.index(entry), kind, body)
+        for command in (("show", path, "p"), ("export", path, "-o", f"{path}.csv"), ("list", path)):
+            ran = here("runs", *map(str, command))
+            assert ran.code in (0, 2), ran
+            assert "bug in grv" not in ran.err
+
+
+def _replace(path: Path, at: int, kind: str, body: str) -> None:
+    """Put another entry in the place of one, with seals that fit."""
+    with closing(sqlite3.connect(path)) as db, db:
+        rows = db.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
+        seal = ""
+        for number, old_kind, old_body in rows:
+            new = (kind, body) if number == at else (old_kind, old_body)
+            seal = _seal(seal, *new)
+            db.execute(
+                "UPDATE entries SET kind = ?, body = ?, seal = ? WHERE number = ?",
+                (*new, seal, number),
+            )
+
+
+def test_an_owner_of_a_foreign_name_is_dead_and_no_file_is_touched(
+    ledger: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for number, name in enumerate((str(victim), "../victim", "\0", b"x")):
+        change(ledger, "INSERT OR REPLACE INTO claims VALUES (?, ?)", f"s{number + 7}", name)
+        with closing(SqliteLedger(ledger)) as book:
+            assert book.claim(f"s{number + 7}")
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 100, 2000, 5000])
+def test_a_ledger_that_is_cut_short_is_refused(ledger: Path, size: int) -> None:
+    whole = ledger.read_bytes()
+    ledger.write_bytes(whole[:size])
+    assert complaint("runs", "list", ledger).startswith("grv: ")
+
+
+def test_a_ledger_with_garbage_inside_is_refused(
+    ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ledger.parent)
+    whole = bytearray(ledger.read_bytes())
+    whole[4096:8192] = b"\xff" * 4096
+    ledger.write_bytes(whole)
+    assert complaint("runs", "check", ledger)
+    for command in (("list", ledger), ("show", ledger, "p"), ("export", ledger, "-o", "x.csv")):
+        assert "bug in grv" not in here("runs", *map(str, command)).err
+
+
+def test_a_verdict_for_a_candidate_that_was_never_generated_is_refused(ledger: Path) -> None:
+    at = next(at for at, entry in enumerate(LIFE) if isinstance(entry, Found))
+    found = replace(next(entry for entry in LIFE if isinstance(entry, Found)), candidate=7)
+    _replace(ledger, at, "found", to_text(found))
+    assert "candidate 7, which was never generated" in complaint(
+        "runs", "export", ledger, "-o", f"{ledger}.csv"
+    )
+    assert "bug in grv" not in complaint("learn", ledger, "-o", f"{ledger}.json")
