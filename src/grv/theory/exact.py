@@ -64,7 +64,7 @@ def _checked(
     if score_of.ndim != 1 or score_of.shape != passes.shape:
         raise UsageError(f"scores of shape {score_of.shape}, verdicts of shape {passes.shape}")
     if np.isnan(score_of).any():
-        raise UsageError("a score is NaN; score it -inf or leave it out")
+        raise UsageError("a score is NaN; use -inf or leave the candidate out")
     if not 1 <= k <= m <= len(score_of):
         raise UsageError(f"needs 1 <= k <= m <= {len(score_of)} candidates, not m={m}, k={k}")
     return score_of, passes
