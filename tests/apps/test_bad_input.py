@@ -253,7 +253,7 @@ def test_a_file_without_the_right_to_read_it(complaint: Grv) -> None:
         (["--score", "cascade(score, score, top=2, size=3)"], "write cascade(first, second"),
         (["--latency", "20"], "--latency 20: give two numbers, the seconds"),
         (["--latency", "-1,5"], "--latency -1,5: the seconds of a round of generation must be"),
-        (["--latency", "1,nan"], "--latency 1,nan: a round of verification must take a finite"),
+        (["--latency", "1,nan"], "--latency 1,nan: the seconds of a round of verification"),
         (["--costs", "1,10", "--costs", "1,0"], "--costs 1,0: the cost to verify"),
         (["--policy", "adaptiv"], "unknown policy 'adaptiv'; did you mean 'adaptive'?"),
         (["--policy", "fixed(2, 9)"], "1 <= k <= m, not m=2, k=9"),

@@ -196,7 +196,7 @@ def test_a_law_that_is_not_monotone_has_no_guarantee() -> None:
 
 
 def test_a_threshold_above_everything_that_passes_has_no_bound() -> None:
-    with pytest.raises(UsageError, match="nothing that scores at least 2"):
+    with pytest.raises(UsageError, match="no candidate that scores at least 2"):
         fixed_threshold_bound(Law((0, 1), (1, 1), (0.1, 0.5)), 2, Costs())
 
 

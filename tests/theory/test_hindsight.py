@@ -87,9 +87,7 @@ def test_a_pair_pays_for_what_is_there_or_up_to_the_batch_of_the_first_pass(
 
 @settings(max_examples=50)
 @given(world=tied_worlds, keyed=st.booleans())
-def test_what_is_available_is_what_a_pair_verifies_that_never_finds(
-    world: World, keyed: bool
-) -> None:
+def test_a_pair_without_a_pass_verifies_everything_available(world: World, keyed: bool) -> None:
     problem = world.logged()
     hopeless = LoggedProblem(
         "hopeless", problem.scores, np.zeros_like(problem.passed), problem.keys
