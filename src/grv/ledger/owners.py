@@ -1,7 +1,7 @@
-"""Who is alive: a process that works on searches holds a lock on a file of its own.
+"""Owners of claims: each process that works on searches holds a lock on a file of its own.
 
-The system drops the lock however the process ends, so a claim of somebody dead is known at once and
-never has to time out.
+The operating system releases the lock when the process ends, however it ends. So a claim of a dead
+process is detected at once, without a timeout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class Owner:
-    """This process, for as long as the object is open."""
+    """This process as an owner of claims, until `close`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -23,12 +23,12 @@ class Owner:
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        """Be dead."""
+        """Release the lock; the owner then counts as dead."""
         self._path(self.name).unlink(missing_ok=True)
         self._file.close()
 
     def is_alive(self, name: str) -> bool:
-        """Whether the owner of that name still works."""
+        """Whether the owner of this name still runs."""
         try:
             file = os.open(self._path(name), os.O_RDWR)
         except FileNotFoundError:
