@@ -144,9 +144,9 @@ def test_where_the_class_is_right_it_is_cheaper_than_those_that_trust_the_score(
 @pytest.mark.parametrize(
     ("concepts", "points", "message"),
     [
-        ("000", (), r"no concept lets anything pass \(s_0 = 0\)"),
-        ("01 011", (), "texts of 0 and 1 of one length"),
-        ("02 01", (), "texts of 0 and 1 of one length"),
+        ("000", (), r"nothing passes under any concept \(s_0 = 0\)"),
+        ("01 011", (), "strings of 0 and 1 of equal length"),
+        ("02 01", (), "strings of 0 and 1 of equal length"),
         ("circles:4", (), "unknown family 'circles'"),
         ("intervals", (), "concepts are a family, as in 'intervals:16'"),
         ("intervals:0", (), "there are no points"),
@@ -156,7 +156,7 @@ def test_where_the_class_is_right_it_is_cheaper_than_those_that_trust_the_score(
         ("01 10", (1.0, math.nan), "must be numbers that increase"),
     ],
 )
-def test_what_is_not_a_class_is_refused(
+def test_an_invalid_class_is_refused(
     concepts: str, points: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
