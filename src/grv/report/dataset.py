@@ -20,7 +20,7 @@ from ..experiments.comparison import Comparison, Resampled, Row
 from ..experiments.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
 from ..logs.log import Log, LoggedProblem
 from ..policies import POLICIES
-from ..replay.orders import Batch, Scheme, batches
+from ..replay.orders import OrderBatch, Scheme, batches
 from ..replay.trials import Trials
 from .statistics import interval
 
@@ -273,7 +273,7 @@ class Study:
             return None
         return interval(self.totals(above) / self.totals(below))
 
-    def batches(self, orders: int | None = None) -> Iterator[Batch]:
+    def batches(self, orders: int | None = None) -> Iterator[OrderBatch]:
         """The problems compared, in the orders of the comparison, or in so many."""
         asked = self.request
         return batches(

@@ -9,7 +9,7 @@ from ..core.values import Costs, Measured
 from ..experiments.compare import LARGEST_TABLE
 from ..experiments.rows import REFERENCE
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
-from ..replay.orders import Batch
+from ..replay.orders import OrderBatch
 from ..theory.uniform import PairTable
 from .dataset import HINDSIGHT, IN_ORDER, MATCHED, Study, Tried, price_name
 from .rows import Sheets
@@ -150,7 +150,9 @@ def _optimal_pairs(sheets: Sheets, study: Study) -> None:
                 # Where each candidate has its own cost, pairs are replayed one by one.
                 orders = min(most, study.request.orders) if isinstance(costs, Measured) else most
                 part = (
-                    Batch(problem, batch.orders[:orders], batch.keyed) if orders < most else batch
+                    OrderBatch(problem, batch.orders[:orders], batch.keyed)
+                    if orders < most
+                    else batch
                 )
                 found = hindsight_trials(part, least[:orders], costs)
                 means = found.generated.mean(), found.verified.mean(), found.costs(costs).mean()
