@@ -1,4 +1,4 @@
-"""Priors from files, and specifications of policies that name such a file."""
+"""Reads priors from files, and policies whose specification names such a file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from ..policies.learned.prior import Prior, from_text
 
 
 def load_prior(path: str) -> Prior:
-    """The prior in a file that `grv learn` has written."""
+    """The prior in a file that `grv learn` wrote."""
     try:
         with open(path, "rb") as file:
             content = file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be read: {reason}; grv learn makes a prior") from error
+        raise UsageError(
+            f"{path}: cannot be read: {reason}; make a prior with grv learn"
+        ) from error
     return _parsed(path, content)
 
 
