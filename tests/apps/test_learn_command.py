@@ -132,7 +132,7 @@ def test_a_prior_is_for_one_score(said: Said, complaint: Said) -> None:
         " prior"
     )
     assert complaint("compare", "other.csv", "--score", "prior.json", *policy) == (
-        "prior.json combines no scores: it is for --score a"
+        "prior.json does not combine scores; use --score a"
     )
 
 
@@ -240,7 +240,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     ledger = SqliteLedger("runs.ledger")
     search(ledger, "a", "length", "+")
     ledger.close()
-    assert "which score? There are 'logprob', 'length'" in complaint(
+    assert "choose one of 'logprob', 'length' with --score" in complaint(
         "learn", "runs.ledger", "-o", "prior.json"
     )
     assert "no score 'judge'; there are 'logprob', 'length'" in complaint(
@@ -282,7 +282,7 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     hash = load_prior("prior.json").hash
     shown = grv("runs", "show", "second.ledger", "a").out
     assert f"policy learned(prior='prior.json', hash='{hash}')" in shown
-    assert "merit " in shown
+    assert "verifying the best one saves " in shown
     wrong = grv(*live, "--out", "third", *policy, "--score", "length")
     assert wrong.code == 2
     assert "prior.json is for the score 'logprob', not 'length'" in wrong.err

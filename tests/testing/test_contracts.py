@@ -114,7 +114,7 @@ class Meddling:
 
 
 class Smuggling:
-    """Slips in candidates that nobody generated."""
+    """Adds candidates that were not generated."""
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         yield Generate(1)
