@@ -128,8 +128,7 @@ def test_a_prior_is_for_one_score(said: Said, complaint: Said) -> None:
     policy = ("--policy", "learned('prior.json')")
 
     assert complaint("compare", "other.csv", "--score", "b", *policy) == (
-        "prior.json is for the score 'a', not 'b': choose that one with --score, or learn another"
-        " prior"
+        "prior.json is for the score 'a', not 'b': use --score a, or learn another prior"
     )
     assert complaint("compare", "other.csv", "--score", "prior.json", *policy) == (
         "prior.json does not combine scores; use --score a"
@@ -162,9 +161,8 @@ def test_scores_unlike_the_history_are_warned_of_once(
     assert code == 0
     assert "learned('prior.json')" in out
     assert err == (
-        "grv: warning: prior.json: there are prompts whose scores look nothing like its history's;"
-        " for these the default policy decides, inside the guard (the reasons of their steps say"
-        " more)\n"
+        "grv: warning: prior.json: the scores of some prompts differ from its history; for those"
+        " prompts the default policy decides, inside the guard (see the reasons of their steps)\n"
     )
 
 
@@ -201,13 +199,13 @@ def test_bad_input_is_one_line(complaint: Said, arguments: tuple[str, ...], mess
     assert not Path("p.json").exists()
 
 
-def test_who_interrupts_it_finds_no_half_of_a_prior(
+def test_an_interrupt_leaves_no_partial_prior(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.learning.tune.rehearse", interrupted)
+    monkeypatch.setattr("grv.learning.tune.learned_trials", interrupted)
 
     assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
     assert capsys.readouterr() == ("", "grv: interrupted\n")
@@ -251,7 +249,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     )
     SqliteLedger("empty.ledger").close()
     assert complaint("learn", "empty.ledger", "-o", "prior.json") == (
-        "empty.ledger: there is no search in this ledger"
+        "empty.ledger: this ledger has no searches"
     )
 
 

@@ -192,7 +192,7 @@ def test_prompts_of_the_history_are_refused_more_rarely_than_said() -> None:
     ("scores", "said"),
     [
         ([1000.0 + i for i in range(64)], "8: 100% of 8 scores are outside"),
-        ([0.0001 * i for i in range(256)], "scores are 0."),
+        ([0.0001 * i for i in range(256)], "scores is 0."),
         ([-50.0] * 8 + [0.1, -0.3, 1.0, 0.2, -1.0] * 20, "outside the range"),
     ],
     ids=["another scale", "too narrow", "half of them"],

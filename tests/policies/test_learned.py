@@ -78,7 +78,7 @@ def test_failures_make_it_less_particular() -> None:
     assert search.outcome.solved
     first, last = (turn.action.why for turn in (search.trace[0], search.trace[-1]))
     assert first == "no open candidate"
-    assert last.startswith(("merit", "guard"))
+    assert last.startswith(("verifying", "guard"))
 
 
 def test_each_step_says_why() -> None:
@@ -138,7 +138,7 @@ def test_a_changed_file_is_refused_if_the_hash_is_given(prior: Path) -> None:
         ({"shape": [1e300] * 12}, "a broken prior: levels and shape must stay within 500"),
         ({"tilts": [1e9] * 5}, "a broken prior: tilts must stay within 50"),
         ({"score": 3}, "a broken prior: the score must be a name"),
-        ({"version": "1"}, "a prior of version '1', and this grv reads version 1"),
+        ({"version": "1"}, "a prior of version '1', but this grv reads version 1"),
         ({"shape": [0.0]}, "a broken prior: there must be 12 bins"),
         ({"edges": "wide"}, "a broken prior: "),
         ({"anchor": float("nan")}, "a broken prior: a number is not finite"),
@@ -212,7 +212,7 @@ def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
 
     assert search.outcome is not None
     assert search.outcome.solved
-    strange = [turn.action.why.startswith("unlike the history, 100% of ") for turn in search.trace]
+    strange = [turn.action.why.startswith("unlike the history (100% of ") for turn in search.trace]
     assert any(strange)
     default = run(DEFAULT, Costs(1, 10), world)
     own = [turn for turn, odd in zip(search.trace, strange, strict=True) if odd]  # not the guard's
