@@ -104,7 +104,7 @@ class Guarded:
 
 
 def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
-    """Of each block that is complete, the best candidate; and how many were drawn by then."""
+    """The best candidate of each complete block, and the number of draws at its end."""
     first, later = balanced_draws(exact_ratio(costs))
     scores, found, start, end = search.pool.scores, [], 0, first
     while end <= len(scores):

@@ -105,7 +105,7 @@ def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None
     told = replayed(Adaptive(), problem, Costs(1, 100))
     naive = replayed(Adaptive(), problem, Costs(1, 1))
 
-    # After its first shell it generates as somebody does who knows that verifying is dear.
+    # After its first shell it generates like a policy that knows that verifying is expensive.
     assert learned.trace[0].action == naive.trace[0].action
     assert naive.bill.verified / len(naive.pool) == 1
     drawn = [turn.action.n for turn in learned.trace if isinstance(turn.action, Generate)]

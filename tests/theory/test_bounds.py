@@ -250,7 +250,7 @@ def test_the_adaptive_policy_costs_less_than_its_guarantee(
 @pytest.mark.parametrize("name", SMALL_LAWS)
 def test_a_shell_that_is_reached_fails_no_more_often_than_its_bound(name: str) -> None:
     # Monte Carlo: of 400 searches those that reach shell s* + u. Allowed is the bound and three
-    # standard errors of a share of so many.
+    # standard errors of a share of this many trials.
     law, costs, rng = SMALL_LAWS[name], Costs(generate=1, verify=10), random.Random(1)
     first = fixed_threshold_bound(law, law.scores[-1], costs).shell.s
     last = [last_shell(run(law, costs, rng, None), costs) for _ in range(400)]

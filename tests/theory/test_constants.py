@@ -126,7 +126,7 @@ def test_what_a_constant_against_the_optimum_costs_against_verify_all(
 
 
 def test_the_ends_of_the_trade_off() -> None:
-    assert least_against_verify_all(10, 1.9) == math.inf  # nobody has that
+    assert least_against_verify_all(10, 1.9) == math.inf  # no policy has this constant
     assert least_against_verify_all(10, least_constant(10)) == pytest.approx(21)
     assert least_against_verify_all(10, 2) == pytest.approx(5.5)
     assert least_against_verify_all(10, 1e9) == 1

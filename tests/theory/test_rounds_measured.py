@@ -103,7 +103,7 @@ def test_where_higher_scores_pass_no_less_often_the_constants_hold(name: str) ->
     assert alternate.low <= alternate_constant(rho) * best
     everything = (1 + rho) / law.pass_rate
     assert alternate.low <= alternate_against_verify_all_monotone(rho, law.pass_rate) * everything
-    assert min(balanced.mean, alternate.mean) >= best * 0.8  # and nobody beats the optimum
+    assert min(balanced.mean, alternate.mean) >= best * 0.8  # no policy beats the optimum
 
 
 @pytest.mark.parametrize("name", OTHERS | {name: MONOTONE[name] for name in NAMED})

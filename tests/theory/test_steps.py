@@ -29,7 +29,7 @@ from grv.theory.shells import shells
 from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
 
 VERIFY_ALL = Schedule((), (BLIND,))
-FEW = 20  # states that are told apart: enough at needles, and what is found is from below anyway
+FEW = 20  # distinct states: enough for needles, and the result is a lower bound in any case
 laws = st.builds(StepLaw, st.floats(0.001, 1), st.floats(0.01, 1))
 ratios = st.one_of(st.floats(0.05, 100), st.integers(1, 60).map(float))
 
