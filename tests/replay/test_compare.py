@@ -429,7 +429,7 @@ def test_a_log_that_is_too_long_for_all_pairs_says_what_to_do() -> None:
     size = LARGEST_TABLE + 1
     long = LoggedProblem("long", np.zeros(size), np.ones(size, dtype=np.bool_))
 
-    with pytest.raises(UsageError, match=f"has {size} for one problem: choose other rows"):
+    with pytest.raises(UsageError, match=f"a problem with {size}: choose other rows"):
         compare(["uniform-matched"], Log((long,)))
     assert compare(["adaptive"], Log((long,)), orders=1).rows[0].solved == 1.0
 
