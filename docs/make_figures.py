@@ -219,8 +219,8 @@ def learning() -> dict[str, Any]:
     from grv.theory.proofs.active_learning import (
         FiniteSpace,
         disagreement_learner,
-        found_by_learning,
         pool_size,
+        search_by_learning,
     )
     from grv.theory.stars.classes import intervals
 
@@ -235,7 +235,7 @@ def learning() -> dict[str, Any]:
             truth = concepts[1 + int(chance.integers(of.concepts - 1))]
             law = np.where(truth, mass / truth.sum(), (1 - mass) / max(1, (~truth).sum()))
             pool = chance.choice(of.points, size=size, p=law / law.sum()).tolist()
-            result = found_by_learning(learner, pool, truth.tolist().__getitem__)
+            result = search_by_learning(learner, pool, truth.tolist().__getitem__)
             found += bool(truth[pool[result.index]])
         rows.append([mass / epsilon, found / runs])
     return {"delta": delta, "runs": runs, "rows": rows}

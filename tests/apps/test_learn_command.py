@@ -128,11 +128,10 @@ def test_a_prior_is_for_one_score(said: Said, complaint: Said) -> None:
     policy = ("--policy", "learned('prior.json')")
 
     assert complaint("compare", "other.csv", "--score", "b", *policy) == (
-        "prior.json is for the score 'a', not 'b': choose that one with --score, or learn another"
-        " prior"
+        "prior.json is for the score 'a', not 'b': use --score a, or learn another prior"
     )
     assert complaint("compare", "other.csv", "--score", "prior.json", *policy) == (
-        "prior.json combines no scores: it is for --score a"
+        "prior.json does not combine scores; use --score a"
     )
 
 
@@ -162,9 +161,8 @@ def test_scores_unlike_the_history_are_warned_of_once(
     assert code == 0
     assert "learned('prior.json')" in out
     assert err == (
-        "grv: warning: prior.json: there are prompts whose scores look nothing like its history's;"
-        " for these the default policy decides, inside the guard (the reasons of their steps say"
-        " more)\n"
+        "grv: warning: prior.json: the scores of some prompts differ from its history; for those"
+        " prompts the default policy decides, inside the guard (see the reasons of their steps)\n"
     )
 
 
@@ -201,13 +199,13 @@ def test_bad_input_is_one_line(complaint: Said, arguments: tuple[str, ...], mess
     assert not Path("p.json").exists()
 
 
-def test_who_interrupts_it_finds_no_half_of_a_prior(
+def test_an_interrupt_leaves_no_partial_prior(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.learning.tune.rehearse", interrupted)
+    monkeypatch.setattr("grv.learning.tune.learned_trials", interrupted)
 
     assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
     assert capsys.readouterr() == ("", "grv: interrupted\n")
@@ -240,7 +238,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     ledger = SqliteLedger("runs.ledger")
     search(ledger, "a", "length", "+")
     ledger.close()
-    assert "which score? There are 'logprob', 'length'" in complaint(
+    assert "choose one of 'logprob', 'length' with --score" in complaint(
         "learn", "runs.ledger", "-o", "prior.json"
     )
     assert "no score 'judge'; there are 'logprob', 'length'" in complaint(
@@ -251,7 +249,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     )
     SqliteLedger("empty.ledger").close()
     assert complaint("learn", "empty.ledger", "-o", "prior.json") == (
-        "empty.ledger: there is no search in this ledger"
+        "empty.ledger: this ledger has no searches"
     )
 
 
@@ -290,7 +288,7 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     hash = load_prior("prior.json").hash
     shown = grv("runs", "show", "second.ledger", "a").out
     assert f"policy learned(prior='prior.json', hash='{hash}')" in shown
-    assert "merit " in shown
+    assert "verifying the best one saves " in shown
     wrong = grv(*live, "--out", "third", *policy, "--score", "length")
     assert wrong.code == 2
     assert "prior.json is for the score 'logprob', not 'length'" in wrong.err

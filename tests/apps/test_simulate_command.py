@@ -70,8 +70,8 @@ def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["codes"], "unknown population 'codes' (there are: coding, math, "),
-        (["coding", "--policy", "hindsight"], "hindsight looks at the answers"),
+        (["codes"], "unknown population 'codes'; choose one of coding, math, "),
+        (["coding", "--policy", "hindsight"], "hindsight needs the verdicts of a log"),
         (["coding", "--policy", "balancd"], "did you mean 'balanced'"),
         (["coding", "--candidates", "few"], "give a whole number from 1 on, or endless"),
         (["coding", "--candidates", "0"], "give a whole number from 1 on, or endless"),

@@ -71,20 +71,21 @@ def test_a_good_score_is_verified_and_a_poor_one_waits() -> None:
 
 
 def test_failures_make_it_less_particular() -> None:
-    """The merit of what is left rises with every failure of what was better."""
+    """The merit of the other candidates rises with every failure of a better one."""
     search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(60)))
 
     assert search.outcome is not None
     assert search.outcome.solved
     first, last = (turn.action.why for turn in (search.trace[0], search.trace[-1]))
-    assert first.startswith("merit 0.00, limit ")
-    assert last.startswith(("merit", "guard"))
+    assert first == "no open candidate"
+    assert last.startswith(("verifying", "guard"))
 
 
 def test_each_step_says_why() -> None:
     search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(40)))
 
-    assert all(turn.action.why.startswith(("merit ", "guard: ")) for turn in search.trace)
+    known = ("no open candidate", "verifying the best one saves ", "guard: ")
+    assert all(turn.action.why.startswith(known) for turn in search.trace)
 
 
 def test_an_empty_world_has_nothing_to_verify() -> None:
@@ -94,7 +95,7 @@ def test_an_empty_world_has_nothing_to_verify() -> None:
     assert not search.outcome.solved
 
 
-def test_what_is_left_at_the_end_is_verified_by_merit() -> None:
+def test_the_rest_is_verified_by_merit_when_no_more_can_be_generated() -> None:
     search = run(Learned(PRIOR), Costs(1, 1000), World.of("0- 2- 1- -1-"))
 
     assert verified(search) == [1, 2, 0, 3]
@@ -110,11 +111,11 @@ def test_a_specification_names_the_content_of_the_file(prior: Path) -> None:
     assert parse(spec(policy)) == policy
 
 
-def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
+def test_a_changed_file_is_refused_if_the_hash_is_given(prior: Path) -> None:
     before = spec(Learned(load_prior("prior.json")))
     spoilt(prior, tie=0.5)
 
-    with pytest.raises(UsageError, match=r"prior\.json: has changed: its hash is \w+, not \w+; "):
+    with pytest.raises(UsageError, match=r"prior\.json has changed: its hash is \w+, not \w+; "):
         parse(before)
     assert (
         Learned(load_prior("prior.json")).hash not in before
@@ -124,8 +125,8 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 2}, "a prior of version 2, and this grv reads version 1; learn it again"),
-        ({"format": "something else"}, "not a prior; grv learn makes one"),
+        ({"version": 2}, "a prior of version 2, but this grv reads version 1; make it again"),
+        ({"format": "something else"}, "not a prior; make one with grv learn"),
         ({"tie": 0}, "a broken prior: tie must be above 0"),
         ({"weights": [1.0]}, "a broken prior: there must be 72 weights"),
         ({"weights": []}, "a broken prior: there must be 72 weights"),
@@ -137,7 +138,7 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
         ({"shape": [1e300] * 12}, "a broken prior: levels and shape must stay within 500"),
         ({"tilts": [1e9] * 5}, "a broken prior: tilts must stay within 50"),
         ({"score": 3}, "a broken prior: 'score' cannot be 3"),
-        ({"version": "1"}, "a prior of version '1', and this grv reads version 1"),
+        ({"version": "1"}, "a prior of version '1', but this grv reads version 1"),
         ({"shape": [0.0]}, "a broken prior: there must be 12 bins"),
         ({"edges": "wide"}, "a broken prior: "),
         ({"anchor": float("nan")}, "not a prior: a number is not finite"),
@@ -156,7 +157,7 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
     ],
     ids=lambda each: str(each)[:30],
 )
-def test_what_is_no_prior_is_refused_in_one_line(
+def test_a_file_that_is_not_a_prior_is_refused_in_one_line(
     prior: Path, changes: dict[str, Any], said: str
 ) -> None:
     spoilt(prior, **changes)
@@ -209,12 +210,12 @@ def test_a_prior_is_for_one_score() -> None:
 
 def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
     world = World.of(" ".join(f"{1000 + i}-" for i in range(40)) + " 2000+")
-    with pytest.warns(UnlikeHistoryWarning, match="look nothing like its history's"):
+    with pytest.warns(UnlikeHistoryWarning, match="differ from its history"):
         search = run(Learned(PRIOR), Costs(1, 10), world)
 
     assert search.outcome is not None
     assert search.outcome.solved
-    strange = [turn.action.why.startswith("unlike the history, 100% of ") for turn in search.trace]
+    strange = [turn.action.why.startswith("unlike the history (100% of ") for turn in search.trace]
     assert any(strange)
     default = run(DEFAULT, Costs(1, 10), world)
     own = [turn for turn, odd in zip(search.trace, strange, strict=True) if odd]  # not the guard's

@@ -166,7 +166,7 @@ def test_given_a_value_a_row_says_what_is_left_of_it(log: Log, tmp_path: Path) -
         assert float(read["unsolved_cost"]) == row["unsolved_cost"]
     assert plain["rows"][1]["unsolved_cost"] == 0  # it knows
     head, first, _ = comparison.table().splitlines()
-    assert head.split()[-3:] == ["in", "vain", "net"]
+    assert head.split()[-3:] == ["unsolved", "cost", "net"]
     assert first.split()[-1] == f"{plain['rows'][0]['net']:.1f}"
 
 
@@ -215,10 +215,10 @@ def test_people_get_a_table_whose_columns_line_up(comparison: Comparison) -> Non
 
     assert head.split() == [
         *("policy", "costs", "generated", "verified", "cost", "ratio", "95", "%", "solved"),
-        *("rounds", "in", "vain"),
+        *("rounds", "unsolved", "cost"),
     ]
     assert len(lines) == len(comparison.rows)
-    assert {len(line) for line in lines} == {len(head), len(head) - len("  in vain")}
+    assert {len(line) for line in lines} == {len(head), len(head) - len("  unsolved cost")}
     assert lines[1].startswith("adaptive ")
     assert "x1.00" in lines[1]
 

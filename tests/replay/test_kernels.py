@@ -88,7 +88,7 @@ def test_every_kernel_equals_the_engine_where_it_gives_up(
             assert_equal(found, expected)
 
 
-def test_who_knows_leaves_what_costs_more_than_it_is_worth() -> None:
+def test_with_known_costs_problems_above_the_value_are_skipped() -> None:
     counts = np.array([1, 2, 3], dtype=np.int32)
     rounds = np.array([[1, 1, 0], [1, 2, 0], [1, 3, 0]], dtype=np.int32)
     known = Trials(np.array([True, True, True]), counts, counts, rounds)

@@ -186,7 +186,7 @@ def test_labels_that_are_drawn_agree_within_a_class() -> None:
         assert np.array_equal(drawn.passed[known], before[drawn.id].passed[known])
 
 
-def test_what_is_learned_is_cheaper_than_other_tilts() -> None:
+def test_the_learned_tilts_are_cheaper_than_others() -> None:
     history = history_of(made_up(0.1, 0.3, problems=15, candidates=40))
     prior = learn(history)
 
@@ -315,7 +315,7 @@ def test_a_log_is_read_by_the_combination_of_a_prior(tmp_path: Path) -> None:
     for problem, before in zip(found.problems, together, strict=True):
         assert problem.scores == pytest.approx(before.scores)
     file.write_text(dataclasses.replace(prior, parts=()).to_text())
-    with pytest.raises(UsageError, match="combines no scores: it is for --score combined"):
+    with pytest.raises(UsageError, match="does not combine scores; use --score combined"):
         read_scored(str(log), str(file))
 
 

@@ -90,7 +90,7 @@ class Watching:
             yield Verify(pool.best(1))
 
 
-def test_a_policy_sees_the_costs_as_they_are_estimated_by_then() -> None:
+def test_a_policy_sees_the_current_estimate_of_the_costs() -> None:
     seen: list[float] = []
     cheap = priced(World.of("1- 1- 1-").logged(), [1, 1, 1], [2, 3, 1])
     replay(Watching(seen), cheap, GUESS, width=1)
@@ -105,7 +105,7 @@ def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None
     told = replayed(Adaptive(), problem, Costs(1, 100))
     naive = replayed(Adaptive(), problem, Costs(1, 1))
 
-    # After its first shell it generates as somebody does who knows that verifying is dear.
+    # After its first shell it generates like a policy that knows that verifying is expensive.
     assert learned.trace[0].action == naive.trace[0].action
     assert naive.bill.verified / len(naive.pool) == 1
     drawn = [turn.action.n for turn in learned.trace if isinstance(turn.action, Generate)]
@@ -220,7 +220,7 @@ def test_with_keys_costs_are_measured_too() -> None:
 
 
 def test_a_log_without_costs_cannot_be_asked_for_them() -> None:
-    with pytest.raises(LogError, match="no costs were measured in this log"):
+    with pytest.raises(LogError, match="this log has no measured costs"):
         compare(["adaptive"], population("coding", problems=2, candidates=9), GUESS)
 
 

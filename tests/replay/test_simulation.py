@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
     assert drawn(3).rows != drawn(4).rows
 
 
-def test_who_else_is_simulated_makes_no_difference() -> None:
+def test_other_policies_of_the_simulation_make_no_difference() -> None:
     plan = Plan(5, 2)
     alone = simulate({"math": ALL["math"]}, ["alternate"], COSTS, plan=plan)
     among = simulate(
@@ -173,7 +173,7 @@ def test_progress_is_told() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policies": ["hindsight"]}, "hindsight looks at the answers: grv compare has it"),
+        ({"policies": ["hindsight"]}, "hindsight needs the verdicts of a log"),
         ({"policies": ["balancd"]}, "did you mean 'balanced'"),
         ({"policies": []}, "needs a population, a policy and a price list"),
         ({"costs": []}, "needs a population, a policy and a price list"),

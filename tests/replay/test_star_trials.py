@@ -97,7 +97,7 @@ def test_no_sound_policy_is_below_the_bound_at_a_star_of_256(rho: float) -> None
 
 
 @pytest.mark.parametrize("points", [3, 8])
-def test_nor_is_who_learned_from_the_same_instance_with_other_targets(points: int) -> None:
+def test_nor_is_a_policy_fitted_to_the_same_instance_with_other_targets(points: int) -> None:
     instance, chance = instance_of(points), np.random.default_rng(points)
     at = chance.integers(points, size=(40, 64))
     past = [
@@ -122,7 +122,7 @@ def test_nor_is_it_where_passing_is_a_matter_of_chance() -> None:
             assert row.ratio + 4 * row.error >= row.bound, row.policy
 
 
-def test_who_gives_up_costs_infinity() -> None:
+def test_a_policy_that_gives_up_costs_infinity() -> None:
     (row,) = measure({"fixed": Fixed(4, 1)}, instance_of(8), [Costs()], runs=50)
 
     assert not row.sound
@@ -130,7 +130,7 @@ def test_who_gives_up_costs_infinity() -> None:
     assert 0 < row.gave_up == 1 - row.solved
 
 
-def test_who_goes_on_and_on_is_cut_off_and_that_is_told() -> None:
+def test_a_policy_that_never_stops_is_cut_off_and_this_is_reported() -> None:
     (row,) = measure({"adaptive": Adaptive()}, instance_of(16), [Costs(1, 100)], runs=12)
 
     assert row.cut_off > 0.5

@@ -126,7 +126,7 @@ async def test_a_search_gives_up_and_says_why() -> None:
     solution = await solved(config(all_wrong(9), policy=VerifyAll(), value=35), ledger)
 
     assert solution.outcome == "finished"
-    assert solution.message == "an answer is worth 35; the next attempt would bring the cost to 44"
+    assert solution.message == "an answer is worth 35; the next attempt would raise the cost to 44"
     assert solution.bill.total == 33
     (ended,) = [each for each in ledger.read(solution.search) if isinstance(each, Ended)]
     assert ended.why == solution.message

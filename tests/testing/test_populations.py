@@ -88,5 +88,7 @@ def test_the_shapes_are_what_they_are_called() -> None:
 
 
 def test_an_unknown_population_is_said_to_be_so() -> None:
-    with pytest.raises(UsageError, match=r"unknown population 'codes' \(there are: coding, math, "):
+    with pytest.raises(
+        UsageError, match=r"unknown population 'codes'; choose one of coding, math, "
+    ):
         population("codes")

@@ -196,7 +196,7 @@ def test_a_law_that_is_not_monotone_has_no_guarantee() -> None:
 
 
 def test_a_threshold_above_everything_that_passes_has_no_bound() -> None:
-    with pytest.raises(UsageError, match="nothing that scores at least 2"):
+    with pytest.raises(UsageError, match="no candidate that scores at least 2"):
         fixed_threshold_bound(Law((0, 1), (1, 1), (0.1, 0.5)), 2, Costs())
 
 
@@ -250,7 +250,7 @@ def test_the_adaptive_policy_costs_less_than_its_guarantee(
 @pytest.mark.parametrize("name", SMALL_LAWS)
 def test_a_shell_that_is_reached_fails_no_more_often_than_its_bound(name: str) -> None:
     # Monte Carlo: of 400 searches those that reach shell s* + u. Allowed is the bound and three
-    # standard errors of a share of so many.
+    # standard errors of a share of this many trials.
     law, costs, rng = SMALL_LAWS[name], Costs(generate=1, verify=10), random.Random(1)
     first = fixed_threshold_bound(law, law.scores[-1], costs).shell.s
     last = [last_shell(run(law, costs, rng, None), costs) for _ in range(400)]

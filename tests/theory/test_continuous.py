@@ -154,7 +154,7 @@ def test_a_discretisation_keeps_the_pass_rate() -> None:
     assert discrete.pass_rate == pytest.approx(law.pass_rate, rel=ACCURACY)
 
 
-def test_what_is_not_a_law_is_refused() -> None:
+def test_an_invalid_law_is_refused() -> None:
     with pytest.raises(UsageError, match="must not decrease"):
         ContinuousLaw(lambda u: -u, lambda _: 0.5)
     with pytest.raises(UsageError, match="must not decrease"):

@@ -101,5 +101,5 @@ def test_nothing_to_hit_needs_nothing() -> None:
 
 
 def test_numbers_count_from_zero() -> None:
-    with pytest.raises(UsageError, match="numbers from 0 on"):
+    with pytest.raises(UsageError, match="must not contain negative numbers"):
         smallest_hitting_set([[-1]])

@@ -52,7 +52,7 @@ def measured(law: Pieces, rho: float, seed: int, *policies: Policy) -> list[Meas
     """Of each policy, on the same streams."""
     costs = Costs(generate=1, verify=rho)
     streams = (Stream(law, (seed, i)) for i in range(STREAMS))
-    spent = np.array([[stream.fared(each, costs).cost for each in policies] for stream in streams])
+    spent = np.array([[stream.run(each, costs).cost for each in policies] for stream in streams])
     errors = spent.std(axis=0, ddof=1) / math.sqrt(STREAMS)
     return [Measured(*map(float, each)) for each in zip(spent.mean(axis=0), errors, strict=True)]
 
@@ -103,7 +103,7 @@ def test_where_higher_scores_pass_no_less_often_the_constants_hold(name: str) ->
     assert alternate.low <= alternate_constant(rho) * best
     everything = (1 + rho) / law.pass_rate
     assert alternate.low <= alternate_against_verify_all_monotone(rho, law.pass_rate) * everything
-    assert min(balanced.mean, alternate.mean) >= best * 0.8  # and nobody beats the optimum
+    assert min(balanced.mean, alternate.mean) >= best * 0.8  # no policy beats the optimum
 
 
 @pytest.mark.parametrize("name", OTHERS | {name: MONOTONE[name] for name in NAMED})
@@ -123,7 +123,7 @@ def test_whatever_the_score_is_worth_alternate_is_within_three_of_verifying_all(
 def test_balanced_has_no_such_bound(name: str) -> None:
     """So the test above can fail."""
     law, costs = OTHERS[name], Costs(generate=1, verify=3)
-    spent = [Stream(law, (3, i)).fared(Balanced(), costs, most=4096).cost for i in range(20)]
+    spent = [Stream(law, (3, i)).run(Balanced(), costs, most=4096).cost for i in range(20)]
 
     assert np.mean(spent) > 10 * 4 / law.pass_rate
 

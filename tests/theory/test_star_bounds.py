@@ -107,9 +107,9 @@ def test_the_instance_of_a_probabilistic_class_has_its_chances() -> None:
 
 def test_what_is_no_star_has_no_instance() -> None:
     of = of_rows(["10", "11"])
-    with pytest.raises(UsageError, match="not a star of this class around zero"):
+    with pytest.raises(UsageError, match="not a centered star of this class"):
         star_instance(of, Star(2, 2, (0, 1), (0, 1)))
-    with pytest.raises(UsageError, match="not a star of this class around zero"):
+    with pytest.raises(UsageError, match="not a centered star of this class"):
         star_instance(of, star_number(of, centre="any"))
     with pytest.raises(UsageError, match="no hard instance"):
         star_instance(of, Star(0, 0, (), ()))

@@ -61,7 +61,7 @@ def scanned(
     for batch in batches(problems, ORDERS, keyed=keyed):
         for order in batch.orders.tolist():
             for m, k in pairs_up_to(size):
-                if m > len(batch.problem):  # nobody knows what it would have found
+                if m > len(batch.problem):  # the log does not show what it would find
                     prices[m - 1, k - 1] += costs.of(m, k)
                     continue
                 outcome = replay(

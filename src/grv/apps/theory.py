@@ -18,7 +18,7 @@ from .console import check_outputs, parse_costs, parse_number, parse_whole, prog
 if TYPE_CHECKING:
     from ..core.search import Policy
     from ..core.values import Costs
-    from ..experiments.star_trials import Measured
+    from ..experiments.star_trials import StarTrials
     from ..theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
@@ -71,7 +71,7 @@ def lower_bound(
     check_outputs([json], classes or [], policy or ())
     from ..experiments.star_trials import measure
 
-    rows: list[tuple[str, Measured]] = []
+    rows: list[tuple[str, StarTrials]] = []
     untold: tuple[str, ...] = ()
     with _kept_so_far() as end:
         for text in classes or _CLASSES:
@@ -97,7 +97,7 @@ def _price_list(text: str) -> Costs:
     return costs
 
 
-def _words(rows: list[Measured], untold: tuple[str, ...]) -> list[str]:
+def _words(rows: list[StarTrials], untold: tuple[str, ...]) -> list[str]:
     """What is not in the table, and what it shows."""
     lines = []
     if untold:
@@ -160,7 +160,7 @@ def _policies(
     return {text: told[text] if text in told else parse(text) for text in specs}, ()
 
 
-def _table(rows: list[tuple[str, Measured]]) -> str:
+def _table(rows: list[tuple[str, StarTrials]]) -> str:
     head = (
         "class",
         "policy",
@@ -189,13 +189,13 @@ def _table(rows: list[tuple[str, Measured]]) -> str:
     return aligned(head, cells, left=2)
 
 
-def _measured(row: Measured) -> str:
+def _measured(row: StarTrials) -> str:
     if not row.sound:
         return "gives up"
     return f"{'>' if row.cut_off > 0 else ''}{row.ratio:.2f}"
 
 
-def _record(text: str, row: Measured) -> dict[str, Any]:
+def _record(text: str, row: StarTrials) -> dict[str, Any]:
     record = dataclasses.asdict(row)
     record["costs"] = {"generate": row.costs.generate, "verify": row.costs.verify}
     record["ratio"] = None if math.isinf(row.ratio) else row.ratio

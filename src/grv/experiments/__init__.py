@@ -1,1 +1,1 @@
-"""Policies compared: on logs, on synthetic populations, and with the best possible cost."""
+"""Comparisons of policies: on logs, on synthetic populations, and with the best possible cost."""

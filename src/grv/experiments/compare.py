@@ -1,4 +1,4 @@
-"""Many policies on the same orders of the same log: paired results, with intervals."""
+"""Compares policies on the same orders of the same log: paired results, with intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..logs.log import Log, LoggedProblem
 from ..policies import Adaptive, Fixed, Learned
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.kernels.dispatch import trials
-from ..replay.orders import Batch, Scheme, batches
+from ..replay.orders import OrderBatch, Scheme, batches
 from ..replay.trials import Trials, in_flight, rounds_of
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
@@ -31,12 +31,12 @@ from .rows import REFERENCE, DifficultyRow, HindsightRow, PolicyRow, RowKind, Un
 Unsolvable = Literal["exclude", "include"]
 Progress = Callable[[int, int], None]
 
-LARGEST_TABLE = 8192  # candidates a problem; all pairs of more do not fit into memory
+LARGEST_TABLE = 8192  # candidates per problem; all pairs of more do not fit into memory
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a comparison is made: the options of `compare`."""
+    """The settings of a comparison: the options of `compare`."""
 
     orders: int
     seed: int
@@ -50,14 +50,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         if math.isnan(self.value) or self.value < 0:
-            raise UsageError(f"what a solved problem is worth cannot be {self.value}")
+            raise UsageError(f"the value of a solved problem cannot be {self.value}")
         if self.width is not None and self.width < 1:
             raise UsageError(f"the width must be at least 1, or all, not {self.width}")
         if self.unsolvable not in get_args(Unsolvable):
             raise UsageError(f"unsolvable must be exclude or include, not {self.unsolvable!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the file of a comparison."""
+        """The record in the file of a comparison."""
         record = dataclasses.asdict(self)
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
@@ -82,25 +82,25 @@ def compare(
     cascade: Cascade | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Every policy at every price list, on the same orders of the same problems.
+    """Compare every policy at every price list, on the same orders of the same problems.
 
     Args:
-        policies: policies by the names their rows shall have, or specifications; `DEFAULT_ROWS` is
-            what the paper compares.
-        log: what to replay.
-        costs: one price list, or several; `Measured` is a first guess, and the log's columns
-            `generate_cost` and `verify_cost` say what is paid.
-        orders: in how many orders each problem is tried.
-        seed: what the orders are drawn from.
-        order_scheme: how they are drawn; see `orders.py`.
-        width: verifications in flight at once; `None` pays for whole steps.
-        keys: whether candidates of one equivalence class are verified once.
+        policies: policies by the names of their rows, or specifications; `DEFAULT_ROWS` has those
+            that the paper compares.
+        log: the log to replay.
+        costs: one price list, or several. `Measured` is a first guess; the payments are then in the
+            log's columns `generate_cost` and `verify_cost`.
+        orders: the number of orders of each problem.
+        seed: the seed of the orders.
+        order_scheme: how orders are drawn; see `orders.py`.
+        width: the number of verifications in flight at once; `None` pays for whole steps.
+        keys: whether candidates with the same key are verified only once.
         unsolvable: whether problems without any pass are kept.
-        latency: how long rounds take; rows then say how long a trial takes.
-        value: what a solved problem is worth: policies give up when the expected cost to go exceeds
-            it, and rows say what is left of it.
-        cascade: how policies use the log's second scores; yardsticks rank by the first.
-        progress: called with the number of problems done and to do.
+        latency: the duration of rounds; rows then have the duration of a trial.
+        value: the value of a solved problem: policies give up when the expected cost to continue
+            exceeds it, and rows have the value minus the cost.
+        cascade: how policies use the log's second scores; baselines rank by the first score.
+        progress: called with the number of problems done and the total.
     """
     settings = Settings(
         orders, seed, order_scheme, width, keys, unsolvable, latency, value, cascade
@@ -113,18 +113,18 @@ def compare(
         raise LogError("no problem has a candidate that passed", path=log.path)
     if any(isinstance(each, Measured) for each in prices) and log.mean_costs == (None, None):
         raise LogError(
-            "no costs were measured in this log (columns 'generate_cost', 'verify_cost')",
+            "this log has no measured costs (columns 'generate_cost', 'verify_cost')",
             path=log.path,
         )
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
     if keys and not log.has_keys:
-        raise LogError("there are no keys in this log (column 'key')", path=log.path)
+        raise LogError("this log has no keys (column 'key')", path=log.path)
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
             kind.policy.check_score(log.score)
     problems = log.problems if unsolvable == "include" else log.solvable
-    return _Run(log, problems, rows, prices, settings, progress or _silent).comparison()
+    return _Comparer(log, problems, rows, prices, settings, progress or _silent).comparison()
 
 
 def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str, RowKind]]:
@@ -136,11 +136,11 @@ def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str
 
 
 def _silent(done: int, total: int) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
-class _Run:
-    """One comparison in the making. The problems are gone through once, or twice with pairs."""
+class _Comparer:
+    """Makes one comparison. It visits the problems once, or twice if pairs are compared."""
 
     def __init__(
         self,
@@ -161,10 +161,10 @@ class _Run:
         self.size = max(len(problem) for problem in problems)
         if self.matched and self.size > LARGEST_TABLE:
             raise UsageError(
-                f"uniform-matched looks at all pairs of up to {LARGEST_TABLE} candidates; this log"
-                f" has {self.size} for one problem: choose other rows with --policy"
+                f"uniform-matched allows at most {LARGEST_TABLE} candidates per problem; this log"
+                f" has a problem with {self.size}: choose other rows with --policy"
             )
-        # By price list and row, one entry a problem. The reference is needed to match its cost.
+        # By price list and row, one entry per problem. The reference is needed to match its cost.
         self.found: dict[tuple[int, int], dict[str, Trials]] = {}
         self.reference: list[dict[str, Trials]] = [{} for _ in prices]
         self.table = PairTable(self.size if self.matched else 0)
@@ -172,11 +172,11 @@ class _Run:
 
     @cached_property
     def resampled(self) -> Resampled:
-        """The resamples of problems that all intervals share."""
+        """The resamples of problems, shared by all intervals."""
         return Resampled(len(self.problems), self.settings.seed)
 
     def comparison(self) -> Comparison:
-        """Go through the problems, and sum up."""
+        """Visit the problems and summarise."""
         for batch in self._batches(done=0):
             self._try_policies(batch)
         pairs = [self._pairs(at) for at in range(len(self.prices))]
@@ -185,15 +185,15 @@ class _Run:
                 self._try_pairs(batch, pairs)
         return self._sum_up(pairs)
 
-    def _batches(self, done: int) -> Iterator[Batch]:
+    def _batches(self, done: int) -> Iterator[OrderBatch]:
         s = self.settings
         made = batches(self.problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
         for number, batch in enumerate(made, 1):
             yield batch
             self.progress(done + number, self.passes * len(self.problems))
 
-    def _try_policies(self, batch: Batch) -> None:
-        """All rows that need to see one problem only, and what the others must know of it."""
+    def _try_policies(self, batch: OrderBatch) -> None:
+        """Run the rows that need only one problem, and collect the data for the other rows."""
         id, width = batch.problem.id, self.settings.width
         value, cascade = self.settings.value, self.settings.cascade
         least = None
@@ -205,7 +205,7 @@ class _Run:
                 match kind:
                     case PolicyRow(policy, whole):
                         at_once = None if whole else width
-                        name = (type(policy), repr(policy), at_once)  # its repr is what it is
+                        name = (type(policy), repr(policy), at_once)  # the repr has all parameters
                         if name not in tried:
                             tried[name] = trials(
                                 *(policy, batch, costs),
@@ -235,13 +235,13 @@ class _Run:
         self.found.setdefault((at, number), {})[id] = result
 
     def _pairs(self, at: int) -> dict[int, _Pairs]:
-        """For each row of pairs, who gets which, at one price list."""
+        """For each row of pairs, the pair of each problem at one price list."""
         costs = self._pair_prices(self.prices[at])
         found: dict[int, _Pairs] = {}
         if self.matched:
             reference = self._in_order(self.reference[at])
             spent = np.concatenate([t.costs(costs) for t in reference])
-            # Adaptive pays for one of each at least; but a mean may be rounded down.
+            # Adaptive pays for at least one of each, but a mean may be rounded down.
             pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
             everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
             found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
@@ -256,7 +256,7 @@ class _Run:
         return found
 
     def _pair_prices(self, costs: Costs) -> Costs:
-        """What pairs are chosen by: where costs are measured, what the log's are on average."""
+        """The price list to choose pairs by; if costs are measured, the means of the log."""
         if not isinstance(costs, Measured):
             return costs
         generate, verify = self.log.mean_costs
@@ -264,23 +264,23 @@ class _Run:
 
     @cached_property
     def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
-        """The problems by pass rate, ties by id, and what grouping knows of them."""
+        """The problems by pass rate, then by id, and their data for grouping."""
         ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
         return ordered, Runs([self.difficulties[problem.id] for problem in ordered])
 
-    def _try_pairs(self, batch: Batch, pairs: Sequence[dict[int, _Pairs]]) -> None:
+    def _try_pairs(self, batch: OrderBatch, pairs: Sequence[dict[int, _Pairs]]) -> None:
         for at, costs in enumerate(self.prices):
             for number, assigned in pairs[at].items():
                 pair = assigned.by_problem[batch.problem.id]
                 self._keep(at, number, batch.problem.id, self._try_pair(pair, batch, costs))
 
-    def _try_pair(self, pair: Pair, batch: Batch, costs: Costs) -> Trials:
+    def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, width=self.settings.width)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         rounds = rounds_of(1, in_flight(checks, self.settings.width))
         found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
-        if isinstance(costs, Measured):  # what the log does not have has no other price
+        if isinstance(costs, Measured):  # candidates that are not in the log have no measured cost
             return dataclasses.replace(found, paid=found.costs(costs))
         return found
 
@@ -335,13 +335,13 @@ class _Run:
             return row
         base = reference.costs(costs)
         if not (base.mean(axis=1) > 0).all():
-            return row  # somebody measured that nothing costs anything
+            return row  # all measured costs are zero
         low, high = self.resampled.ratio(spent.mean(axis=1), base.mean(axis=1)) or (None, None)
         ratio = row.cost / float(np.mean(base.ravel()))
         return dataclasses.replace(row, ratio=ratio, low=low, high=high)
 
     def _detailed(self, row: Row, kind: RowKind, pairs: _Pairs | None, of: Trials) -> Row:
-        """The row, with what only rows of its kind have."""
+        """The row with the fields that only rows of its kind have."""
         details: dict[str, Any] = {}
         pair = pairs.single if pairs else None
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Fixed):
@@ -358,7 +358,10 @@ class _Run:
         return dataclasses.replace(row, **details)
 
     def _solved_in_all_orders(self, pair: Pair, *, capped: bool) -> float:
-        """The share that one pair solves over all orders; a policy takes what there is."""
+        """The share that one pair solves over all orders.
+
+        If `capped`, the pair takes all candidates of a problem that has fewer than m.
+        """
         chances = []
         for problem in self.problems:
             m = min(pair.m, len(problem)) if capped else pair.m
@@ -386,7 +389,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Which pair each problem gets, and how to say so."""
+    """The pair of each problem, and its description."""
 
     by_problem: Mapping[str, Pair]
     single: Pair | None = None
@@ -412,7 +415,7 @@ def _mean(amounts: NDArray[np.float64]) -> float | None:
 
 
 def _listed(costs: Costs) -> Any:
-    """A price list as it stands in the settings."""
+    """A price list in the settings' record."""
     pair = [costs.candidate, costs.verify]
     return {"measured": pair} if isinstance(costs, Measured) else pair
 

@@ -1,4 +1,4 @@
-"""The result of a comparison: one row a policy and price list, ready to be saved or printed."""
+"""The result of a comparison: one row per policy and price list, to be saved or printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """One class of difficulty: how many problems, their pass rates, and the pair they get."""
+    """One group of difficulty: the number of problems, their pass rates, and their pair."""
 
     problems: int
     pass_rate: tuple[float, float]
@@ -31,32 +31,32 @@ class GroupSummary:
 
 @dataclass(frozen=True)
 class Row:
-    """One policy at one price list. Means are over trials: a problem in one order is a trial.
+    """One policy at one price list. Means are over trials; a trial is a problem in one order.
 
     Attributes:
-        policy: as asked.
-        costs: the price list; a first guess, where it is `Measured`.
-        trials: how many.
+        policy: the policy's name in the request.
+        costs: the price list; a first guess if it is `Measured`.
+        trials: the number of trials.
         solved: the share of trials solved.
         cost: the mean cost.
         generated: the mean number of candidates generated.
         verified: the mean number of candidates verified.
         generate_rounds: the mean number of rounds of generation; see `core.values.Rounds`.
         verify_rounds: the mean number of rounds of verification.
-        rescored: the mean number of second scores, where there is a cascade.
-        rescore_rounds: the mean number of rounds of second scores, likewise.
-        seconds: the mean time until the search ends, where it is known how long rounds take.
-        ratio: the mean cost over that of the `adaptive` row at the same costs, where there is one.
-        low: lower end of a 95 % interval of the ratio, problems being resampled.
-        high: its upper end.
-        m: candidates generated, where one pair serves all problems.
-        k: candidates verified, likewise.
-        exact: the share solved over all possible orders, where there is a closed form.
-        groups: the classes of difficulty, easiest last.
-        solved_cost: the mean cost of the trials that were solved, where any was.
-        unsolved_cost: the mean cost of those that were not.
-        net: what solved trials are worth less the cost, a trial, where it is known what one is.
-        unsolvable_cost: the mean cost on problems without any pass, where they are kept.
+        rescored: the mean number of second scores, if there is a cascade.
+        rescore_rounds: the mean number of rounds of second scores, if there is a cascade.
+        seconds: the mean duration of a trial, if the duration of rounds is given.
+        ratio: the mean cost over that of the `adaptive` row at the same costs, if there is one.
+        low: the lower end of the 95 % interval of the ratio, by resampling problems.
+        high: the upper end.
+        m: the number of candidates generated, if all problems have the same pair.
+        k: the number of candidates verified, if all problems have the same pair.
+        exact: the share solved over all possible orders, if there is a closed form.
+        groups: the groups of difficulty, easiest last.
+        solved_cost: the mean cost of the solved trials, if there are any.
+        unsolved_cost: the mean cost of the unsolved trials, if there are any.
+        net: the value of solved trials minus the cost, per trial, if the value is given.
+        unsolvable_cost: the mean cost on problems without any pass, if they are kept.
     """
 
     policy: str
@@ -85,27 +85,27 @@ class Row:
 
     @property
     def measured(self) -> bool:
-        """Whether what was paid is what the log says."""
+        """Whether the costs are those measured in the log."""
         return isinstance(self.costs, Measured)
 
     @property
     def prices(self) -> str:
-        """The price list, as it is asked for."""
+        """The price list, as written in the option `--costs`."""
         if self.measured:
             return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
         return f"{self.costs.candidate:g},{self.costs.verify:g}"
 
     def shown(self, amount: float) -> str:
-        """An amount in the row's unit, as people read it."""
+        """An amount in the row's unit, for people."""
         return f"{amount:.4g}" if self.measured else f"{amount:.1f}"
 
     @property
     def rounds(self) -> float:
-        """The mean number of rounds: how often results were waited for."""
+        """The mean number of rounds: how often a search waited for results."""
         return self.generate_rounds + self.verify_rounds + (self.rescore_rounds or 0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the file of a comparison."""
+        """The record in the file of a comparison."""
         record = asdict(self) | {"rounds": self.rounds}
         record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
         if self.measured:
@@ -116,17 +116,17 @@ class Row:
 
 @dataclass(frozen=True)
 class LogSummary:
-    """What the comparison was made on, and what was left out of it.
+    """The data of a comparison, and what was left out.
 
     Attributes:
-        problems: in the log.
-        solvable: with at least one pass.
-        candidates: in the log.
-        unlabelled: candidates without a label.
-        unscored: candidates without a score; they rank last.
-        excluded: the names of the problems left out.
-        contradictory: the names of keys with both labels, by problem; they are no classes.
-        unpriced: measured costs that are not known, and taken to be the mean of the others.
+        problems: the number of problems in the log.
+        solvable: the number of problems with at least one pass.
+        candidates: the number of candidates in the log.
+        unlabelled: the number of candidates without a label.
+        unscored: the number of candidates without a score; they rank last.
+        excluded: the ids of the problems left out.
+        contradictory: keys with both labels, by problem; these keys are ignored.
+        unpriced: the number of missing costs; each is replaced by the mean of the others.
     """
 
     problems: int
@@ -141,13 +141,13 @@ class LogSummary:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Rows in the order asked, price list by price list.
+    """Rows in the order of the request, price list by price list.
 
     Attributes:
-        log: what it was made on.
-        settings: how it was made; enough to make it again.
+        log: the data.
+        settings: the settings; enough to repeat the comparison.
         rows: the results.
-        problems: the names of the problems compared, in the order of `trials`.
+        problems: the ids of the problems compared, in the order of `trials`.
         trials: for each row, arrays `[problems, orders]`; kept for figures, not saved.
     """
 
@@ -158,7 +158,7 @@ class Comparison:
     trials: tuple[Trials, ...] = field(default=(), repr=False)
 
     def __getitem__(self, policy: str) -> Row:
-        """The first row of that name."""
+        """The first row with this name."""
         for row in self.rows:
             if row.policy == policy:
                 return row
@@ -174,15 +174,15 @@ class Comparison:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the numbers as JSON, replacing the file whole."""
+        """Write the numbers as JSON; the file is replaced atomically."""
         write_whole(path, json.dumps(self.to_json(), indent=1) + "\n")
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV, replacing the file whole."""
+        """Write the rows as CSV; the file is replaced atomically."""
         write_whole(path, self.to_csv())
 
     def to_csv(self) -> str:
-        """The rows as CSV; what was left out of the comparison stands in each."""
+        """The rows as CSV; each row lists the problems left out."""
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
@@ -213,7 +213,7 @@ class Comparison:
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
-    """A row as people read it."""
+    """The cells of a row, for people."""
     has_interval = row.low is not None and row.high is not None
     return (
         row.policy,
@@ -228,11 +228,13 @@ def row_cells(row: Row) -> tuple[str, ...]:
     )
 
 
-# Columns that are there where somebody has asked for them, or has spent money in vain.
+# Columns that are shown only if a row has a value.
 _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
     "rescored": lambda row: None if row.rescored is None else f"{row.rescored:.1f}",
     "seconds": lambda row: None if row.seconds is None else f"{row.seconds:.1f}",
-    "in vain": lambda row: None if row.unsolved_cost is None else row.shown(row.unsolved_cost),
+    "unsolved cost": lambda row: (
+        None if row.unsolved_cost is None else row.shown(row.unsolved_cost)
+    ),
     "net": lambda row: None if row.net is None else row.shown(row.net),
 }
 
@@ -251,7 +253,7 @@ class Resampled:
     def ratio(
         self, above: NDArray[np.float64], below: NDArray[np.float64]
     ) -> tuple[float, float] | None:
-        """The interval of `mean(above) / mean(below)`; none with fewer than two problems."""
+        """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
         if len(above) < 2:
             return None
         ratios = (self._weights @ above) / (self._weights @ below)

@@ -1,6 +1,6 @@
-"""Laws of candidates that are known exactly: what a search costs at best is computed, not guessed.
+"""Laws of candidates for which the optimal cost J* is computed exactly.
 
-Numpy is loaded when a law is first used: to import this is cheap.
+NumPy is imported when a law is first used, so that importing this module is cheap.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Scores uniform on [0, 1], cut into pieces, in each of which h is constant.
+    """Scores uniform on [0, 1], divided into pieces; h is constant in each piece.
 
-    As policies that rank see only the order of scores, any law whose h is a step function of the
-    score is of this form.
+    Policies that rank see only the order of scores. So any law whose h is a step function of the
+    score has this form.
 
     Attributes:
-        shares: of the candidates in each piece, lowest scores first; they sum to 1.
-        passes: the chance of passing in each.
+        shares: the share of candidates in each piece, lowest scores first; they sum to 1.
+        passes: the chance of passing in each piece.
         tied: whether all candidates of a piece have the same score.
     """
 
@@ -38,11 +38,11 @@ class Pieces:
     tied: bool = False
 
     def __post_init__(self) -> None:
-        _ = self.law  # refuses what is not a law
+        _ = self.law  # checks the parameters
 
     @cached_property
     def law(self) -> Law:
-        """The same, a piece an atom."""
+        """The law with one atom per piece."""
         return Law(tuple(range(len(self.shares))), self.shares, self.passes)
 
     @property
@@ -51,7 +51,7 @@ class Pieces:
         return self.law.pass_rate
 
     def sample(self, chance: np.random.Generator, n: int) -> Drawn:
-        """So many candidates."""
+        """Draw `n` candidates."""
         import numpy as np
 
         from .streams import Drawn
@@ -71,7 +71,7 @@ class Pieces:
 class Binormal:
     """A failure scores N(0, 1), a pass `separation + width N(0, 1)`.
 
-    Of the failures a share, `deceptive`, scores like a pass whose separation is |separation|.
+    A share `deceptive` of the failures scores like a pass whose separation is |separation|.
     """
 
     pass_rate: float
@@ -80,7 +80,7 @@ class Binormal:
     deceptive: float = 0.0
 
     def sample(self, chance: np.random.Generator, n: int) -> Drawn:
-        """So many candidates."""
+        """Draw `n` candidates."""
         import numpy as np
 
         from .streams import Drawn
@@ -94,9 +94,10 @@ class Binormal:
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Of thin cells of scores, those with the most passes first: all candidates, and passes.
+        """Cumulative q and s over thin cells of scores, the cells with the highest h first.
 
-        Summed up, so that the first two values are q and s of the best cell, and so on.
+        The n-th values are the probabilities of being in one of the n best cells, and of being in
+        one of them and passing.
         """
         import numpy as np
 
@@ -112,14 +113,14 @@ class Binormal:
         return np.cumsum(every[order]), np.cumsum(passes[order])
 
     def optimum(self, costs: Costs) -> float:
-        """J*, to a relative 1e-5: whole cells are verified, or not; never less than the truth."""
+        """J*, with a relative error of 1e-5, never too low: each cell is verified or not."""
         q, s = self._cells
         possible = s > 0
         return float(((costs.candidate + costs.verify * q[possible]) / s[possible]).min())
 
 
 def _masses(edges: NDArray[np.float64], mean: float, width: float) -> NDArray[np.float64]:
-    """Of a normal distribution in each cell; exact in the tails, which is where passes are."""
+    """The mass of a normal distribution in each cell; accurate in the tails, where passes are."""
     import numpy as np
 
     at = ((edges - mean) / (width * math.sqrt(2))).tolist()

@@ -1,4 +1,4 @@
-"""What each problem of a log would cost somebody who knows its law, or the future."""
+"""The lowest possible cost of each problem of a log, if its law or its labels were known."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..theory.optimum import Law, best_threshold, optimum
 
 @dataclass(frozen=True)
 class OracleRow:
-    """One problem, its logged candidates taken as the law.
+    """One problem; its logged candidates are taken as the law.
 
     Attributes:
-        problem: its id.
-        candidates: how many were logged.
+        problem: the problem's id.
+        candidates: the number of logged candidates.
         pass_rate: the share that passed.
         tau: the break-even chance of passing, tau*.
-        optimum: J*, the least expected cost. The law knows how often each score passes; where all
-            scores differ that is to know every label.
-        threshold: the score from which on verifying is cheapest; none where all are verified, also
-            those without a score.
-        threshold_cost: J_t, what that costs: the optimum for somebody who trusts the ranking only.
-        hindsight: the mean cost of the cheapest pair that would have worked.
+        optimum: J*, the lowest expected cost if the pass rate at each score is known. If all scores
+            differ, this means that every label is known.
+        threshold: the best lowest score to verify; None if everything is verified, including
+            candidates without a score.
+        threshold_cost: J_t, the cost of that threshold: the optimum if only the ranking is used.
+        hindsight: the mean cost of the cheapest pair that would have found a pass.
     """
 
     problem: str
@@ -50,7 +50,7 @@ def oracle(
     scheme: Scheme = "stable",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[OracleRow, ...]:
-    """One row a problem; those without any pass have no optimum."""
+    """One row per problem; problems without any pass have no optimum."""
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
     rows = []

@@ -1,7 +1,7 @@
-"""Populations: laws of problems, from which logs and endless streams are drawn.
+"""Populations: distributions of problems, from which logs and infinite streams are drawn.
 
-Two are fitted to the paper's tasks. The others vary one thing: easy prompts, a score that is worth
-nothing, and the shapes that proofs are about, each at many pass rates.
+Two are fitted to the paper's tasks. Each of the others has one special property: easy prompts, a
+worthless score, or a law from a proof, at many pass rates.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Binormals:
-    """How pass rates and the quality of scores vary from problem to problem.
+    """The distribution of pass rates and of the quality of scores over problems.
 
     A problem has `b ~ Beta(alpha, beta)`, the pass rate `10^(low + (high - low) b)`, and the
     separation `d = mean + spread (r z + sqrt(1 - r^2) N(0, 1))`, where r is the correlation and z
-    is b standardised. A failure scores N(0, 1), a pass `d + width N(0, 1)`; of the failures a
-    share, `deceptive`, scores like a pass of separation |d|.
+    is b standardised. A failure scores N(0, 1), a pass `d + width N(0, 1)`. A share `deceptive` of
+    the failures scores like a pass of separation |d|.
     """
 
     low: float
@@ -53,7 +53,7 @@ class Binormals:
         return Binormal(rate, self.mean + self.spread * (common + own), self.width, self.deceptive)
 
     def problem(self, id: str, candidates: int, seed: tuple[int, int]) -> LoggedProblem:
-        """One problem with at least one pass; those without are drawn again."""
+        """One problem with at least one pass; problems without one are redrawn."""
         from .streams import draw
 
         return draw(self, id, candidates, seed).problem
@@ -74,18 +74,18 @@ class Shapes:
 
 
 def needle_law(rate: float, _: float = 0.0) -> Pieces:
-    """All that pass score above all that fail, but for a few (the needle of Theorem 4)."""
+    """Nearly all failures score below all passes (the needle of Theorem 4)."""
     top = rate + (1 - rate) * rate**2
     return Pieces((1 - top, top), (0.0, rate / top))
 
 
 def flat_law(rate: float, _: float = 0.0) -> Pieces:
-    """The score says nothing."""
+    """The score carries no information."""
     return Pieces((1.0,), (rate,))
 
 
 def tied_law(rate: float, other: float = 0.5) -> Pieces:
-    """From 2 to 6 scores, equally likely; the chance of passing rises evenly from 0."""
+    """From 2 to 6 equally likely scores; the chance of passing rises linearly from 0."""
     levels = 2 + min(4, int(5 * other))
     rises = tuple(2 * rate * i / (levels - 1) for i in range(levels))
     return Pieces((1 / levels,) * levels, rises, tied=True)
@@ -97,7 +97,7 @@ def inverted_law(rate: float, _: float = 0.0) -> Pieces:
 
 
 def star_law(rate: float, other: float = 0.5) -> Pieces:
-    """One hidden score of many passes, always; nothing but verifying tells which."""
+    """Candidates pass at exactly one of many scores; only verification shows at which."""
     levels = max(2, round(1 / rate))
     hidden = min(levels - 1, int(levels * other))
     return Pieces(
@@ -115,7 +115,7 @@ _EASY = dataclasses.replace(FITTED["coding"], low=math.log10(0.2), high=math.log
 ALL: dict[str, Population] = {
     **FITTED,
     "easy": _EASY,  # pass rates from .2 to .9
-    "coding-poor": dataclasses.replace(FITTED["coding"], mean=0.0),  # as often misleading as not
+    "coding-poor": dataclasses.replace(FITTED["coding"], mean=0.0),  # misleads half of the time
     "math-poor": dataclasses.replace(FITTED["math"], mean=0.0),
     "easy-poor": dataclasses.replace(_EASY, mean=0.0),
     "needles": Shapes(needle_law, 0.003, 0.3),
@@ -127,30 +127,30 @@ ALL: dict[str, Population] = {
 
 ABOUT = {
     "coding": "fitted to the paper's programming task: hard prompts, a good score",
-    "math": "fitted to the paper's mathematics task: a weak score, some failures deceive",
+    "math": "fitted to the paper's mathematics task: a weak score, some failures score high",
     "easy": "coding with pass rates from .2 to .9",
     "coding-poor": "coding with a score that misleads as often as it helps",
-    "math-poor": "math with such a score",
-    "easy-poor": "easy with such a score",
-    "needles": "nearly all that pass score above all that fail; pass rates from .003 to .3",
-    "flats": "the score says nothing; pass rates from .01 to .9",
-    "ties": "two to six scores; pass rates from .01 to .5",
+    "math-poor": "math with a score that misleads as often as it helps",
+    "easy-poor": "easy with a score that misleads as often as it helps",
+    "needles": "nearly all failures score below all passes; pass rates from .003 to .3",
+    "flats": "the score carries no information; pass rates from .01 to .9",
+    "ties": "two to six distinct scores; pass rates from .01 to .5",
     "inverted": "exactly the lowest scores pass; pass rates from .02 to .5",
-    "star": "exactly one hidden score of 2 to 20 passes",
+    "star": "exactly one of 2 to 20 scores passes, and which one is hidden",
 }
 
 
 def population_named(name: str) -> Population:
-    """The population of that name."""
+    """The population with this name."""
     if name not in ALL:
-        raise UsageError(f"unknown population {name!r} (there are: {', '.join(ALL)})")
+        raise UsageError(f"unknown population {name!r}; choose one of {', '.join(ALL)}")
     return ALL[name]
 
 
 def population(name: str, *, problems: int = 83, candidates: int = 512, seed: int = 0) -> Log:
-    """A log drawn from a population (see `ALL`), all its problems solvable.
+    """A log drawn from a population (see `ALL`); all its problems are solvable.
 
-    Problem i depends on the seed and on i alone, so more problems do not change the first ones.
+    Problem i depends only on the seed and on i, so more problems do not change the first ones.
     """
     from ..logs.log import Log
     from .streams import draw

@@ -1,4 +1,4 @@
-"""What a comparison can be asked for: policies, and the baselines that look at the answers."""
+"""The rows of a comparison: policies, and baselines that use the logged verdicts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ DEFAULT_ROWS = (
     "difficulty-10",
 )
 
-REFERENCE = "adaptive"  # what other rows are related to
+REFERENCE = "adaptive"  # the row that ratios are relative to
 
 _DIFFICULTY = re.compile(r"difficulty-([0-9]+)")
 
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy that could be run live. `whole_steps` pays for a whole step, whatever the width."""
+    """A policy that can run live. `whole_steps` pays for whole steps, whatever the width."""
 
     policy: Policy
     whole_steps: bool = False
@@ -38,17 +38,17 @@ class PolicyRow:
 
 @dataclass(frozen=True)
 class HindsightRow:
-    """The cheapest pair that would have worked, for each order on its own (SampleAware)."""
+    """The cheapest pair that would have found a pass, for each order (SampleAware)."""
 
 
 @dataclass(frozen=True)
 class UniformRow:
-    """The best single pair within adaptive's mean cost."""
+    """The best single pair within the mean cost of adaptive."""
 
 
 @dataclass(frozen=True)
 class DifficultyRow:
-    """The best pair for each of `groups` classes of difficulty (DAP_k)."""
+    """The best pair for each of `groups` groups of difficulty (DAP_k)."""
 
     groups: int
 
@@ -57,7 +57,7 @@ RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
 
 
 def parse_row(text: str) -> RowKind:
-    """What a row is asked to be."""
+    """The row that a text describes."""
     name, positional, named = spec.split(text)
     if name == "adaptive-all":
         policy = parse_policy(text.replace("adaptive-all", "adaptive", 1))
@@ -65,7 +65,7 @@ def parse_row(text: str) -> RowKind:
     if name == "default" or name in POLICIES:
         return PolicyRow(parse_policy(text))
     if positional or named:
-        raise UsageError(f"{name} takes no parameters, or is not known: {text!r}")
+        raise UsageError(f"{name} is unknown or takes no parameters: {text!r}")
     if name == "hindsight":
         return HindsightRow()
     if name == "uniform-matched":

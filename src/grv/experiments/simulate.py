@@ -1,7 +1,8 @@
-"""Policies on synthetic populations whose laws are known: what they cost relative to the optimum.
+"""Runs policies on synthetic populations with known laws; costs are relative to the optimum.
 
-A problem's law is drawn from the population, and candidates from the law: an endless stream for
-each trial, or a pool of so many that is tried in several orders. Every policy sees the same.
+A problem's law is drawn from the population, and candidates are drawn from the law: an infinite
+stream for each trial, or a finite pool that is tried in several orders. Every policy sees the same
+candidates.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..replay.orders import batches
 from ..text import aligned
 from .comparison import Resampled
 from .rows import PolicyRow, parse_row
-from .streams import MOST, CandidateLaw, Fared, Population, Stream, draw
+from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
 
 FORMAT = 1
 DEFAULT_POLICIES = (
@@ -41,19 +42,19 @@ class SimulatedRow:
     """One policy on one population at one price list.
 
     Attributes:
-        population: its name.
-        policy: as asked.
+        population: the population's name.
+        policy: the policy's name in the request.
         costs: the price list.
-        cost: the mean over trials.
-        generated: likewise, candidates.
-        verified: likewise, verifications.
+        cost: the mean cost over trials.
+        generated: the mean number of candidates generated.
+        verified: the mean number of verifications.
         solved: the share of trials that found a pass.
-        ended: the share of trials that came to the last candidate there is.
+        ended: the share of trials that reached the last candidate there is.
         optimum: the mean of J* over problems.
         of_optimum: a problem's mean cost over its own J*, averaged over problems.
-        of_optimum_interval: 95 %, problems being resampled.
-        of_adaptive_all: the mean cost over that of adaptive paying for whole shells.
-        of_adaptive_all_interval: 95 %, likewise.
+        of_optimum_interval: the 95 % interval, by resampling problems.
+        of_adaptive_all: the mean cost over that of adaptive if it pays for whole shells.
+        of_adaptive_all_interval: the 95 % interval, by resampling problems.
     """
 
     population: str
@@ -71,14 +72,14 @@ class SimulatedRow:
     of_adaptive_all_interval: tuple[float, float] | None
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the file of a simulation."""
+        """The record in the file of a simulation."""
         prices = {"generate": self.costs.candidate, "verify": self.costs.verify}
         return {**dataclasses.asdict(self), "costs": prices}
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Rows, population by population, price list by price list, in the order asked."""
+    """Rows, population by population, price list by price list, in the order of the request."""
 
     settings: Mapping[str, Any]
     rows: tuple[SimulatedRow, ...]
@@ -89,7 +90,7 @@ class Simulation:
         return {"format": FORMAT, "settings": dict(self.settings), "rows": rows}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the numbers as JSON, replacing the file whole."""
+        """Write the numbers as JSON; the file is replaced atomically."""
         write_whole(path, json.dumps(self.to_json(), indent=1) + "\n")
 
     def table(self) -> str:
@@ -103,7 +104,7 @@ class Simulation:
 
 
 def _cells(row: SimulatedRow, *, endless: bool) -> tuple[str, ...]:
-    at_least = "> " if endless and row.ended else ""  # it would have gone on
+    at_least = "> " if endless and row.ended else ""  # some searches were cut off
     return (
         row.population,
         row.policy,
@@ -124,20 +125,20 @@ def _interval(ends: tuple[float, float] | None) -> str:
 
 
 def _figure(ratio: float) -> str:
-    """With two decimals, or with two digits where it is small, or with none where it is large."""
+    """With two decimals; small numbers with two digits, large ones without decimals."""
     return f"{ratio:.2g}" if ratio < 0.095 else f"{ratio:.2f}" if ratio < 999.5 else f"{ratio:.0f}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated.
+    """The size of a simulation.
 
     Attributes:
-        problems: drawn from each population.
-        orders: trials of each problem: streams, or orders of its pool.
-        candidates: of a pool; None for endless streams.
-        seed: what everything is drawn from.
-        width: verifications in flight at once; None pays for whole steps.
+        problems: the number of problems drawn from each population.
+        orders: the number of trials of each problem: streams, or orders of its pool.
+        candidates: the number of candidates of a pool; None for infinite streams.
+        seed: the seed of everything that is drawn.
+        width: the number of verifications in flight at once; None pays for whole steps.
     """
 
     problems: int = 100
@@ -155,7 +156,7 @@ class Plan:
             raise UsageError(f"the seed must not be negative, not {self.seed}")
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the file of a simulation."""
+        """The record in the file of a simulation."""
         record = dataclasses.asdict(self)
         endless = self.candidates is None
         record["candidates"] = "endless" if endless else self.candidates
@@ -171,14 +172,14 @@ def simulate(
     plan: Plan = Plan(),  # noqa: B008 - frozen
     progress: Progress | None = None,
 ) -> Simulation:
-    """Every policy at every price list, on the same problems of every population.
+    """Run every policy at every price list, on the same problems of every population.
 
     Args:
-        populations: by name; `grv.experiments.populations.ALL` has those that ship.
-        policies: specifications; not the yardsticks of `compare`, which look at the answers.
+        populations: by name; `grv.experiments.populations.ALL` has the built-in ones.
+        policies: specifications; not the baselines of `compare`, which use logged verdicts.
         costs: one price list, or several.
         plan: how much is drawn, and from which seed.
-        progress: called with the number of problems done and to do.
+        progress: called with the number of problems done and the total.
     """
     rows = {text.strip(): _policy_row(text) for text in policies}
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
@@ -206,7 +207,7 @@ def simulate(
 def _policy_row(text: str) -> PolicyRow:
     row = parse_row(text)
     if not isinstance(row, PolicyRow):
-        raise UsageError(f"{text.strip()} looks at the answers: grv compare has it, on a log")
+        raise UsageError(f"{text.strip()} needs the verdicts of a log: use it with grv compare")
     return row
 
 
@@ -219,13 +220,13 @@ class _Pool:
         problem, self.law = draw(population, id, plan.candidates, (plan.seed, number))
         (self._batch,) = batches([problem], plan.orders, seed=plan.seed)
 
-    def fared(self, row: PolicyRow, costs: Costs, width: int | None) -> list[Fared]:
-        """Each trial of a policy."""
+    def run(self, row: PolicyRow, costs: Costs, width: int | None) -> list[StreamResult]:
+        """Run each trial of a policy."""
         in_flight = None if row.whole_steps else width
         found = trials(row.policy, self._batch, costs, width=in_flight)
         ended = found.generated == len(self._batch.problem)
         return [
-            Fared(*each)
+            StreamResult(*each)
             for each in zip(
                 found.solved.tolist(),
                 found.generated.tolist(),
@@ -238,17 +239,17 @@ class _Pool:
 
 
 class _Endless:
-    """A problem with an endless stream of candidates for each trial."""
+    """A problem with an infinite stream of candidates for each trial."""
 
     def __init__(self, population: Population, number: int, plan: Plan) -> None:
         self.law: CandidateLaw = population.law(np.random.default_rng((plan.seed, number)))
         seeds = ((plan.seed, number, 1 + trial) for trial in range(plan.orders))
         self._streams = [Stream(self.law, seed) for seed in seeds]
 
-    def fared(self, row: PolicyRow, costs: Costs, width: int | None) -> list[Fared]:
-        """Each trial of a policy."""
+    def run(self, row: PolicyRow, costs: Costs, width: int | None) -> list[StreamResult]:
+        """Run each trial of a policy."""
         in_flight = None if row.whole_steps else width
-        return [stream.fared(row.policy, costs, width=in_flight) for stream in self._streams]
+        return [stream.run(row.policy, costs, width=in_flight) for stream in self._streams]
 
 
 def _problems(population: Population, name: str, plan: Plan) -> Iterator[_Pool | _Endless]:
@@ -260,30 +261,30 @@ def _problems(population: Population, name: str, plan: Plan) -> Iterator[_Pool |
 
 
 class _Table:
-    """What was found at one price list, problem by problem."""
+    """The results at one price list, problem by problem."""
 
     def __init__(self, costs: Costs, rows: Sequence[PolicyRow]) -> None:
         self._costs, self._rows = costs, rows
         self._optima: list[float] = []
-        self._tried: list[PolicyRow] = []  # each once, whatever it is called
+        self._tried: list[PolicyRow] = []  # without duplicates, even under different names
         for row in (*rows, REFERENCE):
             if row not in self._tried:
                 self._tried.append(row)
         self._found: list[list[NDArray[np.float64]]] = [[] for _ in self._tried]
 
     def add(self, problem: _Pool | _Endless, width: int | None) -> None:
-        """Try every policy on one problem."""
+        """Run every policy on one problem."""
         self._optima.append(problem.law.optimum(self._costs))
         for row, found in zip(self._tried, self._found, strict=True):
-            fared = np.array(problem.fared(row, self._costs, width), dtype=np.float64)
-            found.append(fared.mean(axis=0))
+            results = np.array(problem.run(row, self._costs, width), dtype=np.float64)
+            found.append(results.mean(axis=0))
 
     def means(self, row: PolicyRow) -> _Means:
-        """Of the trials of each problem."""
+        """The means over the trials of each problem."""
         return _Means(*np.array(self._found[self._tried.index(row)]).T)
 
     def rows(self, population: str, names: Sequence[str], plan: Plan) -> Iterator[SimulatedRow]:
-        """What is to be said of each policy."""
+        """The row of each policy."""
         resampled = Resampled(len(self._optima), plan.seed)
         optima, reference = np.array(self._optima), self.means(REFERENCE)
         for name, row in zip(names, self._rows, strict=True):
@@ -307,7 +308,7 @@ class _Table:
 
 
 class _Means(NamedTuple):
-    """The fields of `Fared`, averaged over the trials of a problem. All arrays are `[problems]`."""
+    """The means of the fields of `StreamResult` over trials. All arrays are `[problems]`."""
 
     solved: NDArray[np.float64]
     generated: NDArray[np.float64]

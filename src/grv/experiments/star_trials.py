@@ -1,4 +1,4 @@
-"""Policies against the hard instances of the lower bound, and against any law, without end."""
+"""Runs policies against the hard instances of the lower bound, on infinite streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..theory.optimum import Law
 from ..theory.stars.bounds import StarInstance, lower_bound
 
 _BLOCK = 256  # candidates
-_LEAST_BOUND = 12.5  # a lower one counts as this where runs that go on and on are cut off
+_LEAST_BOUND = 12.5  # lower bounds below this count as this when long runs are cut off
 
 
 def stream(
@@ -39,7 +39,7 @@ def stream(
     budget: float = math.inf,
     width: int | None = 1,
 ) -> Outcome:
-    """How the policy fares with fresh candidates of the law, as many as it likes."""
+    """Run the policy on an unlimited number of new candidates of the law."""
     candidates = _Candidates(law, chance)
     search = Search(policy, costs, budget=budget, width=width)
     while True:
@@ -54,7 +54,7 @@ def stream(
 
 
 class _Candidates:
-    """Candidates of a law in order of arrival, drawn in blocks: one at a time is slow."""
+    """Candidates of a law in order of arrival, drawn in blocks for speed."""
 
     def __init__(self, law: Law, chance: np.random.Generator) -> None:
         self._law, self._chance = law, chance
@@ -64,7 +64,7 @@ class _Candidates:
         self._given = 0
 
     def next(self, n: int) -> tuple[float, ...]:
-        """The scores of so many more."""
+        """The scores of the next `n` candidates."""
         start, self._given = self._given, self._given + n
         if (missing := self._given - len(self._scores)) > 0:
             size = max(missing, _BLOCK)
@@ -80,20 +80,21 @@ class _Candidates:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """How a policy fared against a hard instance, the target uniformly random.
+class StarTrials:
+    """The results of a policy against a hard instance with a uniformly random target.
 
     Attributes:
-        policy: its name.
-        star: points of the instance.
+        policy: the policy's name.
+        star: the number of points of the instance.
         costs: the price list.
-        runs: how many.
-        solved: the share that found the target.
-        gave_up: the share that ended without it; such a policy is not sound, and costs infinity.
-        ratio: mean cost in units of J*; where a run was cut off, the true one is higher.
-        error: its standard error.
-        bound: eta / 4 min(s_0, c_ver / c_rew), which no sound policy is below.
-        tighter: the bound of this instance before it was rounded down to that.
+        runs: the number of runs.
+        solved: the share of runs that found the target.
+        gave_up: the share of runs that ended without it. Such a policy is not sound, and its cost
+            counts as infinite.
+        ratio: the mean cost in units of J*; if runs were cut off, the true ratio is higher.
+        error: the standard error of the ratio.
+        bound: the lower bound of all sound policies, eta / 4 min(s_0, c_ver / c_rew).
+        tighter: the lower bound of this instance, before it is simplified to `bound`.
     """
 
     policy: str
@@ -109,7 +110,7 @@ class Measured:
 
     @property
     def sound(self) -> bool:
-        """Whether it never gave up."""
+        """Whether the policy never gave up."""
         return self.gave_up == 0
 
     @property
@@ -119,10 +120,10 @@ class Measured:
 
 
 def lineup(instance: StarInstance) -> tuple[dict[str, Policy], tuple[str, ...]]:
-    """Every registered policy, with what it has to be told; and those that cannot be told.
+    """All registered policies with suitable parameters, and the names of those that have none.
 
-    Nobody is told which point it is. A threshold is below all of them, the known law is the average
-    over all targets, and the class is that of the single points.
+    No policy knows the target. The threshold is the lowest score, the known law is the average over
+    all targets, and the class is that of the single points.
     """
     m = instance.star
     average = tuple(chance / m for chance in instance.chances)
@@ -150,11 +151,11 @@ def measure(
     runs: int = 100,
     seed: int = 0,
     patience: float = 8,
-) -> Iterator[Measured]:
-    """Every policy at every price list, against the same random targets, one after the other.
+) -> Iterator[StarTrials]:
+    """Run every policy at every price list, against the same random targets.
 
-    A run that goes on and on is cut off at `patience` times the bound, and counted as that; where
-    the bound is below 12.5, at so many times 12.5.
+    A run is cut off at a cost of `patience` times the bound (at least 12.5) times J*, and counts
+    with that cost.
     """
     for costs in prices:
         for name, policy in policies.items():
@@ -169,7 +170,7 @@ def _measured(
     runs: int,
     seed: int,
     patience: float,
-) -> Measured:
+) -> StarTrials:
     least = lower_bound(instance.star, costs, instance.eta)
     spent = np.zeros(runs)
     ends = []
@@ -182,7 +183,7 @@ def _measured(
         spent[run] = outcome.bill.total / unit
         ends.append(outcome.reason)
     gave_up = sum(end not in (Reason.SOLVED, Reason.OUT_OF_BUDGET) for end in ends)
-    return Measured(
+    return StarTrials(
         name,
         instance.star,
         costs,

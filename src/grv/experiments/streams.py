@@ -1,10 +1,9 @@
-"""Endless candidates of a known law: what a policy costs where no log comes to an end.
+"""Infinite streams of candidates from a known law, for costs that do not depend on a log's length.
 
-A stream is drawn as far as somebody has looked, and the same whoever looks. A policy is replayed on
-its first candidates; where it has come to the last of these, it might have noticed that there are
-no more, so more are drawn and it is replayed again. There is an end to that, though: a search that
-would never end comes to the last of `most` candidates, and then does what it does at the end of a
-log. What it costs is then less than what it would cost without an end.
+A stream is drawn only as far as it is read, and is the same for every reader. A policy is replayed
+on the first candidates of the stream. If it reaches the last of them, it may have noticed the end,
+so more are drawn and it is replayed again. The limit is `most` candidates: a search that would
+never end then acts as at the end of a log, and its cost is lower than on an infinite stream.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from ..core.search import Policy
 from ..core.values import Costs
 from ..logs.log import LoggedProblem
 from ..replay.kernels.dispatch import trials
-from ..replay.orders import Batch
+from ..replay.orders import OrderBatch
 
-_FIRST = 256  # candidates drawn at first; four times as many each time that they are not enough
-MOST = 2**16  # candidates after which there are no more
+_FIRST = 256  # the candidates drawn at first; four times as many whenever they are not enough
+MOST = 2**16  # the limit on the candidates of a stream
 
 
 class Drawn(NamedTuple):
@@ -33,15 +32,15 @@ class Drawn(NamedTuple):
 
 
 class Endless(Protocol):
-    """A law that candidates can be drawn from, independently of each other."""
+    """A law from which independent candidates can be drawn."""
 
     def sample(self, chance: np.random.Generator, n: int) -> Drawn:
-        """So many candidates."""
+        """Draw `n` candidates."""
         ...
 
 
 class CandidateLaw(Endless, Protocol):
-    """How scores and labels of one problem are distributed, known so well that J* is known too."""
+    """The distribution of scores and labels of one problem, with a known J*."""
 
     @property
     def pass_rate(self) -> float:
@@ -49,12 +48,12 @@ class CandidateLaw(Endless, Protocol):
         ...
 
     def optimum(self, costs: Costs) -> float:
-        """J*, what a search costs at best if the law is known (Theorem 3.2)."""
+        """J*, the lowest expected cost if the law is known (Theorem 3.2)."""
         ...
 
 
 class Population(Protocol):
-    """A law of problems."""
+    """A distribution of problems."""
 
     def law(self, chance: np.random.Generator) -> CandidateLaw:
         """The law of one problem's candidates."""
@@ -62,14 +61,14 @@ class Population(Protocol):
 
 
 class DrawnProblem(NamedTuple):
-    """A problem of so many candidates, and the law that these were drawn from."""
+    """A problem with a finite number of candidates, and the law they were drawn from."""
 
     problem: LoggedProblem
     law: CandidateLaw
 
 
 def draw(population: Population, id: str, candidates: int, seed: Sequence[int]) -> DrawnProblem:
-    """One problem with at least one pass; those without are drawn again, law and all."""
+    """One problem with at least one pass; if there is none, the law and the problem are redrawn."""
     chance = np.random.default_rng(seed)
     while True:
         law = population.law(chance)
@@ -78,8 +77,8 @@ def draw(population: Population, id: str, candidates: int, seed: Sequence[int]) 
             return DrawnProblem(LoggedProblem(id, *drawn), law)
 
 
-class Fared(NamedTuple):
-    """How a search of a stream went; `ended`: it came to the last candidate that is drawn."""
+class StreamResult(NamedTuple):
+    """The result of a search; `ended` means that it reached the last candidate there is."""
 
     solved: bool
     generated: int
@@ -89,18 +88,18 @@ class Fared(NamedTuple):
 
 
 class Stream:
-    """One endless sequence of candidates."""
+    """One infinite sequence of candidates."""
 
     def __init__(self, law: Endless, seed: Sequence[int]) -> None:
         self._law = law
         self._chance = np.random.default_rng(seed)
         self._drawn = law.sample(self._chance, _FIRST)
-        self._batch: Batch | None = None
+        self._batch: OrderBatch | None = None
 
-    def fared(
+    def run(
         self, policy: Policy, costs: Costs, *, width: int | None = 1, most: int = MOST
-    ) -> Fared:
-        """What becomes of a search for a pass."""
+    ) -> StreamResult:
+        """Search the stream with a policy."""
         while True:
             batch = self._first_candidates()
             found = trials(policy, batch, costs, width=width)
@@ -110,13 +109,13 @@ class Stream:
                 break
             self._draw_more(most)
         verified, cost = int(found.verified[0]), float(found.costs(costs)[0])
-        return Fared(solved, generated, verified, cost, ended)
+        return StreamResult(solved, generated, verified, cost, ended)
 
-    def _first_candidates(self) -> Batch:
-        """Those drawn so far, as they came."""
+    def _first_candidates(self) -> OrderBatch:
+        """The candidates drawn so far, in order of arrival."""
         if self._batch is None:
             problem = LoggedProblem("stream", *self._drawn)
-            self._batch = Batch(problem, np.arange(len(problem), dtype=np.intp)[None, :])
+            self._batch = OrderBatch(problem, np.arange(len(problem), dtype=np.intp)[None, :])
         return self._batch
 
     def _draw_more(self, most: int) -> None:

@@ -1,1 +1,1 @@
-"""What history says: priors fitted to logs and ledgers, and scores combined."""
+"""Learning from history: fits priors to logs and ledgers, and combines scores."""

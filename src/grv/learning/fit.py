@@ -1,13 +1,13 @@
-"""A prior fitted to history: `grv learn`.
+"""Fits a prior to history: `grv learn`.
 
-Labels may be missing where a search had stopped. Which candidates have one then depends on scores
-and on earlier labels only, so the likelihood of the labels that are there, given all scores, is the
-right one without more ado (docs/theory/guard.md). Where labels of tied scores agree more than
-chance would have it, they count for less than their number: by the same factor, `tie`, by which the
-policy discounts a score that has failed.
+Labels are missing after a search had stopped. Which candidates have a label depends only on scores
+and on earlier labels, so the likelihood of the known labels, given all scores, needs no correction
+(docs/theory/guard.md). Labels of tied scores may agree more often than by chance. So they count for
+less than their number: by `tie`, the same factor by which the policy discounts a score that has
+failed.
 
-The weights of levels and strengths are found by expectation and maximisation, with some smoothing,
-the shape in between by Newton's method with a penalty on its roughness; then the tie and the tilts
+The weights of levels and strengths are found by the EM algorithm, with some smoothing; the shape by
+Newton's method within each iteration, with a penalty on its roughness; then the tie and the tilts
 by replaying the history.
 """
 
@@ -30,21 +30,21 @@ Numbers = NDArray[np.float64]
 
 LEVELS = tuple(float(u) for u in np.linspace(-8, 3, 12))
 STRENGTHS = (-0.7, -0.3, 0.0, 0.4, 1.0, 1.6)
-_CUTS = (0.01, 0.03, 0.08, 0.16, 0.3, 0.5, 0.7, 0.84, 0.92, 0.97, 0.99)  # shares below the edges
-_KNOTS = 64  # of a scale
-_UNIFORM = 0.05  # of the weight is spread evenly: history is not everything
-_SMOOTHING = 0.1  # of a weight goes to each neighbour
+_CUTS = (0.01, 0.03, 0.08, 0.16, 0.3, 0.5, 0.7, 0.84, 0.92, 0.97, 0.99)  # quantiles at the edges
+_KNOTS = 64  # the maximum number of knots of a scale
+_UNIFORM = 0.05  # the share of the weight that is spread evenly, for prompts unlike the history
+_SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
 _ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
-_MOST_LABELS = 60  # of one problem count for the shape
+_MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
 _ROUNDS = 40
-_LEAST_SPREAD = 1e-3  # of the prompts' means, on the common scale
+_LEAST_SPREAD = 1e-3  # the minimum variance of the prompts' means, on the common scale
 
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
 _share = np.vectorize(NormalDist().cdf, otypes=[float])
 
 
 def scale_of(scores: Numbers) -> Scale:
-    """The common scale of a score, from all its values."""
+    """The scale of a score, from all its values."""
     values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
     if not len(values):
         return Scale((0.0,), (0.0,))
@@ -58,14 +58,14 @@ def scale_of(scores: Numbers) -> Scale:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """The history on the common scale. Arrays are `[problems, bins]` where nothing else is said.
+    """The history on the common scale.
 
     Attributes:
-        bins: of each problem's candidates.
-        shares: `[bins]`, of candidates.
-        edges: `[bins - 1]`.
-        centre: of the prompts' means.
-        anchor: how many candidates the centre is worth.
+        bins: for each problem, the bins of its candidates.
+        shares: `[bins]`, the share of candidates in each bin.
+        edges: `[bins - 1]`, the limits between the bins.
+        centre: the mean of the prompts' means.
+        anchor: the weight of the centre in a prompt's mean, in candidates.
     """
 
     bins: tuple[NDArray[np.intp], ...]
@@ -95,7 +95,7 @@ class Placed:
 def counts_of(
     problems: Sequence[PastProblem], placed: Placed, tie: float
 ) -> tuple[Numbers, Numbers]:
-    """`[problems, bins]`: labels, and passes, as far as they count."""
+    """`[problems, bins]`: the weighted numbers of labels and of passes."""
     size = len(placed.shares)
     labels, passes = np.zeros((2, len(problems), size))
     for at, (problem, bins) in enumerate(zip(problems, placed.bins, strict=True)):
@@ -110,11 +110,11 @@ def counts_of(
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What expectation and maximisation come to.
+    """The result of the EM algorithm.
 
     Attributes:
         shape: `[bins]`.
-        weights: `[pairs]`, before some is spread evenly.
+        weights: `[pairs]`, before a share is spread evenly.
         posterior: `[problems, pairs]`.
     """
 
@@ -127,7 +127,7 @@ _U, _S = (grid.ravel() for grid in np.meshgrid(LEVELS, STRENGTHS, indexing="ij")
 
 
 def maximised(labels: Numbers, passes: Numbers, shares: Numbers) -> Fitted:
-    """The likeliest shape and weights for the counts, smoothed."""
+    """The shape and weights with the highest penalised likelihood of the counts."""
     size = len(shares)
     shape, weights = np.zeros(size), np.full(len(_U), 1 / len(_U))
     bends = np.diff(np.eye(size), 2, axis=0)
@@ -151,7 +151,7 @@ def maximised(labels: Numbers, passes: Numbers, shares: Numbers) -> Fitted:
 
 
 def _smoothed(weights: Numbers) -> Numbers:
-    """Some of each weight to its neighbours, in level and in strength."""
+    """Move a share of each weight to its neighbours, in level and in strength."""
     grid = weights.reshape(len(LEVELS), len(STRENGTHS))
     for axis in (0, 1):
         low = np.concatenate([grid.take([0], axis), np.delete(grid, -1, axis)], axis)
@@ -214,10 +214,10 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
 
 
 def completed(history: History, prior: Prior, seed: int = 0) -> list[PastProblem]:
-    """The history with a label for every candidate: those missing are drawn from the prior.
+    """The history with a label for every candidate: missing labels are drawn from the prior.
 
-    Each problem's level and strength are drawn given its labels. Problems in which nothing passes
-    even so are left out.
+    Each problem's level and strength are drawn from their distribution given its labels. Problems
+    in which nothing passes after that are left out.
     """
     chance = np.random.default_rng(seed)
     problems = history.problems
@@ -238,11 +238,11 @@ def completed(history: History, prior: Prior, seed: int = 0) -> list[PastProblem
 
 
 def _of_classes(problem: PastProblem, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Labels that agree within each class: with one that is known, or with the best candidate's."""
+    """Make the labels of each key equal: to a known label, or else to the best candidate's."""
     if problem.keys is None:
         return passed
     found = passed.copy()
-    # Those with a label come first, then by score: the first of a class decides.
+    # Candidates with a label come first, then by score; the first one of a key decides.
     order = np.lexsort((-problem.scores, ~problem.labelled))
     order = order[problem.keys[order] >= 0]
     classes, first = np.unique(problem.keys[order], return_index=True)

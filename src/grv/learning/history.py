@@ -1,4 +1,4 @@
-"""Problems whose candidates have labels as far as somebody looked: what a prior is learned from."""
+"""Past problems, from which a prior is learned. Some of their candidates may have no label."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..logs.tables import Table, read_table
 
 @dataclass(frozen=True, eq=False)
 class PastProblem:
-    """One problem.
+    """One past problem.
 
     Attributes:
-        id: its name.
-        scores: `[candidates]`, -inf where unscored.
-        passed: `[candidates]`, whether each is known to have passed.
-        labelled: `[candidates]`, whether that is known.
-        keys: `[candidates]`, numbers of equivalence classes, -1 for none; None without keys.
+        id: the problem's id.
+        scores: `[candidates]`, -inf if there is no score.
+        passed: `[candidates]`, whether the candidate is known to have passed.
+        labelled: `[candidates]`, whether the candidate has a label.
+        keys: `[candidates]`, key numbers, -1 for none; None without keys.
     """
 
     id: str
@@ -41,13 +41,13 @@ class PastProblem:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Problems of the past, all with the same score.
+    """Past problems, all with the same score.
 
     Attributes:
-        problems: that can be learned from.
-        score: its name.
+        problems: the problems that can be learned from.
+        score: the name of the score.
         sources: the files.
-        left_out: how many had a label for each candidate, and none that passed.
+        left_out: the number of problems whose candidates all have a label and all failed.
     """
 
     problems: tuple[PastProblem, ...]
@@ -57,7 +57,7 @@ class History:
 
     @classmethod
     def of(cls, problems: Sequence[PastProblem], score: str, sources: Sequence[str]) -> History:
-        """A history of those that can be learned from."""
+        """A history of the problems that can be learned from."""
         kept = [p for p in problems if p.labelled.any() and not p.is_hopeless]
         if not any(problem.labelled.any() for problem in problems):
             raise UsageError(
@@ -74,10 +74,10 @@ class History:
 
 
 def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> list[PastProblem]:
-    """The problems of a log; all candidates have a label where nothing else is said.
+    """The problems of a log. By default all candidates have a label.
 
-    Where labels are missing, keys are left out: a log takes a class for none if some of its
-    candidates passed and others are not known to.
+    If labels are missing, keys are dropped: a log ignores a key if some of its candidates passed
+    and others are not known to have passed.
     """
     if labelled is None:
         every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
@@ -92,7 +92,7 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
 
 
 def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], str]:
-    """The problems of a file, labels or not, and the name of the score."""
+    """The problems of a file, with or without labels, and the name of the score."""
     log = read_log(path, score=score, unlabelled="fail")
     if not log.unlabelled:
         return past(log), log.score
@@ -100,7 +100,7 @@ def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], s
 
 
 def _labelled(table: Table) -> dict[str, NDArray[np.bool_]]:
-    """Which candidates of each problem have a label; the table is known to be good."""
+    """Which candidates of each problem have a label; the table has been checked before."""
     rows: dict[str, list[tuple[int, bool]]] = {}
     columns = (table.columns[name].tolist() for name in REQUIRED)
     for problem, candidate, label in zip(*columns, strict=True):

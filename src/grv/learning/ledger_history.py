@@ -1,7 +1,7 @@
-"""A ledger as history: the candidates that were verified have labels, the others have none.
+"""Reads a ledger as history: candidates that were verified have labels, the others have none.
 
-Of a class of equivalent candidates only the one that was verified has a label here: the labels of
-the others are not news.
+Of the candidates with the same key, only the verified one has a label here: the labels of the
+others carry no additional information.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
-    """The problems of a ledger whose scorer is `score`, or its only one; and that scorer."""
+    """The problems of a ledger with the score `score`, or its only score; and the score's name."""
     ledger = SqliteLedger(path, read_only=True)
     searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
     if not searches:
-        raise UsageError(f"{path}: there is no search in this ledger")
+        raise UsageError(f"{path}: this ledger has no searches")
     if score is None and len(scorers) > 1:
-        raise UsageError(f"{path}: which score? There are {_listed(scorers)}; choose with --score")
+        raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
     wanted = score if score is not None else next(iter(scorers))
     if wanted not in scorers:
         raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")

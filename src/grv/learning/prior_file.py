@@ -1,4 +1,4 @@
-"""Priors from files, and specifications of policies that name such a file."""
+"""Reads priors from files, and policies whose specification names such a file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..policies.learned.prior import FORMAT, VERSION, Prior
 
 
 def load_prior(path: str) -> Prior:
-    """The prior in a file that `grv learn` has written."""
+    """The prior in a file that `grv learn` wrote."""
     try:
         content = read_bytes(path)
     except UsageError as error:
-        raise UsageError(f"{error}; grv learn makes a prior") from error
+        raise UsageError(f"{error}; make a prior with grv learn") from error
     return _parsed(path, content)
 
 
@@ -27,22 +27,24 @@ def _parsed(path: str, content: bytes) -> Prior:
 
 
 def from_text(text: str, path: str = "prior") -> Prior:
-    """The prior that the content of a file stands for."""
+    """The prior in the content of a file."""
     try:
         record = parse_json(text, finite=True)
     except ValueError as error:
-        raise UsageError(f"{path}: not a prior: {error}; grv learn makes one") from error
+        raise UsageError(f"{path}: not a prior: {error}; make one with grv learn") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UsageError(f"{path}: not a prior; grv learn makes one")
+        raise UsageError(f"{path}: not a prior; make one with grv learn")
     if record.get("version") != VERSION:
         raise UsageError(
-            f"{path}: a prior of version {record.get('version')!r}, and this grv reads version"
-            f" {VERSION}; learn it again with grv learn"
+            f"{path}: a prior of version {record.get('version')!r}, but this grv reads version"
+            f" {VERSION}; make it again with grv learn"
         )
     try:
         return replace(typed(Prior, record), name=path)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{path}: a broken prior: {error}; learn it again") from error
+        raise UsageError(
+            f"{path}: a broken prior: {error}; make it again with grv learn"
+        ) from error
 
 
 def parse_policy(text: str) -> Policy:

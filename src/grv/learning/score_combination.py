@@ -1,7 +1,7 @@
-"""Several scores as one: a weighted sum on the common scale, the weights learned from history.
+"""Combines several scores into one: a weighted sum on the common scale.
 
-The weights are those of a logistic regression with a level for each problem, so that they say which
-candidate of a problem is the better one, not which problem is the easier.
+The weights come from a logistic regression on the history, with a level for each problem. So they
+measure which candidate of a problem is better, not which problem is easier.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .fit import scale_of
 from .history import PastProblem
 from .prior_file import load_prior
 
-_RIDGE = 1.0  # on the weights, and a tenth of it on the levels
-_MOST_LABELS = 60  # of one problem count
+_RIDGE = 1.0  # the penalty on the weights; the levels have a tenth of it
+_MOST_LABELS = 60  # the maximum weight of one problem, in labels
 _ROUNDS = 50
 
 
 def combined_name(scores: Sequence[str]) -> str:
-    """What the combination of these scores is called."""
+    """The name of the combination of these scores."""
     return f"combined({', '.join(scores)})"
 
 
 def combine(
     scores: Sequence[str], pasts: Sequence[Sequence[PastProblem]]
 ) -> tuple[tuple[Part, ...], list[PastProblem]]:
-    """The best combination, and the problems with it for their score.
+    """The best combination, and the problems with the combined score.
 
     Args:
-        scores: their names.
-        pasts: for each score the same problems with the same candidates.
+        scores: the names of the scores.
+        pasts: for each score, the same problems with the same candidates.
     """
     scales = [scale_of(np.concatenate([p.scores for p in past])) for past in pasts]
     normals = [
@@ -66,7 +66,7 @@ def combine(
 def _weights(
     normals: Sequence[NDArray[np.float64]], problems: Sequence[PastProblem]
 ) -> NDArray[np.float64]:
-    """By Newton's method, the levels of the problems and the weights in turns."""
+    """The weights, by Newton's method, alternating with the levels of the problems."""
     known = [(x[p.labelled], p.passed[p.labelled]) for x, p in zip(normals, problems, strict=True)]
     known = [(x, passed) for x, passed in known if passed.any() and not passed.all()]
     size = normals[0].shape[1]
@@ -94,12 +94,12 @@ def read_scored(
     rewards: str | None = None,
     unlabelled: Unlabelled = "error",
 ) -> Log:
-    """The log in a file, by one of its columns, or by the combination that a prior has learned."""
+    """The log in a file, with the score of a column, or with the combined score of a prior."""
     if score is None or not score.endswith(".json"):
         return read_log(path, score=score, second=second, rewards=rewards, unlabelled=unlabelled)
     prior = load_prior(score)
     if not prior.parts:
-        raise UsageError(f"{score} combines no scores: it is for --score {prior.score}")
+        raise UsageError(f"{score} does not combine scores; use --score {prior.score}")
     logs = [
         read_log(path, score=part.score, second=second, rewards=rewards, unlabelled=unlabelled)
         for part in prior.parts

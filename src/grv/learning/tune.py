@@ -1,7 +1,7 @@
-"""When a prior says to verify, found by replaying its history: ties, votes and tilts.
+"""Finds the ties, votes and tilts of a prior by replaying its history.
 
-What counts is the mean of the logarithm of what a problem costs. The mean cost itself is that of
-the few problems that are hardest, and what is best for them is no guide to others.
+The objective is the mean logarithm of a problem's cost. The mean cost itself would be dominated by
+the few hardest problems, and the best choice for them is not the best for others.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from ..logs.log import LoggedProblem
 from ..policies import Learned
 from ..policies.learned.prior import Prior
 from ..replay.engine import replay
-from ..replay.kernels.learned import Limits, Line, rehearse
-from ..replay.orders import Batch, batches
+from ..replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
+from ..replay.orders import OrderBatch, batches
 from .fit import completed, prior_of
 from .history import History, PastProblem
 
 RATIOS = (1.0, 3.0, 10.0, 30.0, 100.0)
-TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # of equals the first
+TILTS = (-0.45, -0.3, -0.6, -0.15, -0.8, 0.0, -1.1, 0.2, -1.6, -3.0)  # on ties, the first
 TIES = (1.0, 0.5, 0.1)
 VOTES = (0.0, 0.5, 1.0, 2.0)
-_FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # to choose tie and votes by
+_FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # used to choose tie and votes
 _FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 4, 1
 _MOST_PROBLEMS = 100
-_TIED = 0.95  # of a problem's scores differ, or they count as tied
+_TIED = 0.95  # below this share of distinct scores, a problem's scores count as tied
 
 Progress = Callable[[int, int], None]
 
 
 def learn(history: History, progress: Progress = lambda done, total: None) -> Prior:
-    """The prior that fits a history, with what would have cost least on it."""
+    """The prior that fits a history, with the ties, votes and tilts of the lowest cost on it."""
     ties = TIES if any(_is_tied(problem) for problem in history.problems) else TIES[:1]
     keyed = any(problem.keys is not None for problem in history.problems)
     tuning = _Tuning(history, progress, len(ties), keyed=keyed)
@@ -52,7 +52,7 @@ def learn(history: History, progress: Progress = lambda done, total: None) -> Pr
 
 
 class _Tuning:
-    """The history as it is replayed, and how much of that is done."""
+    """The replays of a history, and their progress."""
 
     def __init__(self, history: History, progress: Progress, ties: int, *, keyed: bool) -> None:
         problems = _logged(completed(history, prior_of(history)))
@@ -60,14 +60,14 @@ class _Tuning:
             with_keys: list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
             for with_keys in ((False, True) if keyed else (False,))
         }
-        self._lines = {name: Line.of(each) for name, each in self._batches.items()}
+        self._stacks = {name: StackedOrders.of(each) for name, each in self._batches.items()}
         self._progress = progress
         choices = (ties > 1) * ties + keyed * len(VOTES)
         self._total = choices * len(_FEW_RATIOS) + (1 + keyed) * len(RATIOS)
         self._done = 0
 
     def cheapest(self, priors: Sequence[Prior], *, keyed: bool) -> Prior:
-        """The best of some priors, each with its best tilts."""
+        """The best of these priors, each with its best tilts."""
         if len(priors) == 1:
             return priors[0]
         sums = [
@@ -87,9 +87,9 @@ class _Tuning:
     def _costs(
         self, prior: Prior, ratio: float, tilts: Sequence[float], *, keyed: bool
     ) -> list[float]:
-        """What each tilt costs, as the mean of logarithms."""
+        """The cost of each tilt, as a mean of logarithms."""
         tilted = [tilted_at(prior, ratio, tilt) for tilt in tilts]
-        costs = costs_of(tilted, self._batches[keyed], ratio, self._lines[keyed])
+        costs = costs_of(tilted, self._batches[keyed], ratio, self._stacks[keyed])
         self._done += 1
         self._progress(self._done, self._total)
         by_problem = costs.reshape(len(tilts), -1, _ORDERS).mean(axis=2)
@@ -103,14 +103,19 @@ def tilted_at(prior: Prior, ratio: float, tilt: float) -> Prior:
 
 
 def costs_of(
-    priors: Sequence[Prior], batches: Sequence[Batch], ratio: float, line: Line | None = None
+    priors: Sequence[Prior],
+    batches: Sequence[OrderBatch],
+    ratio: float,
+    stack: StackedOrders | None = None,
 ) -> NDArray[np.float64]:
-    """`[priors, orders]`: what searches cost that go by priors which differ in their tilts only.
+    """`[priors, orders]`: the cost of each search. The priors must differ only in their tilts.
 
-    The line is that of the batches, where somebody has it already.
+    Pass `stack` if the batches are already stacked.
     """
-    line = line or Line.of(batches)
-    found = rehearse(priors[0], line, ratio, [Limits.of(prior, ratio) for prior in priors])
+    stack = stack or StackedOrders.of(batches)
+    found = learned_trials(
+        priors[0], stack, ratio, [MeritLimits.of(prior, ratio) for prior in priors]
+    )
     costs: NDArray[np.float64] = found.generated + ratio * found.verified
     orders = [(batch, order) for batch in batches for order in batch.orders.tolist()]
     for at, number in np.argwhere(found.unlike).tolist():
@@ -130,6 +135,6 @@ def _is_tied(problem: PastProblem) -> bool:
 
 
 def _logged(problems: Sequence[PastProblem]) -> list[LoggedProblem]:
-    """Some of the problems, evenly spread, as they are replayed."""
+    """At most `_MOST_PROBLEMS` of the problems, evenly spread, in the form for replays."""
     step = max(1, math.ceil(len(problems) / _MOST_PROBLEMS))
     return [LoggedProblem(p.id, p.scores, p.passed, p.keys) for p in problems[::step]]

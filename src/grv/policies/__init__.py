@@ -1,9 +1,9 @@
-"""What decides. To add a policy, write one file and import its class here: one line.
+"""The policies. To add one, write a file and import its class here: one line.
 
-The file's name is the policy's name. The class is a frozen dataclass with a `plan`; its fields are
-its parameters. Help texts, the glossary, the public names of `grv` and the guide's table are made
-from the class: the first line of its docstring says what it does, and `proven` what is proven about
-it.
+The file's name is the policy's name. The class is a frozen dataclass with a `plan` method; its
+fields are the policy's parameters. Help texts, the glossary, the public names of `grv` and the
+guide's table come from the class: the first line of its docstring says what the policy does, and
+`proven` states what is proven about it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ POLICIES: dict[str, type[Any]] = {
     if isinstance(each, type) and each.__module__.startswith(f"{__name__}.")
 }
 
-# What decides where no policy is named, and what the specification `default` stands for.
+# The policy that is used if none is named, and the meaning of the specification `default`.
 DEFAULT: _Policy = Varied()
 
 

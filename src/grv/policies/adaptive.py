@@ -39,9 +39,9 @@ class Adaptive:
                 raise UsageError(f"adaptive: {name} must be positive and below 1e9, not {value}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield the shells, one after the other, each at the costs as they are by then."""
-        for number in itertools.count():  # pragma: no branch (there is always another)
+        """Yield the steps of one shell after another, each at the current costs."""
+        for number in itertools.count():  # pragma: no branch (there is always another shell)
             shell = nth_shell(number, pool.costs)
-            why = f"shell {shell.s}: costs from {shell.low:g} to {shell.high:g}"
+            why = f"cost shell {shell.s}, from {shell.low:g} to {shell.high:g}"
             yield Generate(shell.draws(self.draws), why)
             yield Verify(pool.best(shell.checks(self.checks)), why)

@@ -17,10 +17,10 @@ from .schedule import follow
 class Alternate:
     """In turns: verify a new candidate whatever its score, then the best of several.
 
-    Each round generates one candidate and verifies it unseen, then generates n = round(rho) more
-    and verifies the best of all that wait. rho is the cost of a verification in candidates; the
-    first n is a quarter of the others. Choose it for a score of unknown quality. Below rho = 1.5 it
-    verifies everything.
+    Each round generates one candidate and verifies it, then generates n = round(rho) more and
+    verifies the best open candidate. rho is the cost of a verification in candidates; the first
+    round generates only a quarter of n. Choose it for a score of unknown quality. If rho is below
+    1.5, it verifies everything.
     """
 
     rank_only: ClassVar[bool] = True

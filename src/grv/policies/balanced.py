@@ -17,9 +17,9 @@ from .schedule import follow
 class Balanced:
     """Generate until that has cost as much as a verification, then verify the best.
 
-    Each round generates g = floor(1 + rho) candidates and verifies the best of all that wait; the
-    first round generates a quarter of that. rho is the cost of a verification in candidates. Choose
-    it for a score that you trust.
+    Each round generates g = floor(1 + rho) candidates and verifies the best open candidate; the
+    first round generates only a quarter of g. rho is the cost of a verification in candidates.
+    Choose it for a score that you trust.
     """
 
     rank_only: ClassVar[bool] = True
@@ -29,7 +29,7 @@ class Balanced:
     )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: a small round, then equal ones."""
+        """The path: one small round, then equal rounds."""
         first, later = balanced_draws(exact_ratio(costs))
         return Schedule((Slot(first),), (Slot(later),))
 

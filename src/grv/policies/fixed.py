@@ -15,7 +15,7 @@ from ..core.values import Costs, Generate, Step, Verify
 class Fixed:
     """Generate `m` candidates and verify the best `k` of them, whatever the problem.
 
-    This is the paper's Uniform, a non-adaptive pair (N_rew, N_ver), and what best-of-n does. Choose
+    This is the paper's Uniform, a non-adaptive pair (N_rew, N_ver), also known as best-of-n. Choose
     it as a baseline.
     """
 
@@ -30,5 +30,5 @@ class Fixed:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the two steps."""
-        yield Generate(self.m, f"the first {self.m}")
+        yield Generate(self.m, f"{self.m} to choose from")
         yield Verify(pool.best(self.k), f"the best {self.k} of {len(pool)}")

@@ -1,4 +1,4 @@
-"""Verify the best of several, and now and then a new candidate."""
+"""Verify the best of several, and sometimes a new candidate."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .schedule import follow
 
 @dataclass(frozen=True)
 class Hedged:
-    """Verify the best of several, and now and then a new candidate whatever its score.
+    """Verify the best of several, and sometimes a new candidate whatever its score.
 
-    Each round generates g = round(alpha (1 + rho)) candidates and verifies the best of all that
-    wait. rho is the cost of a verification in candidates. It is an earlier relative of `alternate`,
-    kept for comparison.
+    Each round generates g = round(alpha (1 + rho)) candidates and verifies the best open candidate.
+    rho is the cost of a verification in candidates. It is a predecessor of `alternate`, kept for
+    comparison.
 
     Attributes:
-        alpha: the candidates of a round, over 1 + rho.
-        every: after this many rounds, one more candidate is generated and verified unseen.
-        first: the number of rounds at the start that generate one candidate only.
+        alpha: the number of candidates of a round, divided by 1 + rho.
+        every: after this many rounds, one more candidate is generated and verified.
+        first: the number of rounds at the start that generate only one candidate.
     """
 
     alpha: float = 0.5
@@ -44,7 +44,7 @@ class Hedged:
                 )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: rounds, every so many of them with a blind slot behind."""
+        """The path: rounds, with a blind slot after every `every` of them."""
         later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
         first: list[Slot] = []
         for number in range(self.first + -self.first % self.every):  # up to a blind slot

@@ -16,7 +16,7 @@ class KnownLaw:
     """Verify each new candidate whose chance of passing is worth the cost.
 
     This is the distribution-aware optimum (Theorem 3.2). It needs the law: which scores occur, and
-    how often each passes. It is the yardstick J* for other policies.
+    how often each passes. Its expected cost J* is the reference for other policies.
 
     Attributes:
         scores: the scores that occur, increasing.
@@ -31,19 +31,19 @@ class KnownLaw:
     proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"
 
     def __post_init__(self) -> None:
-        _ = self.law  # refuses what is not a law
+        _ = self.law  # checks the parameters
 
     @property
     def law(self) -> Law:
-        """The law as given."""
+        """The law that the parameters describe."""
         return Law(self.scores, self.masses or (1.0,) * len(self.scores), self.passes)
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, and the verifications of the good ones."""
+        """Yield one candidate after another, and the verifications of the good ones."""
         law = self.law
         tau = optimum(law, costs).tau
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             if pool.costs != costs:
                 costs = pool.costs
                 tau = optimum(law, costs).tau
@@ -51,4 +51,5 @@ class KnownLaw:
             if newest >= 0 and pool.is_open(newest):
                 passing = law.passing(pool.scores[newest])
                 if passing >= tau:
-                    yield Verify((newest,), f"passes with {passing:.3g}, break-even is {tau:.3g}")
+                    why = f"chance of passing {passing:.3g}, at least the break-even {tau:.3g}"
+                    yield Verify((newest,), why)

@@ -1,4 +1,4 @@
-"""How a path is followed: the plan of every policy that is a schedule of slots."""
+"""The plan of every policy that follows a path of slots."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..theory.slots import Slot
 
 
 def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
-    """Yield the steps of each slot. What a slot cannot do is left out, and nothing put for it.
+    """Yield the steps of each slot. A step that is not possible is skipped, not replaced.
 
-    Where costs turn out to be others, the next slot is the one of that number at those costs.
+    So keys do not change the schedule of draws, and the bounds of the path hold with keys: if the
+    key of a blind draw is refuted, the candidate is neither verified nor replaced.
 
-    So keys do not change the schedule of draws, which is what lets them keep a path's bounds: a
-    blind draw whose key is refuted is neither verified nor drawn again.
+    If the estimated costs change, the path at the new costs continues at the same slot number.
     """
     for slot in _at_current_costs(slots, pool):
         seen = len(pool)
         if slot.blind:
-            yield Generate(1, "one to verify unseen")
+            yield Generate(1, "one to verify whatever its score")
             if len(pool) > seen and pool.is_open(newest := CandidateId(seen)):
-                yield Verify((newest,), "whatever its score")
+                yield Verify((newest,), "the new one, whatever its score")
         else:
             yield Generate(slot.draws, f"{slot.draws} more to choose from")
-            yield Verify(pool.best(1), f"the best of {pool.waiting} that wait")
+            yield Verify(pool.best(1), f"the best of {pool.waiting} open candidates")
 
 
 def _at_current_costs(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Slot]:

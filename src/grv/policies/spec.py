@@ -1,4 +1,4 @@
-"""A policy as text and back: `adaptive(checks=4)`. What ledgers and command lines store."""
+"""Policies as text, such as `adaptive(checks=4)`, for command lines and ledgers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from ..core.errors import UsageError
 from ..core.search import Policy
 
-FILE = "file"  # in a field's metadata: a specification names the file that holds the value
+FILE = "file"  # in a field's metadata: a specification gives the value as the name of a file
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
 def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
-    """The policy that a specification names; `default` is the policy used where none is named.
+    """The policy that a specification names; `default` is the policy used if none is named.
 
-    `load` reads the values that a specification names by their file.
+    `load` reads the values that a specification gives as the name of a file.
 
     >>> parse("fixed(64, k=4)")
     Fixed(m=64, k=4)
@@ -60,7 +60,7 @@ def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
 
 
 def spec(policy: Policy) -> str:
-    """The specification of a policy, without the parameters that are at their defaults.
+    """The specification of a policy, without parameters that have their default value.
 
     >>> from grv.policies import Adaptive
     >>> spec(Adaptive(checks=4))
@@ -80,12 +80,12 @@ def spec(policy: Policy) -> str:
 
 
 def _shown(field: dataclasses.Field[object], value: object) -> object:
-    """A value in a specification: the name of its file, where it comes from one."""
+    """A value in a specification; if it comes from a file, the name of the file."""
     return getattr(value, "name", value) if FILE in field.metadata else value
 
 
 def split(text: str) -> tuple[str, list[object], dict[str, object]]:
-    """Name, positional and named parameters of a specification."""
+    """The name, the positional and the named parameters of a specification."""
     match = _SPEC.fullmatch(text)
     if match is None:
         raise UsageError(f"not a policy: {text!r}; write a name, or name(parameter=value, ...)")
@@ -99,12 +99,12 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
         if len(named) < len(call.keywords):
             raise ValueError
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the parameters of {text!r} cannot be read") from error
+        raise UsageError(f"the parameters of {text!r} are not valid") from error
     return name, positional, named
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A message that names what exists, and the nearest to what was meant."""
+    """An error message that lists the known names and suggests the closest one."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -112,7 +112,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _value(node: ast.expr) -> object:
-    """A literal; lists become tuples, and inf is a number."""
+    """The value of a literal; lists become tuples, and `inf` is a number."""
     if isinstance(node, ast.List | ast.Tuple):
         return tuple(_value(each) for each in node.elts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

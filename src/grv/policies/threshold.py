@@ -17,7 +17,8 @@ class Threshold:
     """Verify each new candidate whose score is at least `t`.
 
     It costs J_t = (c_rew + c_ver q_t) / s_t on average (section 4.1), where q_t is the chance to
-    score at least t and s_t the chance to do so and pass. Choose it if you know a good threshold.
+    score at least t and s_t the chance to score at least t and pass. Choose it if you know a good
+    threshold.
     """
 
     t: float
@@ -29,9 +30,9 @@ class Threshold:
             raise UsageError(f"threshold: t must be a number, not {self.t!r}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, and the verifications of the good ones."""
+        """Yield one candidate after another, and the verifications of the good ones."""
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest) and pool.scores[newest] >= self.t:
-                yield Verify((newest,), f"{pool.scores[newest]:g} is at least {self.t:g}")
+                yield Verify((newest,), f"score {pool.scores[newest]:g} is at least {self.t:g}")

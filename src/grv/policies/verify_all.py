@@ -22,9 +22,9 @@ class VerifyAll:
     proven: ClassVar[str] = ""
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, each with its verification."""
+        """Yield one candidate after another, each with its verification."""
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest):
-                yield Verify((newest,), "as it arrived")
+                yield Verify((newest,), "every candidate is verified")

@@ -1,4 +1,4 @@
-"""The cheapest pair that would have worked, for each order on its own."""
+"""The cheapest pair that would have found a pass, for each order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..core.values import Bill, Costs, Measured
 from ..policies import Fixed
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from .engine import replayed
-from .orders import Batch
+from .orders import OrderBatch
 from .trials import Trials, in_flight, rounds_of
 
 
-def least_checks_of(batch: Batch) -> NDArray[np.int32]:
-    """`[orders, candidates]`: fewest verifications that find a pass; n + 1 where none does."""
+def least_checks_of(batch: OrderBatch) -> NDArray[np.int32]:
+    """`[orders, candidates]`: the fewest verifications that find a pass; n + 1 if none passes."""
     keys = batch.keys
     rows = [
         least_checks(batch.levels[i], batch.passed[i], None if keys is None else keys[i])
@@ -26,12 +26,12 @@ def least_checks_of(batch: Batch) -> NDArray[np.int32]:
 
 
 def paid_checks_of(
-    batch: Batch, least: NDArray[np.int32], *, width: int | None
+    batch: OrderBatch, least: NDArray[np.int32], *, width: int | None
 ) -> NDArray[np.int32]:
-    """`[orders, candidates]`: verifications that a pair (m, k) pays for if its k is large enough.
+    """`[orders, candidates]`: how many verifications a pair (m, k) pays for if k is large enough.
 
-    A pair pays for the smaller of k and this: whole batches of `width` up to the one in which the
-    first pass is, and all that there is to verify where none passes.
+    A pair pays for the smaller of k and this number: whole groups of `width` up to the first pass,
+    or everything there is to verify if none passes.
     """
     n = least.shape[1]
     keys = batch.keys
@@ -45,9 +45,9 @@ def paid_checks_of(
 
 
 def hindsight_trials(
-    batch: Batch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
+    batch: OrderBatch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
 ) -> Trials:
-    """The cheapest sufficient pair of each order; nothing is spent where no pair suffices."""
+    """The cheapest sufficient pair of each order; if no pair suffices, nothing is spent."""
     if isinstance(costs, Measured):
         return _measured_hindsight(batch, least, costs, width=width)
     pairs = [cheapest_pair(row, costs) for row in least]
@@ -62,13 +62,13 @@ def hindsight_trials(
 
 
 def _measured_hindsight(
-    batch: Batch, least: NDArray[np.int32], costs: Measured, *, width: int | None
+    batch: OrderBatch, least: NDArray[np.int32], costs: Measured, *, width: int | None
 ) -> Trials:
-    """The same, where each candidate has its own cost.
+    """The same if each candidate has its own cost.
 
-    Only numbers of candidates at which the best pass so far arrives need to be looked at: until the
-    next one arrives, more candidates add to what is generated and to what is verified before the
-    pass. (With keys they may also bring a cheaper one of a class, which is not looked for.)
+    It is enough to consider m at which a pass arrives that is better than all earlier ones: between
+    two of these, more candidates only add to the cost of generating and verifying. (With keys they
+    may also bring a cheaper candidate of the same key; this is ignored.)
     """
     rows = []
     for at, order in enumerate(batch.orders.tolist()):
@@ -88,8 +88,8 @@ def _measured_hindsight(
     )
 
 
-def _best_passes(batch: Batch, at: int, least: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
-    """The pairs at which a pass arrives that ranks above all passes before it."""
+def _best_passes(batch: OrderBatch, at: int, least: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """The pairs at which a pass arrives that ranks above all earlier passes."""
     best = None
     for place in np.flatnonzero(batch.passed[at]).tolist():
         level = int(batch.levels[at, place])

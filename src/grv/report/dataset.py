@@ -22,7 +22,7 @@ from ..experiments.comparison import Comparison, Resampled, Row
 from ..experiments.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
 from ..logs.log import Log, LoggedProblem
 from ..policies import POLICIES
-from ..replay.orders import Batch, Scheme, batches
+from ..replay.orders import OrderBatch, Scheme, batches
 from ..replay.trials import Trials
 from .statistics import interval
 
@@ -319,7 +319,7 @@ class Dataset:
 
     def batches(
         self, orders: int | None = None, of: Iterable[LoggedProblem] | None = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[OrderBatch]:
         """The problems compared, or others, in the orders of the comparison, or in `orders`."""
         asked = self.request
         return batches(

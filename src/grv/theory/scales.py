@@ -1,4 +1,4 @@
-"""Scores on a common scale: piecewise linear between the knots of a scale, flat outside."""
+"""Maps scores to a common scale: piecewise linear between the knots, constant outside."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Numbers = NDArray[np.float64]
 
 
 def on_scale(values: Sequence[float], normals: Sequence[float], scores: Numbers) -> Numbers:
-    """Scores on the scale whose `values` lie at `normals`; missing ones, -inf, at its lower end.
+    """Map each of `values` to the same entry of `normals`; -inf, a missing score, to the lowest.
 
-    `numpy.interp` rounds differently from `Scale.normal`, which this must equal to the last bit.
+    `numpy.interp` is not used: its rounding differs from `Scale.normal`, and the two must be equal.
     """
     knots, places = np.array(values), np.array(normals)
     inside = np.clip(scores, knots[0], knots[-1])

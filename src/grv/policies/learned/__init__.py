@@ -1,4 +1,4 @@
-"""Decide as history says: the policy `learned` and what it is made of."""
+"""The policy `learned`, which decides by a prior fitted to history, and its parts."""
 
 from .policy import Learned
 

@@ -1,8 +1,8 @@
-"""What a search believes of its prompt, after the failures it has seen.
+"""The posterior over prompts, given the failures of a search.
 
-The *merit* of a candidate is what its verification would save on average, in verifications: the
-mean over prompts of its chance of passing times what a search of such a prompt costs at best.
-Where the prompt is known, a merit of 1 is the break-even of Theorem 3.2.
+The *merit* of a candidate is the expected saving by its verification, in verifications: the mean
+over the prior's prompts of the chance of passing times the optimal cost J* of such a prompt. If the
+prompt is known, a merit of 1 is the break-even point of Theorem 3.2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .prior import Prior
 
 
 class Belief:
-    """The weights of the prior's prompts, given failures."""
+    """The weights of the prior's prompts, given the failures, and the merit of each bin."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
         self._tables = tables_of(prior, ratio)
@@ -25,7 +25,7 @@ class Belief:
         self.merits = self._merits()
 
     def restart(self, failures: list[float]) -> None:
-        """Take so many failures in each bin for all there were."""
+        """Replace all failures by these numbers, one per bin."""
         self._logs = list(self._tables.weights)
         for bin, count in enumerate(failures):
             if count:
@@ -33,7 +33,7 @@ class Belief:
         self.merits = self._merits()
 
     def fail(self, bin: int, count: float = 1.0) -> None:
-        """Take in a failure, or a part of one."""
+        """Add a failure, or a fraction of one."""
         self._add(bin, count)
         self.merits = self._merits()
 
@@ -42,7 +42,7 @@ class Belief:
         self._logs = [log + count * each for log, each in zip(self._logs, failing, strict=True)]
 
     def _merits(self) -> tuple[float, ...]:
-        """One a bin."""
+        """The merits, one per bin."""
         top = max(self._logs)
         weights = [math.exp(log - top) for log in self._logs]
         total = sum(weights)
@@ -50,14 +50,14 @@ class Belief:
 
 
 class Tables:
-    """What does not change during a search; inner sequences have one number a prompt."""
+    """The constants of a search; inner sequences have one number per prompt."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
         chances = prior.chances
         total = sum(prior.weights)
         self.weights = [math.log(weight / total) for weight in prior.weights]
         bins = range(len(prior.shares))
-        # log(1 - h); h is above 0, and below 1 but for rounding
+        # log(1 - h); h is between 0 and 1, and may be rounded to 1
         self.failing = [[math.log1p(-min(each[b], 1 - 1e-12)) for each in chances] for b in bins]
         atoms, costs = tuple(range(len(prior.shares))), Costs(1, ratio)
         best = [optimum(Law(atoms, prior.shares, each), costs).cost / ratio for each in chances]

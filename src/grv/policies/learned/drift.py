@@ -1,10 +1,10 @@
-"""Whether a prompt's scores look like those of the history.
+"""Detects prompts whose scores differ from the history.
 
-Two looks: how far they are from the pooled scores (Kolmogorov's distance), and how many lie outside
-the range of the history. Both are compared with the extremes of the history itself, allowing for
-chance by the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, which covers both. So a prompt
-that is no stranger than the strangest of the history is refused with a chance of at most
-`FALSE_ALARM`, all looks together.
+There are two tests: the Kolmogorov distance of the scores from the pooled scores of the history,
+and the share of scores outside the range of the history. Each limit is the most extreme prompt of
+the history plus a margin for chance, by the Dvoretzky-Kiefer-Wolfowitz-Massart inequality. So a
+prompt that is no more extreme than those of the history is flagged with a probability of at most
+`FALSE_ALARM`, over all tests of a search.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from .prior import Prior, Scale
 
 FALSE_ALARM = 0.001
-SIZES = (8, 16, 32, 64, 128, 256, 512)  # how many candidates there are at the looks
+SIZES = (8, 16, 32, 64, 128, 256, 512)  # the numbers of candidates at which the tests are made
 
 
 def distance(scale: Scale, scores: Sequence[float]) -> float:
-    """The largest difference between two distribution functions, at the scores; ties at half."""
+    """The largest difference between the two distribution functions at the scores, ties halved."""
     ordered = sorted(scores)
     largest, at = 0.0, 0
     while at < len(ordered):
@@ -38,16 +38,16 @@ def outside(scale: Scale, scores: Sequence[float]) -> float:
     return sum(not low <= score <= high for score in scores) / len(scores)
 
 
-class Likeness:
-    """The looks of one search."""
+class Drift:
+    """The tests of one search."""
 
     def __init__(self, prior: Prior) -> None:
         self._prior = prior
         self._next = SIZES[0]
-        self._risk = FALSE_ALARM / 2  # of both looks at the next size; half as much each time
+        self._risk = FALSE_ALARM / 2  # of both tests at the next size; halved each time
 
     def complaint(self, scores: Sequence[float]) -> str | None:
-        """What is strange about the scores seen so far; None while nothing is."""
+        """How the scores so far differ from the history; None if they do not."""
         if len(scores) < self._next or self._next > SIZES[-1]:
             return None
         self._next = 2 * len(scores)
@@ -60,5 +60,5 @@ class Likeness:
         if (share := outside(scale, scored)) > looks.outside + chance:
             return f"{share:.0%} of {len(scored)} scores are outside the range of the history"
         if (far := distance(scale, scored)) > looks.distance + chance:
-            return f"{len(scored)} scores are {far:.2f} from the history's, as distributions"
+            return f"the distribution of {len(scored)} scores is {far:.2f} from the history's"
         return None

@@ -1,7 +1,7 @@
-"""A policy inside balanced rounds: whatever it does, the search costs at most a factor of J*.
+"""Runs a policy inside balanced rounds, which bound the cost of the search by a multiple of J*.
 
-The guard needs not know the policy: it carries out its steps one at a time, and puts in between
-what `theory/guard.py` says.
+The guard works with any policy: it carries out the policy's steps one at a time and inserts the
+steps that `theory/guard.py` requires.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 class Guard:
-    """The blocks of one search, and what is left of their allowance.
+    """The blocks of one search, and the rest of their allowance.
 
     Attributes:
         asked: the candidates that were verified, in order.
@@ -30,19 +30,19 @@ class Guard:
         self._rho = float(rho)
         self._next, self._later = guard_blocks(rho, factor)
         self._allowance = 0.0
-        self._left = 0  # draws of the current block
-        self._best: CandidateId | None = None  # of the current block
+        self._left = 0  # the draws left in the current block
+        self._best: CandidateId | None = None  # the best candidate of the current block
 
     @property
     def spent(self) -> float:
-        """On the whole search, in candidates."""
+        """The cost of the search so far, in candidates."""
         return len(self._pool) + self._rho * len(self._pool.verdicts)
 
     def has_room(self, id: CandidateId) -> bool:
-        """Whether the allowance covers the verification of this candidate and what is owed.
+        """Whether the allowance covers this verification and the rest of the current block.
 
-        As long as a block is not complete its best may be still to come, and is owed whatever has
-        been verified.
+        While a block is not complete, its best candidate may be still to come. So its verification
+        is reserved, whatever has been verified.
         """
         due = self._left > 0 or (id != self._best and self._due() != ())
         owed = self._left + (self._rho if due else 0.0)
@@ -50,7 +50,7 @@ class Guard:
         return self._pool.exhausted or self._rho <= room
 
     def carried_out(self, step: Step) -> Iterator[Step]:
-        """The step of the guarded policy, and before it what the guard needs."""
+        """The step of the guarded policy, preceded by the steps that the guard requires."""
         match step:
             case _ if self._pool.exhausted:  # there are no more blocks
                 if isinstance(step, Verify):
@@ -61,20 +61,20 @@ class Guard:
             case Verify(ids, why):
                 for id in ids:
                     while not self.has_room(id):
-                        yield from self._generate(1, "guard: before more is verified")
+                        yield from self._generate(1, "guard: no verification is allowed yet")
                     if self._pool.is_open(id):
                         yield self._verify(id, why)
 
     def rounds(self) -> Iterator[Step]:
-        """Balanced rounds, then the rest: what is done when the policy has given up."""
+        """The steps after the policy has given up: balanced rounds, then the rest."""
         while not self._pool.exhausted:
             yield from self._generate(self._left or self._next.draws, "guard: a balanced round")
         yield Verify(self._pool.best(self._pool.waiting), "guard: the rest, best first")
 
     def _due(self) -> tuple[CandidateId, ...]:
-        """What the current block owes: its best candidate, as far as that was not verified.
+        """The verification that the current block requires: its best candidate, unless verified.
 
-        Where the key of that one is refuted, it would fail; then the pool's best is tried instead.
+        If the key of that candidate is refuted, the best of the pool is verified instead.
         """
         if self._best is None or self._best in self._pool.verdicts:
             return ()
@@ -103,9 +103,9 @@ class Guard:
 
 
 def guarded(plan: Iterator[Step], pool: Pool, guard: Guard) -> Iterator[Step]:
-    """The plan of a guarded policy: its own steps and the guard's, and balanced rounds after it.
+    """The plan of a guarded policy: its steps and the guard's, then balanced rounds.
 
-    Who goes on generating when there are no more candidates has given up, too.
+    A policy that generates although the generator is exhausted has also given up.
     """
     for step in plan:
         if pool.exhausted and isinstance(step, Generate):

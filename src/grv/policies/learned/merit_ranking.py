@@ -1,11 +1,12 @@
-"""The candidates of a prompt as a prior sees them: in bins, equivalent and tied ones together.
+"""Ranks the open candidates of a prompt by their merit.
 
-A *unit* is what is verified at most once in effect: the candidates of a key, or, of those without
-one, the candidates at a score. Its merit is that of its bin, less for every failure at its score,
-more for every candidate that agrees. Units of equal merit stand in one heap, by their *place*.
+Candidates that share a key form one *unit*; a candidate without a key forms a unit with those of
+equal score. A unit has the merit of its bin, reduced by failures at its score and raised by the
+number of candidates with its key. Units of equal merit share a *place* and are kept in one heap.
 
-Bins are relative to the mean of the prompt's candidates, which is not known at first. So all are
-placed anew whenever there are twice as many, up to `SETTLED`; from then on the mean stays.
+Bins are relative to the mean score of the prompt's candidates, which is unknown at first. So all
+units are placed again whenever the number of candidates has doubled, up to `SETTLED`; after that
+the mean does not change.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from .belief import Belief
 from .prior import Prior
 
 SETTLED = 512
-MOST_FAILED = 6  # at one score; more make no difference
-MOST_DOUBLINGS = 7  # of the candidates of a key
+MOST_FAILED = 6  # failures at one score; more make no difference
+MOST_DOUBLINGS = 7  # of the number of candidates with a key; more make no difference
 
 
 class Chosen(NamedTuple):
-    """A candidate, and what its verification is worth."""
+    """A candidate and its merit."""
 
     id: CandidateId
     merit: float
 
 
 class _Place(NamedTuple):
-    """Where units of equal merit stand: bin, failures at the score, size as a power of two."""
+    """What determines a merit: bin, failures at the score, size as a power of two."""
 
     bin: int
     failed: int
@@ -41,22 +42,22 @@ class _Place(NamedTuple):
 
 
 class _Unit:
-    """Candidates that stand or fall together, the best on top of a heap."""
+    """Candidates that are expected to have the same verdict, in a heap with the best on top."""
 
     __slots__ = ("heap", "place", "size")
 
     def __init__(self) -> None:
         self.heap: list[tuple[float, CandidateId]] = []  # (-score, id)
-        self.place: _Place | None = None  # None where no candidate is open
-        self.size = 0  # candidates with its key
+        self.place: _Place | None = None  # None if no candidate is open
+        self.size = 0  # the number of candidates with its key
 
 
-_Name = str | float  # of a unit: its key or its score
-_Entry = tuple[float, CandidateId, _Name]  # of a heap of units: the unit's best, and its name
+_Name = str | float  # the name of a unit: its key or its score
+_Entry = tuple[float, CandidateId, _Name]  # in a heap of units: the unit's best, and its name
 
 
-class Crowd:
-    """What is known of the candidates, kept up with the pool."""
+class MeritRanking:
+    """The candidates of a pool, ranked by merit. Call `update` after every step."""
 
     def __init__(self, pool: Pool, prior: Prior, belief: Belief) -> None:
         self._pool, self._prior, self._belief = pool, prior, belief
@@ -64,7 +65,7 @@ class Crowd:
         self._at_score: dict[float, set[_Name]] = {}  # the units whose best has this score
         self._failed: dict[float, int] = {}  # by score
         self._heaps: dict[_Place, list[_Entry]] = {}
-        self._failures: list[tuple[float, float]] = []  # where on the scale, and what it counts
+        self._failures: list[tuple[float, float]] = []  # (place on the scale, weight)
         self._ties = [prior.tie**failed for failed in range(MOST_FAILED + 1)]
         self._votes = [2 ** (prior.votes * d) for d in range(MOST_DOUBLINGS + 1)]
         self._seen = self._told = 0
@@ -73,8 +74,8 @@ class Crowd:
         self._replace_at = 1
         self.keyed = False  # whether any candidate has a key
 
-    def take_in(self, asked: Sequence[CandidateId]) -> None:
-        """Look at the candidates that have arrived, and at the verdicts of those asked about."""
+    def update(self, asked: Sequence[CandidateId]) -> None:
+        """Add new candidates and verdicts; `asked` are all candidates verified so far, in order."""
         for number in range(self._seen, len(self._pool)):
             self._add(CandidateId(number))
         self._seen = len(self._pool)
@@ -88,7 +89,7 @@ class Crowd:
             self._replace()
 
     def best(self) -> Chosen | None:
-        """The open candidate of the greatest merit; the higher score, then the older."""
+        """The open candidate with the highest merit; then the higher score, then the older."""
         found: tuple[float, float, int] | None = None
         for place in list(self._heaps):
             heap = self._heaps[place]
@@ -111,7 +112,7 @@ class Crowd:
         is_best = not unit.heap or -score < unit.heap[0][0]
         heapq.heappush(unit.heap, (-score, id))
         grown = False
-        if isinstance(name, str):  # ties are no votes
+        if isinstance(name, str):  # equal scores are not votes
             self.keyed = True
             unit.size += 1
             grown = unit.size & (unit.size - 1) == 0
@@ -148,7 +149,7 @@ class Crowd:
         return bisect.bisect_right(self._prior.edges, normal - self._mean)
 
     def _put(self, name: _Name, unit: _Unit) -> None:
-        """Into the heap of its place, if any of it is open; older entries are dropped later."""
+        """Add the unit to the heap of its place if it is open; old entries are dropped later."""
         while unit.heap and not self._pool.is_open(unit.heap[0][1]):
             heapq.heappop(unit.heap)
         if not unit.heap:
@@ -162,7 +163,7 @@ class Crowd:
         heapq.heappush(self._heaps.setdefault(unit.place, []), (*unit.heap[0], name))
 
     def _is_there(self, entry: _Entry, place: _Place) -> bool:
-        """Whether an entry is where its unit belongs, and open."""
+        """Whether an entry is in the heap of its unit's place, and open."""
         unit = self._units[entry[2]]
         here = unit.place == place and unit.heap[0][1] == entry[1]
         return here and self._pool.is_open(entry[1])

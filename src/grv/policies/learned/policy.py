@@ -1,4 +1,4 @@
-"""Decide as history says, inside a guard for the case that history is wrong."""
+"""Decide by a prior fitted to history, inside a guard in case the prior is wrong."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from ...core.values import Costs, Generate, Step, Verify
 from ...theory.guard import FACTOR, LEAST_FACTOR
 from .. import spec
 from .belief import Belief
-from .drift import Likeness
+from .drift import Drift
 from .guard import Guard, guarded
-from .merit_ranking import Crowd
+from .merit_ranking import MeritRanking
 from .prior import Prior
 
 
 class UnlikeHistoryWarning(UserWarning):
-    """A prompt's scores look nothing like those that a prior was fitted on."""
+    """A prompt's scores differ from those that the prior was fitted to."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Verify what history says is worth it, inside a guard for the case that history is wrong.
+    """Verify candidates that are worth it according to history; a guard bounds the cost.
 
     `grv learn` fits the prior to logs or ledgers (empirical Bayes). The policy generates one
-    candidate at a time, and verifies the candidate of the greatest merit if its merit is above a
-    limit, which was found by replaying the history. Merit is the chance to pass, relative to what a
-    verification costs. If the scores of a prompt look nothing like the history, the default policy
-    decides, inside the same guard.
+    candidate at a time, and verifies the candidate with the highest merit if its merit reaches a
+    limit, which was found by replaying the history. Merit is the expected saving by a verification,
+    in verifications. If the scores of a prompt differ from the history, the default policy decides,
+    inside the same guard.
 
     Attributes:
-        prior: what history says; `grv.learning.prior_file.load_prior` reads one from a file.
-        hash: the prior's checksum, as `grv learn` prints it; another prior is refused. It is filled
-            in where it is not given, so that what a ledger keeps names the content.
-        factor: of the guard.
+        prior: the result of `grv learn`; `grv.learning.prior_file.load_prior` reads it from a file.
+        hash: the prior's checksum, as `grv learn` prints it; a prior with another checksum is an
+            error. If empty, it is filled in, so that a ledger identifies the content of the prior.
+        factor: the guard's factor; the expected cost is at most this times J*.
     """
 
     prior: Prior = field(metadata={spec.FILE: True})
@@ -61,27 +61,27 @@ class Learned:
             )
         if self.hash and self.hash != self.prior.hash:
             raise UsageError(
-                f"{self.prior.name}: has changed: its hash is {self.prior.hash}, not {self.hash};"
-                " find the old file, or leave the hash out to use the new one"
+                f"{self.prior.name} has changed: its hash is {self.prior.hash}, not {self.hash};"
+                " find the old file, or leave out the hash to use the new one"
             )
         object.__setattr__(self, "hash", self.prior.hash)
 
     def check_score(self, score: str) -> None:
-        """Refuse to go by a score that the prior is not for."""
+        """Raise `UsageError` if the prior is for another score."""
         if score != self.prior.score:
             raise UsageError(
-                f"{self.prior.name} is for the score {self.prior.score!r}, not {score!r}: choose"
-                " that one with --score, or learn another prior"
+                f"{self.prior.name} is for the score {self.prior.score!r}, not {score!r}: use"
+                f" --score {self.prior.score}, or learn another prior"
             )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield what history says, and what the guard needs."""
+        """Yield the steps of the prior and of the guard."""
         guard = Guard(pool, costs, self.factor)
         return guarded(_decide(self.prior, pool, costs, guard), pool, guard)
 
 
 def _loaded(path: str) -> Prior:
-    """The prior in a file, for callers that still give the file's name."""
+    """The prior in a file, for callers that still pass the file's name."""
     warnings.warn(
         "Learned('prior.json') becomes Learned(load_prior('prior.json')), with load_prior from"
         " grv.learning.prior_file",
@@ -93,37 +93,43 @@ def _loaded(path: str) -> Prior:
 
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard) -> Iterator[Step]:
-    crowd, likeness = Crowd(pool, prior, Belief(prior, costs.ratio)), Likeness(prior)
+    ranking, drift = MeritRanking(pool, prior, Belief(prior, costs.ratio)), Drift(prior)
     limits = [prior.limit(costs.ratio, keyed=keyed) for keyed in (False, True)]
     while True:
-        if complaint := likeness.complaint(pool.scores):
+        if complaint := drift.complaint(pool.scores):
             yield from _without_history(complaint, pool, costs, prior.name)
             return
-        crowd.take_in(guard.asked)
-        chosen = crowd.best()
+        ranking.update(guard.asked)
+        chosen = ranking.best()
         if chosen is None and pool.exhausted:
             return
-        limit = limits[crowd.keyed]
-        merit = 0.0 if chosen is None else chosen.merit
-        worth = f"merit {merit:.2f}, limit {limit:.2f}"
-        if chosen is not None and (
-            pool.exhausted or (merit >= limit and guard.has_room(chosen.id))
-        ):
-            yield Verify((chosen.id,), worth)
+        limit = limits[ranking.keyed]
+        if chosen is None:
+            yield Generate(1, "no open candidate")
+        elif pool.exhausted or (chosen.merit >= limit and guard.has_room(chosen.id)):
+            yield Verify((chosen.id,), _worth(chosen.merit, limit))
         else:
-            yield Generate(1, worth)
+            wait = "" if chosen.merit < limit else "; the guard allows no verification yet"
+            yield Generate(1, _worth(chosen.merit, limit) + wait)
+
+
+def _worth(merit: float, limit: float) -> str:
+    """The merit of the best candidate against the limit, for people."""
+    relation = "below" if merit < limit else "at least"
+    saving = f"verifying the best one saves {merit:.2f} verifications on average"
+    return f"{saving}, {relation} the limit of {limit:.2f}"
 
 
 def _without_history(complaint: str, pool: Pool, costs: Costs, name: str) -> Iterator[Step]:
-    """The default policy, with a warning."""
+    """Warn, and follow the default policy."""
     from .. import DEFAULT
 
     warnings.warn(
-        f"{name}: there are prompts whose scores look nothing like its history's; for these the"
-        " default policy decides, inside the guard (the reasons of their steps say more)",
+        f"{name}: the scores of some prompts differ from its history; for those prompts the"
+        " default policy decides, inside the guard (see the reasons of their steps)",
         UnlikeHistoryWarning,
         stacklevel=2,
     )
     for step in DEFAULT.plan(pool, costs):
-        why = f"unlike the history, {complaint}: {step.why}"
+        why = f"unlike the history ({complaint}): {step.why}"
         yield Generate(step.n, why) if isinstance(step, Generate) else Verify(step.ids, why)

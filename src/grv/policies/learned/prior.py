@@ -1,14 +1,14 @@
-"""What history says about prompts to come: the numbers that `learned` decides with.
+"""The prior: what history says about future prompts, as the numbers that `learned` uses.
 
-A *prior* is a law of prompts. Scores are first put on a common scale, `normal`: through the pooled
-scores of the history to normal quantiles. A candidate is then placed relative to its own prompt, by
-its distance from the mean of the prompt's candidates, in one of a dozen *bins*. A prompt has a
-level u and a strength s, and a candidate in bin b passes with the chance
+A *prior* is a distribution of prompts. Scores are first mapped to a common scale, `normal`: the
+normal quantile of their rank among the pooled scores of the history. A candidate then falls into
+one of about a dozen *bins*, by its distance from the mean of its prompt's candidates. A prompt has
+a level u and a strength s, and a candidate in bin b passes with the chance
 
     1 / (1 + exp(-(u + s shape[b]))).
 
-The prior gives the weight of each pair of a level and a strength. Strength 0 is a prompt on which
-the score says nothing, and below 0 it misleads.
+The prior gives the weight of each pair of a level and a strength. With strength 0 the score carries
+no information; with a negative strength it misleads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from functools import cached_property
 from ...core.errors import UsageError
 
 FORMAT, VERSION = "grv prior", 1
-_FURTHEST, _STEEPEST = 500, 50  # of a level with its shape, and of a tilt: their powers of e exist
+_FURTHEST, _STEEPEST = 500, 50  # limits of u + s shape and of a tilt, so that exp() is finite
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One score on the common scale: its values, increasing, and the normal quantile of each."""
+    """The map of a score to the common scale: increasing values and their normal quantiles."""
 
     values: tuple[float, ...]
     normals: tuple[float, ...]
@@ -40,13 +40,13 @@ class Scale:
         _check(_increasing(self.normals, strictly=False), "the normals of a scale must increase")
 
     def normal(self, score: float) -> float:
-        """Where a score lies; linear in between, flat outside."""
+        """The place of a score on the common scale; linear between values, constant outside."""
         return _between(self.values, self.normals, score)
 
 
 @dataclass(frozen=True)
 class Looks:
-    """How far prompts of the history lie from the whole of it, to tell when one is another kind.
+    """The most extreme prompts of the history, to detect prompts of another kind (`drift.py`).
 
     Attributes:
         distance: the largest Kolmogorov distance of a prompt's scores from the pooled ones.
@@ -62,17 +62,17 @@ class Looks:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a prior was fitted on.
+    """The data that a prior was fitted to.
 
     Attributes:
-        problems: how many were used.
-        passed: how many of these have a candidate that passed.
-        candidates: scored, with or without a label.
-        labels: of candidates.
-        effective: labels that count, where those of tied scores say much the same.
+        problems: the number of problems used.
+        passed: the number of these problems with a candidate that passed.
+        candidates: the number of scored candidates, with or without a label.
+        labels: the number of labelled candidates.
+        effective: the effective number of labels, because labels of tied scores are correlated.
         sources: the files.
-        left_out: problems whose candidates all have a label, none of which passed.
-        censored: problems some of whose candidates have no label.
+        left_out: the number of problems whose candidates all have a label and all failed.
+        censored: the number of problems with candidates that have no label.
     """
 
     problems: int
@@ -96,27 +96,27 @@ class Part:
 
 @dataclass(frozen=True)
 class Prior:
-    """A law of prompts; see the head of this file.
+    """A distribution of prompts; see the docstring of the module.
 
     Attributes:
-        score: the name of the score that it is for.
-        scale: the score's.
+        score: the name of the score.
+        scale: the scale of the score.
         centre: the mean of a prompt's candidates on the common scale, over the history.
-        anchor: how many candidates that mean is worth against the prompt's own.
-        edges: between the bins, in distance from the prompt's mean.
-        shares: of candidates in each bin.
-        shape: of the chance of passing, a number a bin.
+        anchor: the weight of `centre` in a prompt's own mean, in candidates.
+        edges: the limits between the bins, as distances from the prompt's mean.
+        shares: the share of candidates in each bin.
+        shape: the shape of the chance of passing, one number per bin.
         levels: the grid of u.
         strengths: the grid of s.
-        weights: one for each pair, strengths within levels.
-        tie: what another candidate at a score that has failed is worth against a new score.
-        votes: by which power of the number of candidates with its key a merit grows.
-        ratios: of costs, increasing, at which the tilts were found.
-        tilts: the merit at which a candidate is verified, as a logarithm.
-        keyed_tilts: the same where candidates have keys.
-        looks: how prompts of the history differ.
-        evidence: what it was fitted on.
-        parts: where the score is a combination, of what.
+        weights: one per pair of level and strength; the strengths vary fastest.
+        tie: the factor of a merit for each failure at the same score.
+        votes: a merit grows with this power of the number of candidates with the same key.
+        ratios: the cost ratios at which the tilts were found, increasing.
+        tilts: the logarithm of the limit from which on a candidate is verified, per ratio.
+        keyed_tilts: the same for candidates with keys.
+        looks: the most extreme prompts of the history.
+        evidence: the data that the prior was fitted to.
+        parts: the scores of a combination; empty for a single score.
         name: the file that it was read from, for messages.
     """
 
@@ -162,7 +162,7 @@ class Prior:
 
     @cached_property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """Of passing: for each pair of level and strength, a number a bin."""
+        """The chances of passing: for each pair of level and strength, one number per bin."""
         return tuple(
             tuple(1 / (1 + math.exp(-(u + s * f))) for f in self.shape)
             for u in self.levels
@@ -170,33 +170,33 @@ class Prior:
         )
 
     def tilt(self, ratio: float, *, keyed: bool = False) -> float:
-        """The tilt at a ratio of costs; linear in its logarithm, flat outside."""
+        """The tilt at a cost ratio; linear in its logarithm, constant outside the range."""
         logs = tuple(math.log(each) for each in self.ratios)
         return _between(logs, self.keyed_tilts if keyed else self.tilts, math.log(ratio))
 
     def limit(self, ratio: float, *, keyed: bool = False) -> float:
-        """The merit from which on a candidate is verified, at a ratio of costs."""
+        """The lowest merit at which a candidate is verified, at a cost ratio."""
         return math.exp(self.tilt(ratio, keyed=keyed))
 
     def to_text(self) -> str:
-        """As it stands in its file."""
+        """The content of the prior's file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}
         del record["name"]
         return json.dumps(record, indent=1) + "\n"
 
     @cached_property
     def hash(self) -> str:
-        """A checksum of its content, by which a specification knows it."""
+        """The checksum of its content, which a specification stores."""
         return hash_of(self.to_text().encode())
 
 
 def hash_of(content: bytes) -> str:
-    """What a specification remembers of a prior's file."""
+    """The checksum of the content of a prior's file."""
     return hashlib.blake2b(content, digest_size=6).hexdigest()
 
 
 def _between(xs: tuple[float, ...], ys: tuple[float, ...], x: float) -> float:
-    """The value at x; linear in between, flat outside."""
+    """The value at x; linear between the points, constant outside."""
     at = bisect.bisect_right(xs, x)
     if at == 0:
         return ys[0]

@@ -1,7 +1,7 @@
-"""Fast paths: a policy over many orders of a problem at once.
+"""Runs a policy over many orders of a problem, with a fast kernel if there is one.
 
-Each kernel is a special case of the engine and must equal it, ties included; a test proves it. A
-policy without a kernel, or a case that its kernel does not cover, goes through the engine.
+Each kernel is a special case of the engine and must equal it, including ties; a test proves it. The
+engine runs policies without a kernel, and cases that a kernel does not cover.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...core.search import Policy
 from ...core.values import Cascade, Costs, Measured
 from ...policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
 from ..engine import replayed
-from ..orders import Batch
+from ..orders import OrderBatch
 from ..trials import Trials, patched
 from .paths import path
 from .shells import adaptive
@@ -27,29 +27,29 @@ from .varied import varied
 
 def trials(
     policy: Policy,
-    batch: Batch,
+    batch: OrderBatch,
     costs: Costs,
     *,
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
 ) -> Trials:
-    """The policy in every order of the batch, by its kernel if it has one that applies.
+    """Run the policy in every order of the batch, with its kernel if one applies.
 
-    None applies where costs are measured: what is paid for depends on what has been paid before.
-    None knows of second scores.
+    Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
+    if there are second scores.
     """
     applies = cascade is None and not isinstance(costs, Measured)
     kernel = KERNELS.get(type(policy)) if applies else None
     found = None if kernel is None else kernel(policy, batch, costs, width)
     if found is None:
         return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
-    # Who solves it for no more than it is worth never thought of giving up; the end of the log
-    # might change what is asked for.
+    # A search that is solved for at most the value never gives up. At the end of the log, giving up
+    # may change a step.
     sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
     if math.isinf(value) or sure.all():
         return found
-    rest = Batch(batch.problem, batch.orders[~sure], batch.keyed)
+    rest = OrderBatch(batch.problem, batch.orders[~sure], batch.keyed)
     other = engine_trials(policy, rest, costs, width=width, value=value)
     names = ("solved", "generated", "verified", "rounds")
     return Trials(*(patched(getattr(found, n), ~sure, getattr(other, n)) for n in names))
@@ -57,14 +57,14 @@ def trials(
 
 def engine_trials(
     policy: Policy,
-    batch: Batch,
+    batch: OrderBatch,
     costs: Costs,
     *,
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
 ) -> Trials:
-    """The policy in every order of the batch, by the engine."""
+    """Run the policy in every order of the batch, with the engine."""
     searches = [
         replayed(
             policy,
@@ -93,9 +93,9 @@ def engine_trials(
     return dataclasses.replace(found, paid=np.array([each.bill.total for each in outcomes]))
 
 
-# A kernel takes the policy it is registered for, hence `Any`; it returns None for a case that it
-# does not cover.
-Kernel = Callable[[Any, Batch, Costs, int | None], Trials | None]
+# A kernel takes the policy it is registered for, hence `Any`; it returns None if it does not cover
+# the case.
+Kernel = Callable[[Any, OrderBatch, Costs, int | None], Trials | None]
 KERNELS: dict[type[Any], Kernel] = {
     Adaptive: adaptive,
     Alternate: path,

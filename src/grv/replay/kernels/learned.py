@@ -1,11 +1,11 @@
-"""The policy `learned` on many orders of many problems at once: the fast path of its replay.
+"""A fast replay of the policy `learned`, on many orders of many problems at once.
 
-`grv learn` replays its history hundreds of times to find ties, votes and tilts, so all searches,
-each with its own limit, go side by side: one candidate is generated for each of them, then those
-that want to verify do, until none does. What the guard needs, how well the prompt's mean is known
-and what looks unlike the history depend on the number of candidates alone, not on verdicts, so they
-are the same for all. Must equal the engine; a test holds it to that. A search whose scores look
-nothing like the history's is left to the engine.
+`grv learn` replays its history hundreds of times to find ties, votes and tilts. So all searches,
+each with its own limits, advance together: generate one candidate for each, then verify in those
+searches that want to, until none does. The guard's blocks, the mean of a prompt and the drift tests
+depend only on the candidates drawn, not on verdicts, so they are shared by all searches of an
+order. The results must equal the engine's; a test proves it. Searches whose scores differ from the
+history are left to the engine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from ...core.values import Costs
 from ...policies.learned.belief import tables_of
-from ...policies.learned.drift import SIZES, Likeness
+from ...policies.learned.drift import SIZES, Drift
 from ...policies.learned.guard import ROUNDING
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS, MOST_FAILED, SETTLED
 from ...policies.learned.prior import Looks, Prior, Scale
 from ...theory.decimals import exact_ratio
 from ...theory.guard import FACTOR, guard_blocks
 from ...theory.scales import on_scale
-from ..orders import Batch
+from ..orders import OrderBatch
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -36,22 +36,22 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """Orders side by side.
+class StackedOrders:
+    """Orders of several problems, stacked into arrays.
 
-    Arrays are `[orders, candidates]`, best candidate first, ties to the older, but the last four,
-    which are in order of arrival. Those of shorter orders are filled up at the end.
+    Arrays are `[orders, candidates]`, best candidate first; on ties, the older first. The last four
+    are in order of arrival. Shorter orders are padded at the end.
 
     Attributes:
-        sizes: `[orders]`, how many candidates there are.
-        scores: -inf where missing.
-        passed: whether it passes.
-        levels: which candidates have the same score.
-        keys: classes, -1 for none.
-        ranks: where each stands.
-        leaders: where the best of its class stands when it has arrived, be it itself.
-        beaten: where the one stands that led its class until then; -1 for none.
-        doublings: of its class, when it has arrived.
+        sizes: `[orders]`, the number of candidates.
+        scores: -inf if missing.
+        passed: whether the candidate passes.
+        levels: equal for equal scores.
+        keys: key numbers, -1 for none.
+        ranks: the rank of the candidate.
+        leaders: the rank of the best candidate with its key so far, including itself.
+        beaten: the rank of the previous leader if this candidate replaces it; else -1.
+        doublings: of the number of candidates with its key so far.
     """
 
     sizes: Places
@@ -65,8 +65,8 @@ class Line:
     doublings: Places
 
     @classmethod
-    def of(cls, batches: Sequence[Batch]) -> Line:
-        """All orders of some batches."""
+    def of(cls, batches: Sequence[OrderBatch]) -> StackedOrders:
+        """All orders of these batches."""
         rows = [row for batch in batches for row in _rows(batch)]
         longest = max(len(row[0]) for row in rows)
         fills = (-np.inf, False, -1, -1, -1, -1, -1, 0)
@@ -78,34 +78,34 @@ class Line:
 
     @cached_property
     def keyed(self) -> bool:
-        """Whether any candidate is in a class."""
+        """Whether any candidate has a key."""
         return bool((self.keys >= 0).any())
 
     @cached_property
-    def _strange(self) -> dict[tuple[Scale, Looks], Places]:
+    def _drifts(self) -> dict[tuple[Scale, Looks], Places]:
         return {}
 
-    def strange(self, prior: Prior) -> Places:
-        """`[orders]`: at how many candidates each looks unlike the history; 0 for never."""
+    def drifts(self, prior: Prior) -> Places:
+        """`[orders]`: the number of candidates at which drift is detected; 0 for never."""
         name = (prior.scale, prior.looks)
-        if name not in self._strange:
+        if name not in self._drifts:
             arrived = np.take_along_axis(self.scores, self.ranks, axis=1)
             rows = zip(arrived, self.sizes.tolist(), strict=True)
-            found = [_strange_at(prior, row[:size].tolist()) for row, size in rows]
-            self._strange[name] = np.array(found)
-        return self._strange[name]
+            found = [_drifts_at(prior, row[:size].tolist()) for row, size in rows]
+            self._drifts[name] = np.array(found)
+        return self._drifts[name]
 
 
-def _strange_at(prior: Prior, scores: list[float]) -> int:
-    likeness = Likeness(prior)
+def _drifts_at(prior: Prior, scores: list[float]) -> int:
+    drift = Drift(prior)
     for size in SIZES:
-        if size <= len(scores) and likeness.complaint(scores[:size]):
+        if size <= len(scores) and drift.complaint(scores[:size]):
             return size
     return 0
 
 
-def _rows(batch: Batch) -> list[tuple[NDArray[Any], ...]]:
-    """What a line has of each order, apart from its size."""
+def _rows(batch: OrderBatch) -> list[tuple[NDArray[Any], ...]]:
+    """The arrays of each order, without its size."""
     found: list[tuple[NDArray[Any], ...]] = []
     for at, ranked in enumerate(batch.ranked):
         ranks = np.empty_like(ranked)
@@ -119,7 +119,7 @@ def _rows(batch: Batch) -> list[tuple[NDArray[Any], ...]]:
 
 
 def _classes(ranks: list[int], keys: list[int]) -> tuple[Places, Places, Places]:
-    """Leaders, those they beat, and doublings, in order of arrival."""
+    """Leaders, the leaders they replace, and doublings, in order of arrival."""
     best: dict[int, int] = {}
     sizes: dict[int, int] = {}
     leaders, beaten, doublings = np.array(ranks), np.full(len(ranks), -1), np.zeros_like(ranks)
@@ -136,15 +136,15 @@ def _classes(ranks: list[int], keys: list[int]) -> tuple[Places, Places, Places]
 
 
 @dataclass(frozen=True, eq=False)
-class Rehearsed:
-    """How searches went. Arrays are `[limits, orders]`.
+class LearnedTrials:
+    """The results of searches. Arrays are `[limits, orders]`.
 
     Attributes:
         solved: whether a candidate passed.
-        generated: candidates generated.
-        verified: candidates verified.
-        asked: rounds of generation, the one that found no more candidates included.
-        unlike: left to the engine; the other numbers then mean nothing.
+        generated: the number of candidates generated.
+        verified: the number of candidates verified.
+        asked: the rounds of generation, including the one that found no more candidates.
+        unlike: whether the scores differ from the history; the other numbers are then invalid.
     """
 
     solved: Flags
@@ -155,50 +155,60 @@ class Rehearsed:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The merits at which a candidate is verified: before any candidate has a key, and then."""
+class MeritLimits:
+    """The lowest merit at which a candidate is verified: before any candidate has a key, after."""
 
     plain: float
     keyed: float
 
     @classmethod
-    def of(cls, prior: Prior, ratio: float) -> Limits:
-        """Those of a prior."""
+    def of(cls, prior: Prior, ratio: float) -> MeritLimits:
+        """The limits of a prior."""
         return cls(prior.limit(ratio), prior.limit(ratio, keyed=True))
 
 
-def rehearse(
-    prior: Prior, line: Line, ratio: float, limits: Sequence[Limits], factor: float = FACTOR
-) -> Rehearsed:
-    """All orders with all of these limits, each verification costing `ratio` candidates."""
-    run = _Run(prior, line, ratio, limits, factor)
-    run.carry_out()
-    shape = (len(limits), len(line.sizes))
-    return Rehearsed(
-        run.solved.reshape(shape),
-        run.generated.reshape(shape),
-        run.verified.reshape(shape),
-        run.asked.reshape(shape),
-        run.unlike.reshape(shape),
+def learned_trials(
+    prior: Prior,
+    stack: StackedOrders,
+    ratio: float,
+    limits: Sequence[MeritLimits],
+    factor: float = FACTOR,
+) -> LearnedTrials:
+    """Run all orders with each of the limits; a verification costs `ratio` candidates."""
+    searches = _Searches(prior, stack, ratio, limits, factor)
+    searches.carry_out()
+    shape = (len(limits), len(stack.sizes))
+    return LearnedTrials(
+        searches.solved.reshape(shape),
+        searches.generated.reshape(shape),
+        searches.verified.reshape(shape),
+        searches.asked.reshape(shape),
+        searches.unlike.reshape(shape),
     )
 
 
-class _Run:
-    """Searches side by side, a search being one order with one pair of limits.
+class _Searches:
+    """Searches that advance together; a search is one order with one pair of limits.
 
-    The line, bins, and who is on offer are `[orders, ...]`, all else is `[searches, ...]`.
+    The arrays in `stack`, and `bins`, `offered`, `sizes`, `sums` and `first`, are `[orders, ...]`;
+    all others are `[searches, ...]`.
     """
 
     def __init__(
-        self, prior: Prior, line: Line, ratio: float, limits: Sequence[Limits], factor: float
+        self,
+        prior: Prior,
+        stack: StackedOrders,
+        ratio: float,
+        limits: Sequence[MeritLimits],
+        factor: float,
     ) -> None:
-        orders, longest = line.ranks.shape
+        orders, longest = stack.ranks.shape
         searches = orders * len(limits)
-        self.prior, self.line, self.longest = prior, line, longest
+        self.prior, self.stack, self.longest = prior, stack, longest
         self.of = np.tile(np.arange(orders), len(limits))
         self.limits = np.repeat([limit.plain for limit in limits], orders)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
-        arrived = np.take_along_axis(line.keys, line.ranks, axis=1) >= 0
+        arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0
         self.keyed_from = np.where(arrived.any(axis=1), arrived.argmax(axis=1) + 1, longest + 1)
         self.rho = float(exact_ratio(Costs(1, ratio)))
         self.blocks = guard_blocks(exact_ratio(Costs(1, ratio)), factor)
@@ -208,14 +218,14 @@ class _Run:
         self.worth = np.array(tables.worth).T
         self.ties = prior.tie ** np.arange(MOST_FAILED + 1)
         self.votes = 2 ** (prior.votes * np.arange(MOST_DOUBLINGS + 1))
-        self.normals = on_scale(prior.scale.values, prior.scale.normals, line.scores)
+        self.normals = on_scale(prior.scale.values, prior.scale.normals, stack.scores)
         self.sums = np.full(orders, prior.anchor * prior.centre)
         self.bins = np.zeros((orders, longest), dtype=np.intp)
         self.offered = np.zeros((orders, longest), dtype=np.bool_)
-        self.sizes = np.zeros((orders, longest), dtype=np.intp)  # of classes, in doublings
+        self.sizes = np.zeros((orders, longest), dtype=np.intp)  # of keys, in doublings
         self.first = np.full(orders, longest)  # the best of the current block
         self.waiting = np.ones((searches, longest), dtype=np.bool_)
-        self.counts = np.zeros((searches, longest))  # what the failure of each counts
+        self.counts = np.zeros((searches, longest))  # the weight of each failure
         self.failed = np.zeros((searches, longest), dtype=np.intp)  # by level
         self.logs = np.tile(self.weights, (searches, 1))
         self.merits = np.zeros((searches, len(prior.shares)))
@@ -224,10 +234,10 @@ class _Run:
         self.solved = np.zeros(searches, dtype=np.bool_)
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
-        self.strange = line.strange(prior)
+        self.drifts = stack.drifts(prior)
 
     def carry_out(self) -> None:
-        """Until all searches have ended."""
+        """Run until all searches have ended."""
         going = np.arange(len(self.of))
         ended: list[Places] = []
         allowance, end, block = 0.0, 0, self.blocks[0]
@@ -239,7 +249,7 @@ class _Run:
                 block = self.blocks[1]
                 self.first[:] = self.longest
             self.asked[going] += 1
-            over = self.line.sizes[self.of[going]] < drawn
+            over = self.stack.sizes[self.of[going]] < drawn
             ended.append(going[over])
             going = going[~over]
             if not len(going):
@@ -251,9 +261,9 @@ class _Run:
         self._verify_rest(np.concatenate(ended))
 
     def _settle(self, going: Places) -> Places:
-        """Verify the best of the block that is over, as the guard wants it.
+        """Verify the best of the completed block, as the guard requires.
 
-        Where its class is refuted, the pool's best is verified instead.
+        If its key is refuted, the best of the pool is verified instead.
         """
         first = self.first[self.of[going]]
         owing = first < self.longest
@@ -264,42 +274,42 @@ class _Run:
         best = np.where(open_, best, on_offer.argmax(axis=1))
         some = open_ | on_offer.any(axis=1)
         self._check(who[some], best[some])
-        self._look(who)
+        self._find_best(who)
         return going[~self.solved[going]]
 
     def _generate(self, going: Places, drawn: int) -> Places:
-        """The next candidate of every search."""
-        line = self.line
+        """Generate the next candidate of every search."""
+        stack = self.stack
         orders = np.unique(self.of[going])
-        ranks, leaders = line.ranks[orders, drawn - 1], line.leaders[orders, drawn - 1]
-        beaten = line.beaten[orders, drawn - 1]
+        ranks, leaders = stack.ranks[orders, drawn - 1], stack.leaders[orders, drawn - 1]
+        beaten = stack.beaten[orders, drawn - 1]
         self.offered[orders, ranks] = leaders == ranks
         self.offered[orders[beaten >= 0], beaten[beaten >= 0]] = False
-        self.sizes[orders, leaders] = line.doublings[orders, drawn - 1]
+        self.sizes[orders, leaders] = stack.doublings[orders, drawn - 1]
         self.sums[orders] += self.normals[orders, ranks]
         self.first[orders] = np.minimum(self.first[orders], ranks)
         self.generated[going] = drawn
-        strange = self.strange[self.of[going]] == drawn
-        self.unlike[going[strange]] = True
-        going = going[~strange]
+        drifted = self.drifts[self.of[going]] == drawn
+        self.unlike[going[drifted]] = True
+        going = going[~drifted]
         if drawn <= SETTLED and drawn & (drawn - 1) == 0:
             self._place(orders, drawn)
             self._restart(going)
-            self._look(going)
+            self._find_best(going)
         else:
-            self._compare(going, line.leaders[self.of[going], drawn - 1])
-            beaten = line.beaten[self.of[going], drawn - 1]
-            self._look(going[(beaten >= 0) & (beaten == self.top[going])])
+            self._compare(going, stack.leaders[self.of[going], drawn - 1])
+            beaten = stack.beaten[self.of[going], drawn - 1]
+            self._find_best(going[(beaten >= 0) & (beaten == self.top[going])])
         return going
 
     def _place(self, orders: Places, drawn: int) -> None:
-        """Every candidate anew, relative to the mean of those drawn."""
+        """Assign all candidates to bins again, relative to the mean of those drawn."""
         means = self.sums[orders] / (drawn + self.prior.anchor)
         relative = self.normals[orders] - means[:, None]
         self.bins[orders] = np.searchsorted(self.prior.edges, relative, side="right")
 
     def _restart(self, going: Places) -> None:
-        """Belief from all failures there were."""
+        """Compute the belief again from all failures so far."""
         counts, bins = self.counts[going], self.bins[self.of[going]]
         totals = np.stack(
             [(counts * (bins == b)).sum(axis=1) for b in range(len(self.failing))], axis=1
@@ -313,10 +323,10 @@ class _Run:
         self.merits[who] = weights @ self.worth / weights.sum(axis=1, keepdims=True)
 
     def _compare(self, going: Places, ranks: Places) -> None:
-        """One candidate of each, new or of a class that has grown, with the best so far."""
+        """Compare one candidate per search, new or with a key that has grown, with the best."""
         orders = self.of[going]
         merit = self.merits[going, self.bins[orders, ranks]]
-        merit *= self.ties[self.failed[going, self.line.levels[orders, ranks]]]
+        merit *= self.ties[self.failed[going, self.stack.levels[orders, ranks]]]
         merit *= self.votes[self.sizes[orders, ranks]]
         merit[~self.waiting[going, ranks]] = -1.0
         best, top = self.merit[going], self.top[going]
@@ -324,14 +334,14 @@ class _Run:
         self.merit[going] = np.where(better, merit, best)
         self.top[going] = np.where(better, ranks, top)
 
-    def _look(self, who: Places) -> None:
-        """For the best of all that are on offer."""
+    def _find_best(self, who: Places) -> None:
+        """Find the best candidate on offer in these searches."""
         if not len(who):
             return
         orders = self.of[who]
         merits = np.take(self.merits, self.bins[orders] + self.merits.shape[1] * who[:, None])
         if self.prior.tie < 1:
-            levels = self.line.levels[orders]
+            levels = self.stack.levels[orders]
             merits *= self.ties[np.take(self.failed, levels + self.longest * who[:, None])]
         if self.prior.votes > 0:
             merits *= self.votes[self.sizes[orders]]
@@ -341,9 +351,9 @@ class _Run:
         self.merit[who] = merits[np.arange(len(who)), top]
 
     def _verify(self, going: Places, room: float, *, over: bool) -> Places:
-        """What is worth it, as far as there is room for it and for what the block still owes.
+        """Verify candidates above the limit while the guard has room; see `Guard.has_room`.
 
-        Before the block is over, its best may be yet to come.
+        Until the block is complete, its best candidate may be still to come.
         """
         who = going
         while len(who):
@@ -355,33 +365,33 @@ class _Run:
             who = who[self.rho <= left]
             self._check(who, self.top[who])
             who = who[~self.solved[who]]
-            self._look(who)
+            self._find_best(who)
         return going[~self.solved[going]]
 
     def _verify_rest(self, who: Places) -> None:
-        """After the last candidate: all that are left, best merit first."""
-        self._look(who)
+        """After the last candidate, verify all open candidates, highest merit first."""
+        self._find_best(who)
         while len(who := who[self.merit[who] >= 0]):
             self._check(who, self.top[who])
             who = who[~self.solved[who]]
-            self._look(who)
+            self._find_best(who)
 
     def _check(self, who: Places, ranks: Places) -> None:
-        """Verify one candidate of each of these searches."""
+        """Verify one candidate in each of these searches."""
         orders = self.of[who]
         self.verified[who] += 1
-        self.solved[who] = self.line.passed[orders, ranks]
+        self.solved[who] = self.stack.passed[orders, ranks]
         failed = ~self.solved[who]
         who, ranks, orders = who[failed], ranks[failed], orders[failed]
-        levels = self.line.levels[orders, ranks]
+        levels = self.stack.levels[orders, ranks]
         before = self.failed[who, levels]
         counts = self.ties[before]
         self.counts[who, ranks] = counts
         if self.prior.tie < 1:
             self.failed[who, levels] = np.minimum(before + 1, MOST_FAILED)
-        keys = self.line.keys[orders, ranks]
+        keys = self.stack.keys[orders, ranks]
         self.waiting[who, ranks] = False
-        if self.line.keyed:
-            self.waiting[who] &= (self.line.keys[orders] != keys[:, None]) | (keys < 0)[:, None]
+        if self.stack.keyed:
+            self.waiting[who] &= (self.stack.keys[orders] != keys[:, None]) | (keys < 0)[:, None]
         self.logs[who] += counts[:, None] * self.failing[self.bins[orders, ranks]]
         self._believe(who)

@@ -1,8 +1,8 @@
-"""A fixed schedule in one order of candidates, without a state machine.
+"""Runs a fixed schedule in one order of candidates, without a state machine.
 
-Candidates are known by their place in the final ranking, so a heap of whole numbers says which of
-those generated so far is next. With keys, a candidate of a class that was refuted is dropped when
-it comes to the top; until then the best of a class is above the others of it, as in `core.pool`.
+Candidates are represented by their rank among all candidates of the problem, so a heap of integers
+gives the best one generated so far. With keys, a candidate with a refuted key is dropped when it
+reaches the top; until then the best candidate of a key is above the others, as in `core.pool`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 from ...core.values import Costs
 from ...theory.slots import Path as SlotPath
-from ..orders import Batch
+from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
 
 
 class Stage(NamedTuple):
-    """Generate `draws`, then verify the best `checks`; or, if blind, the newest instead."""
+    """Generate `draws`, then verify the best `checks`; if blind, verify the new ones instead."""
 
     draws: int
     checks: int = 1
@@ -32,9 +32,9 @@ class Order(NamedTuple):
     """One order of a problem's candidates.
 
     Attributes:
-        places: of each candidate in the ranking of all, in order of arrival; 0 is the best.
-        passed: by place.
-        keys: class numbers by place, -1 for none; None where classes do not count.
+        places: the rank of each candidate, in order of arrival; 0 is the best.
+        passed: whether it passes, by rank.
+        keys: key numbers by rank, -1 for none; None if keys are not used.
     """
 
     places: Sequence[int]
@@ -42,8 +42,8 @@ class Order(NamedTuple):
     keys: Sequence[int] | None
 
 
-class Run(NamedTuple):
-    """How a schedule fared in one order."""
+class PathRun(NamedTuple):
+    """The result of a schedule in one order."""
 
     solved: bool
     generated: int
@@ -51,14 +51,14 @@ class Run(NamedTuple):
     rounds: tuple[int, int]  # of generation and of verification
 
 
-def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Run:
-    """Follow the stages to the first pass, or until nothing is left, or to their end."""
+def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> PathRun:
+    """Follow the stages to the first pass, to the last candidate, or to the end of the stages."""
     places, passed, keys = order
     n = len(places)
     heap: list[int] = []
     refuted: set[int] = set()
     drawn = verified = generating = verifying = 0
-    exhausted = False  # that there are no more is known when more were asked for
+    exhausted = False  # becomes True when more candidates are requested than there are
     for draws, checks, blind in stages:
         generating += not exhausted
         exhausted |= drawn + draws > n
@@ -74,21 +74,24 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Run:
                 whole = len(chosen) if width is None else -(-(at + 1) // width) * width
                 paid = min(len(chosen), whole)
                 rounds = (generating, verifying + _rounds(paid, width))
-                return Run(True, drawn, verified + paid, rounds)
+                return PathRun(True, drawn, verified + paid, rounds)
         verified += len(chosen)
         verifying += _rounds(len(chosen), width)
         if exhausted and not heap:
             break
-    return Run(False, drawn, verified, (generating, verifying))
+    return PathRun(False, drawn, verified, (generating, verifying))
 
 
 def _rounds(checks: int, width: int | None) -> int:
-    """Rounds that so many verifications of one step take."""
+    """The rounds of this many verifications of one step."""
     return min(checks, 1) if width is None else -(-checks // width)
 
 
 def _best(heap: list[int], checks: int, keys: Sequence[int] | None, refuted: set[int]) -> list[int]:
-    """Take the best of the heap, one a class; their classes are refuted, unless one passes."""
+    """Take the best of the heap, one per key, and mark their keys as refuted.
+
+    If one of them passes, the search ends, so the marks do no harm.
+    """
     if checks == 1 and keys is None:
         return [heapq.heappop(heap)] if heap else []
     if checks >= len(heap):
@@ -102,7 +105,7 @@ def _best(heap: list[int], checks: int, keys: Sequence[int] | None, refuted: set
 
 
 def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) -> list[int]:
-    """Those whose class is not refuted, which it is from now on, unless one passes."""
+    """The candidates whose key is not refuted; their keys are then marked as refuted."""
     if keys is None:
         return list(places)
     chosen = []
@@ -116,16 +119,16 @@ def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) 
     return chosen
 
 
-def path(policy: SlotPath, batch: Batch, costs: Costs, width: int | None) -> Trials:
-    """Slot by slot; a slot is one verification, so the width makes no difference."""
+def path(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int | None) -> Trials:
+    """The kernel of path policies. A slot is one verification, so the width has no effect."""
     return staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
-@lru_cache(maxsize=256)  # problems of one log are often of one size
+@lru_cache(maxsize=256)  # the problems of a log often have the same size
 def _slot_stages(policy: SlotPath, costs: Costs, candidates: int) -> tuple[Stage, ...]:
-    """The slots until there is no more to generate; after that, the rest is verified."""
+    """The slots until the generator is exhausted, then a stage that verifies the rest."""
     drawn, stages = 0, []
-    for slot in policy.slots(costs):  # pragma: no branch (there is always another)
+    for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
         stages.append(Stage(slot.draws, 1, slot.blind))
         drawn += slot.draws
         if drawn > candidates:
@@ -133,8 +136,8 @@ def _slot_stages(policy: SlotPath, costs: Costs, candidates: int) -> tuple[Stage
     return (*stages, Stage(0, candidates))
 
 
-def staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
-    """A fixed schedule, in one order after the other."""
+def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Trials:
+    """A fixed schedule in every order of the batch."""
     keys = batch.keys
     classes = None if keys is None else np.take_along_axis(keys, batch.ranked, axis=1).tolist()
     orders = [
@@ -145,8 +148,8 @@ def staged(batch: Batch, stages: Iterable[Stage], width: int | None) -> Trials:
     return summed([run_stages(schedule, order, width) for order in orders])
 
 
-def summed(runs: list[Run]) -> Trials:
-    """The runs, one per order, as arrays."""
+def summed(runs: list[PathRun]) -> Trials:
+    """Convert the runs, one per order, to arrays."""
     return Trials(
         np.array([run.solved for run in runs]),
         np.array([run.generated for run in runs], dtype=np.int32),

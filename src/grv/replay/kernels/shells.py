@@ -9,13 +9,13 @@ import numpy as np
 from ...core.values import Costs
 from ...policies import Adaptive
 from ...theory.shells import shells
-from ..orders import Batch
+from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
 from .paths import Stage, staged
 
 
-def adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
-    """Shell by shell, over the orders that are still searching; columns are ranks, best first."""
+def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+    """Shell by shell, over all orders that are not solved; columns are ranks, best first."""
     if batch.keys is not None:
         return staged(batch, _shell_stages(policy, costs, len(batch.problem)), width)
     arrival, n = batch.ranked, len(batch.problem)
@@ -47,7 +47,7 @@ def adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) ->
         waiting &= ~chosen
         if drawn == n:
             empty = going & ~waiting.any(axis=1)
-            # That there are no more candidates is known when more were asked for.
+            # A request for more candidates is needed to learn that there are none.
             rounds[left[empty], 0] += not exhausted
             going &= ~empty
         if not going.any():
@@ -60,7 +60,7 @@ def adaptive(policy: Adaptive, batch: Batch, costs: Costs, width: int | None) ->
 def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[Stage]:
     """The shells, up to one that verifies everything."""
     drawn = 0
-    for shell in shells(costs):  # pragma: no branch (there is always another)
+    for shell in shells(costs):  # pragma: no branch (there is always another shell)
         stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
         yield stage
         drawn += stage.draws

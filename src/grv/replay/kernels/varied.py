@@ -1,7 +1,7 @@
-"""`Varied` in one order of candidates, without keys and without a state machine.
+"""Runs `Varied` in one order of candidates, without keys and without a state machine.
 
-Candidates are known by their place in the final ranking, as in `paths.py`. Which one comes first by
-the failures of its score is asked for now and then only; what has arrived is put in order then.
+Candidates are represented by their rank, as in `paths.py`. The second ranking, by the failures of a
+score, is needed only sometimes; new candidates are added to it only then.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 
 from ...core.values import Costs
 from ...policies.varied import ONE_IN, Varied
-from ...policies.variety import ENOUGH, ties_tell
+from ...policies.variety import ENOUGH, ties_are_evidence
 from ...theory.decimals import exact_ratio
 from ...theory.slots import Draws, alternate_draws
 from ...theory.variety import period
-from ..orders import Batch
+from ..orders import OrderBatch
 from ..trials import Trials
-from .paths import Run, summed
+from .paths import PathRun, summed
 
 
-class Scored(NamedTuple):
+class ScoredOrder(NamedTuple):
     """One order of a problem's candidates, with their scores.
 
     Attributes:
-        places: of each candidate in the ranking of all, in order of arrival; 0 is the best.
-        passed: by place.
-        levels: by place: equal for equal scores.
+        places: the rank of each candidate, in order of arrival; 0 is the best.
+        passed: whether it passes, by rank.
+        levels: by rank; equal scores have equal levels.
         scores: by level.
     """
 
@@ -39,13 +39,13 @@ class Scored(NamedTuple):
     scores: Sequence[float]
 
 
-def run_varied(order: Scored, draws: Draws, limit: int) -> Run:
-    """Follow the policy to the first pass, or until nothing is left.
+def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
+    """Follow the policy to the first pass or to the last candidate.
 
     Args:
-        order: of arrival.
-        draws: how many candidates a round chooses from.
-        limit: how many best slots in a row one score may have.
+        order: the candidates in order of arrival.
+        draws: the number of candidates that a round chooses from.
+        limit: how many best slots in a row the same score may have.
     """
     search = _Search(order)
     size, level, length = draws.first, -1, 0
@@ -62,28 +62,28 @@ def run_varied(order: Scored, draws: Draws, limit: int) -> Run:
         is_over = length == limit
         length = 0 if is_over else length + 1
         other = search.first() if is_over else best
-        if search.verify(other if search.tell else best):
+        if search.verify(other if search.ties_count else best):
             return search.run(solved=True)
     return search.run(solved=search.finish())
 
 
 class _Search:
-    """What has been generated and verified so far."""
+    """The candidates generated and verified so far."""
 
-    def __init__(self, order: Scored) -> None:
+    def __init__(self, order: ScoredOrder) -> None:
         self.places, self.passed, self.levels, self.scores = order
-        self.tell = False  # whether ties tell, when it was last looked at
+        self.ties_count = False  # see `Variety.ties_count`
         self.drawn = self.verified = self.generating = 0
-        self.exhausted = False  # that there are no more is known when more were asked for
+        self.exhausted = False  # becomes True when more candidates are requested than there are
         self._open = [False] * len(self.places)
         self._best: list[int] = []
-        self._first: list[tuple[int, int]] = []  # failures that count, place
-        self._sorted = 0  # how many arrivals are among those
-        self._looked = 0  # how many arrivals there were at the last look
+        self._first: list[tuple[int, int]] = []  # (failures that count, rank)
+        self._sorted = 0  # the number of arrivals in `_first`
+        self._checked = 0  # the number of arrivals at the last check of the ties
         self._failures: dict[int, int] = {}
 
     def generate(self, n: int) -> int:
-        """How many of so many more there are."""
+        """Generate at most `n` candidates; return how many came."""
         if self.exhausted:
             return 0
         self.generating += 1
@@ -96,7 +96,7 @@ class _Search:
         return len(arrived)
 
     def verify(self, place: int) -> bool:
-        """Whether it passes."""
+        """Verify a candidate; return whether it passes."""
         self.verified += 1
         self._open[place] = False
         level = self.levels[place]
@@ -104,34 +104,34 @@ class _Search:
         return self.passed[place]
 
     def best(self) -> int | None:
-        """The best that is open."""
+        """The best open candidate."""
         while self._best and not self._open[self._best[0]]:
             heapq.heappop(self._best)
         return self._best[0] if self._best else None
 
-    def look(self) -> None:
-        """See whether ties tell."""
-        if self._looked >= ENOUGH:
+    def recheck_ties(self) -> None:
+        """Decide again whether equal scores count as evidence."""
+        if self._checked >= ENOUGH:
             return
-        self._looked = self.drawn
+        self._checked = self.drawn
         seen = self.places[: min(self.drawn, ENOUGH)]
         arrived = (self.scores[self.levels[place]] for place in seen)
-        before, self.tell = self.tell, ties_tell(arrived)
-        if self.tell is not before:
+        before, self.ties_count = self.ties_count, ties_are_evidence(arrived)
+        if self.ties_count is not before:
             self._first, self._sorted = [], 0
 
     def first(self) -> int:
-        """Of what is open, which there must be, the best; where ties tell, the least failed."""
-        if self.drawn >= 2 * self._looked:
-            self.look()
+        """The first open candidate in the second ranking; there must be an open candidate."""
+        if self.drawn >= 2 * self._checked:
+            self.recheck_ties()
         for place in self.places[self._sorted : self.drawn]:
             heapq.heappush(self._first, (self._failed(place), place))
         self._sorted = self.drawn
         return self._top(self._first, range(len(self.places)))
 
     def finish(self) -> bool:
-        """Whether what is left holds a pass, which is looked for one by one."""
-        self.look()
+        """Verify the rest one by one; return whether one passes."""
+        self.recheck_ties()
         ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
         heapq.heapify(ages)
         turn = 0
@@ -143,10 +143,10 @@ class _Search:
         return False
 
     def _failed(self, place: int) -> int:
-        return self._failures.get(self.levels[place], 0) if self.tell else 0
+        return self._failures.get(self.levels[place], 0) if self.ties_count else 0
 
     def _top(self, heap: list[tuple[int, int]], places: Sequence[int]) -> int:
-        """The first open place of a heap of failures and numbers; `places` has those numbers'."""
+        """The first open rank of a heap of (failures, number); `places` maps numbers to ranks."""
         while True:
             counted, number = heap[0]
             place = places[number]
@@ -158,17 +158,17 @@ class _Search:
             else:
                 heapq.heapreplace(heap, (now, number))
 
-    def run(self, *, solved: bool) -> Run:
-        """How it went."""
-        return Run(solved, self.drawn, self.verified, (self.generating, self.verified))
+    def run(self, *, solved: bool) -> PathRun:
+        """The result."""
+        return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
 
 
-def varied(policy: Varied, batch: Batch, costs: Costs, width: int | None) -> Trials | None:
-    """One verification at a time, so the width makes no difference."""
+def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+    """The kernel of `varied`. It verifies one candidate at a time, so the width has no effect."""
     if batch.keys is not None:
         return None
     draws = alternate_draws(exact_ratio(costs))
     limit = period(draws.later) - 1
     scores = (-np.unique(-batch.problem.scores)).tolist()
-    orders = (Scored(*order, scores) for order in batch.by_place)
+    orders = (ScoredOrder(*order, scores) for order in batch.by_place)
     return summed([run_varied(order, draws, limit) for order in orders])

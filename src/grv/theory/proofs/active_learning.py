@@ -1,10 +1,10 @@
-"""Active learning from a pool, and searching by means of it (appendix D.2).
+"""Active learning from a pool, and search with an active learner (appendix D.2).
 
-A learner sees a pool of points, asks for the labels of some of them, and says what it has learned.
-Here it is a generator: it yields indices into the pool, is sent labels, and returns a *hypothesis*,
-a function from points to labels. It (epsilon, delta)-learns a class if, whatever the target in the
-class and the law of the points, the hypothesis errs with probability at most epsilon, except with
-probability delta over the pool.
+A learner sees a pool of points, requests the labels of some of them, and returns a *hypothesis*, a
+function from points to labels. It is written as a generator: it yields indices into the pool and is
+sent labels. It (epsilon, delta)-learns a class if, for any target in the class and any law of the
+points, with probability at least 1 - delta over the pool, the hypothesis errs with probability at
+most epsilon.
 """
 
 from __future__ import annotations
@@ -29,47 +29,47 @@ class VersionSpace(Protocol):
     """The concepts that agree with all labels seen so far."""
 
     def is_open(self, point: int) -> bool:
-        """Whether they disagree about a point."""
+        """Whether the concepts disagree about a point."""
         ...
 
     def tell(self, point: int, label: bool) -> None:
-        """Drop those that do not agree with this label."""
+        """Remove the concepts that do not agree with this label."""
         ...
 
     def hypothesis(self) -> Hypothesis:
-        """One of those that are left."""
+        """One of the remaining concepts."""
         ...
 
 
 class FiniteSpace:
-    """The version space of a binary class, concept by concept."""
+    """The version space of a binary class, as a list of concepts."""
 
     def __init__(self, of: ConceptClass) -> None:
         self._concepts: NDArray[np.bool_] = of.binary()
         self._left = np.arange(of.concepts)
 
     def is_open(self, point: int) -> bool:
-        """Whether the concepts that are left disagree about a point."""
+        """Whether the remaining concepts disagree about a point."""
         labels = self._concepts[self._left, point]
         return bool(labels.any() and not labels.all())
 
     def tell(self, point: int, label: bool) -> None:
-        """Drop the concepts that do not agree."""
+        """Remove the concepts that do not agree with this label."""
         self._left = self._left[self._concepts[self._left, point] == label]
         if not len(self._left):
-            raise UsageError("the labels are those of no concept of the class")
+            raise UsageError("no concept of the class has these labels")
 
     def hypothesis(self) -> Hypothesis:
-        """The first that is left."""
+        """The first remaining concept."""
         row = self._concepts[self._left[0]].tolist()
         return lambda point: bool(row[point])
 
 
 def disagreement_learner(space: Callable[[], VersionSpace]) -> Learner:
-    """Ask for a label exactly where the concepts that are left disagree.
+    """Request a label exactly if the remaining concepts disagree about the point.
 
-    What is not asked is known all the same, so that the hypothesis agrees with the target on the
-    whole pool. With a pool of `pool_size` that makes it an (epsilon, delta)-learner.
+    The other labels follow from the labels seen, so the hypothesis agrees with the target on the
+    whole pool. With a pool of `pool_size` points this is an (epsilon, delta)-learner.
     """
 
     def learn(pool: Sequence[int]) -> Learning:
@@ -83,10 +83,11 @@ def disagreement_learner(space: Callable[[], VersionSpace]) -> Learner:
 
 
 def pool_size(concepts: int, epsilon: float, delta: float) -> int:
-    """A pool so large that whoever agrees with it errs by at most epsilon, but for delta.
+    """The pool size at which every concept that agrees with the pool errs by at most epsilon.
 
-    One concept that errs by more agrees with n points with probability at most
-    (1 - epsilon)^n <= exp(-epsilon n); there are so many concepts.
+    This holds with probability at least 1 - delta: a concept that errs by more agrees with n points
+    with probability at most (1 - epsilon)^n <= exp(-epsilon n), and a union bound covers all
+    concepts.
     """
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if not 0 < value < 1:
@@ -95,23 +96,23 @@ def pool_size(concepts: int, epsilon: float, delta: float) -> int:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search from a pool came to: an index into the pool, and the labels it took."""
+class PoolSearch:
+    """The result of a search in a pool: an index into the pool, and the number of labels used."""
 
     index: int
     labels: int
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a learner came to: its hypothesis, and the labels it took."""
+class Lesson:
+    """The result of a learner: its hypothesis, and the number of labels used."""
 
     hypothesis: Hypothesis
     labels: int
 
 
-def taught(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Learned:
-    """Let a learner have the labels it asks for; `label` gives that of a point."""
+def run_learner(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Lesson:
+    """Run a learner and give it the labels it requests; `label` returns the label of a point."""
     learning, labels = learner(pool), 0
     try:
         index = next(learning)
@@ -119,15 +120,17 @@ def taught(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) 
             labels += 1
             index = learning.send(label(pool[index]))
     except StopIteration as end:
-        return Learned(end.value, labels)
+        return Lesson(end.value, labels)
 
 
-def found_by_learning(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Found:
-    """Theorem D.6: any learner as a searcher. The first point whose label comes back positive.
+def search_by_learning(
+    learner: Learner, pool: Sequence[int], label: Callable[[int], bool]
+) -> PoolSearch:
+    """Theorem D.6: search with any learner; return the first point whose label is positive.
 
     If the class has the all-zero concept, the learner (epsilon, delta)-learns it, and the target
-    is positive with probability above 2 epsilon, the point found is positive with probability at
-    least 1 - 2 delta. Where no label comes back positive, the index is arbitrary: 0.
+    is positive with probability above 2 epsilon, then the point found is positive with probability
+    at least 1 - 2 delta. If no label is positive, the index is arbitrary: 0.
     """
     learning, labels = learner(pool), 0
     try:
@@ -136,7 +139,7 @@ def found_by_learning(learner: Learner, pool: Sequence[int], label: Callable[[in
             labels += 1
             answer = label(pool[index])
             if answer:
-                return Found(index, labels)
+                return PoolSearch(index, labels)
             index = learning.send(answer)
     except StopIteration:
-        return Found(0, labels)
+        return PoolSearch(0, labels)

@@ -1,25 +1,25 @@
 """The proof that the adaptive policy costs at most 400 J*, step by step (Theorem 4.2, appendix C).
 
 The paper's letters: c_rew and c_ver are the costs of a candidate and of a verification, c_min the
-smaller. q_t and s_t are the probabilities of scoring at least t, and of doing so and passing; J_t
-the cost of verifying exactly what scores at least t. The pair (a, b) rounds them to powers of two,
+smaller. q_t is the probability of scoring at least t, and s_t that of scoring at least t and
+passing; J_t is the cost of verifying all candidates that score at least t. The pair (a, b) rounds
 q_t to 2^-a and s_t to 2^-b; B is the cost of 2^b candidates and 2^(b-a) verifications, and s* the
-shell that holds the pair (`shells.py`). Shell s generates m_s candidates, verifies k_s of them and
-costs Lambda_s. Shell s* + u, if it is reached, fails with probability at most rho_u.
+shell that contains the pair (`shells.py`). Shell s generates m_s candidates, verifies k_s of them
+and costs Lambda_s. Shell s* + u, if it is reached, fails with probability at most rho_u.
 
-What holds in a stronger form than the paper states it:
+These parts hold in a stronger form than the paper states:
 
-* 2^b and 6 2^j are whole numbers, so the ceilings in m_s and k_s do nothing. Without them Lambda_s
-  is below 16 2^s c_min, not 20, and the mean in Lemma C.5 is at most 2 2^(b-a+u), not 3.
-* B < 4 J_t strictly, as s_t < 2^(1-b) strictly.
+* 2^b and 6 2^j are whole numbers, so the ceilings in m_s and k_s change nothing. Without them
+  Lambda_s is below 16 2^s c_min, not 20, and the mean in Lemma C.5 is at most 2 2^(b-a+u), not 3.
+* B < 4 J_t strictly, because s_t < 2^(1-b) strictly.
 * Shell 0 is always empty: the smallest pair costs c_rew + c_ver, at least 2 c_min. From the shell
-  of that pair on, none is (Lemma C.4).
+  of that pair on, no shell is empty (Lemma C.4).
 * Gamma is 2.78, not 4, and the chance to reach shell s* + u is at most the product of
-  rho_0 ... rho_(u-1), not the last factor alone. With 16 and 2.78, 242 J* would do.
+  rho_0 ... rho_(u-1), not only the last factor. With 16 and 2.78 the bound is 242 J*.
 
-What the proof leaves out: where a <= 1, k_u is larger than m_u. Lemma C.3 asks for no more
-verifications than candidates, so it is min(k_u, m_u) that Lemma C.5 uses it with. Nothing else
-changes. All of it holds for a shell paid for in full, so for any `width` of a search.
+The proof leaves out one case: if a <= 1, k_u is larger than m_u. Lemma C.3 needs at most as many
+verifications as candidates, so Lemma C.5 must use it with min(k_u, m_u). Nothing else changes. The
+proof assumes that each shell is paid for in full, so it holds for any `width` of a search.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DyadicPair(NamedTuple):
     b: int
 
     def later(self, u: int) -> DyadicPair:
-        """(a, b + u): the same share of verifications, at 2^u times the cost."""
+        """(a, b + u): the same share of verifications at 2^u times the cost."""
         return DyadicPair(self.a, self.b + u)
 
 
@@ -68,25 +68,25 @@ def pair_cost(pair: DyadicPair, costs: Costs) -> float:
 def success_of_best(chances: Sequence[float], k: int) -> float:
     """The chance that one of the first k passes, given the chance of each, best-ranked first.
 
-    Lemma C.3: where h is non-decreasing, it grows with the pool and with k.
+    Lemma C.3: if h is non-decreasing, it grows with the pool and with k.
     """
     return 1 - math.prod(1 - h for h in chances[:k])
 
 
 def matching_shell(pair: DyadicPair, costs: Costs, u: int = 0) -> Shell:
-    """Shell s* + u, u shells after the one that holds the pair.
+    """Shell s* + u, u shells after the one that contains the pair.
 
-    Lemma C.4: it holds (a, b + u), and so has m >= 2^(b+u+1) and k >= 6 2^(b-a+u).
+    Lemma C.4: it contains (a, b + u), so m >= 2^(b+u+1) and k >= 6 2^(b-a+u).
     """
     number = shell_number(pair.b, pair.b - pair.a, costs) + u
     return next(shell for shell in shells(costs) if shell.s == number)
 
 
 def fresh_failure(q: float, s: float, m: int, k: int) -> float:
-    """The chance that among m fresh candidates none at or above t passes, or more than k are there.
+    """The chance that, of m new candidates, more than k score at least t or none of these passes.
 
-    The event of which Lemma C.5 bounds the probability, exactly: the binomial sum over the number
-    of candidates at or above t, each of which passes with probability s / q.
+    Lemma C.5 bounds this probability. It is computed exactly, as a binomial sum over the number of
+    candidates that score at least t; each of them passes with probability s / q.
     """
     if q == 1:
         return (1 - s) ** m if m <= k else 1.0
@@ -97,12 +97,12 @@ def fresh_failure(q: float, s: float, m: int, k: int) -> float:
 
 
 def failure_bound(u: int) -> float:
-    """Lemma C.5: rho_u = exp(-2^(u+1)) + exp(-2^u), whatever happened before."""
+    """Lemma C.5: rho_u = exp(-2^(u+1)) + exp(-2^u), whatever the earlier shells found."""
     return math.exp(-(2 ** (u + 1))) + math.exp(-(2**u))
 
 
 def shell_cost(shell: Shell, costs: Costs) -> float:
-    """Lambda_s = c_rew m_s + c_ver k_s, the most that a shell can cost."""
+    """Lambda_s = c_rew m_s + c_ver k_s, the highest cost of a shell."""
     return costs.of(shell.draws(), shell.checks())
 
 
@@ -114,14 +114,14 @@ def shell_cost_bound(shell: Shell) -> float:
 def tail_sum() -> float:
     """Lemma C.8: Gamma = 1 + sum over u >= 1 of 2^u rho_(u-1), at most 4.
 
-    Summed until the terms vanish; what is left out is below 1e-300.
+    The sum stops when the terms vanish; the rest is below 1e-300.
     """
     terms = (math.ldexp(failure_bound(u - 1), u) for u in itertools.count(1))
     return 1 + math.fsum(itertools.takewhile(bool, terms))
 
 
-class Link(NamedTuple):
-    """One member of a chain of inequalities."""
+class ChainLink(NamedTuple):
+    """One term of a chain of inequalities."""
 
     name: str
     value: float
@@ -136,7 +136,7 @@ class Chain:
         threshold_cost: J_t.
         pair: (a, b).
         pair_cost: B.
-        shell: the matching one, s*.
+        shell: the matching shell, s*.
         before: the sum of Lambda_s over the shells before s*.
         onward: the sum over u of Lambda at s* + u times the product of rho_0 ... rho_(u-1).
     """
@@ -151,24 +151,24 @@ class Chain:
 
     @property
     def expected_cost(self) -> float:
-        """What bounds the expected cost before any constant is rounded up."""
+        """The bound on the expected cost before any constant is rounded up."""
         return self.before + self.onward
 
     @property
-    def links(self) -> tuple[Link, ...]:
-        """The members of the chain, in order; none is smaller than the one before it."""
+    def links(self) -> tuple[ChainLink, ...]:
+        """The terms of the chain, in order; none is smaller than the one before it."""
         scale = self.shell.low
         return (
-            Link("before + onward", self.expected_cost),
-            Link("20 (1 + Gamma) 2^s* c_min", 20 * (1 + tail_sum()) * scale),
-            Link("100 2^s* c_min", 100 * scale),
-            Link("100 B", 100 * self.pair_cost),
-            Link("400 J_t", 400 * self.threshold_cost),
+            ChainLink("before + onward", self.expected_cost),
+            ChainLink("20 (1 + Gamma) 2^s* c_min", 20 * (1 + tail_sum()) * scale),
+            ChainLink("100 2^s* c_min", 100 * scale),
+            ChainLink("100 B", 100 * self.pair_cost),
+            ChainLink("400 J_t", 400 * self.threshold_cost),
         )
 
 
 def fixed_threshold_bound(law: Law, t: float, costs: Costs) -> Chain:
-    """Lemma C.7: the adaptive policy costs at most 400 J_t, whatever t; with every step's number.
+    """Lemma C.7: the adaptive policy costs at most 400 J_t, for any t; with the value of each step.
 
     >>> law = Law(scores=(0, 1), masses=(3, 1), passes=(0.0, 0.5))
     >>> chain = fixed_threshold_bound(law, 1, Costs(generate=1, verify=10))
@@ -185,7 +185,7 @@ def fixed_threshold_bound(law: Law, t: float, costs: Costs) -> Chain:
     _check_monotone(law)
     chosen = tail(law, t)
     if not chosen.s:
-        raise UsageError(f"nothing that scores at least {t} ever passes")
+        raise UsageError(f"no candidate that scores at least {t} ever passes")
     pair = dyadic_pair(*chosen)
     shell = matching_shell(pair, costs)
     earlier = itertools.takewhile(lambda each: each.s < shell.s, shells(costs))
@@ -205,7 +205,7 @@ def fixed_threshold_bound(law: Law, t: float, costs: Costs) -> Chain:
 
 
 def adaptive_bound(law: Law, costs: Costs) -> float:
-    """Theorem 4.2: 400 J*, which the adaptive policy costs at most where h is non-decreasing."""
+    """Theorem 4.2: the adaptive policy costs at most 400 J* if h is non-decreasing."""
     _check_monotone(law)
     return 400 * optimum(law, costs).cost
 

@@ -1,9 +1,9 @@
-"""Why no policy can do better: how often something must have happened by a given spend (Lemma S).
+"""Why no policy can do better: how many events a given spend must contain (Lemma S).
 
-A *clock* is a sequence 0 < s(1) <= s(2) <= ...: the spend at the first, the second, ... candidate
-generated, or verified, in a run in which everything fails. The letters: X(s) is the number of ticks
-up to spend s; kappa ~ Geom(pi) is the tick at which the first pass would be; Gamma and c are such
-that `pi E s(kappa) <= Gamma + c pi` for all pi, which a bound on the expected cost implies.
+A *clock* is a sequence 0 < s(1) <= s(2) <= ...: the spend at the first, second, ... candidate
+generated (or verified) in a run in which everything fails. The letters: X(s) is the number of ticks
+up to spend s; kappa ~ Geom(pi) is the tick of the first pass; Gamma and c satisfy
+`pi E s(kappa) <= Gamma + c pi` for all pi, which follows from a bound on the expected cost.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..slots import Slot
 
 
 class Occupation(NamedTuple):
-    """The integral of X(s) / s^2 up to spend S: at least so much, by Lemma S."""
+    """The spend S, and the lower bound of Lemma S on the integral of X(s) / s^2 up to S."""
 
     spend: float
     least: float
 
 
 def least_occupation(delta: float, gamma: float, extra: float) -> Occupation:
-    """Lemma S before any limit: `log^2((Y + 2) / 2) (1 - L^-2) / (Gamma L + c) - 2 / L^2`.
+    """Lemma S for finite delta: `log^2((Y + 2) / 2) (1 - L^-2) / (Gamma L + c) - 2 / L^2`.
 
     L = log 1/delta, Y = floor(1 / (delta L)) and S = Y L^2; as delta goes to 0 this is
     (1 - o(1)) log S / Gamma.
@@ -45,7 +45,7 @@ def occupation(clock: Iterable[float], spend: float) -> float:
 
 
 def first_pass(clock: Callable[[], Iterable[float]], pi: float) -> float:
-    """The mean of s(kappa), the spend at the tick at which the first pass would be."""
+    """The mean of s(kappa), the spend at the tick of the first pass."""
     total, chance = 0.0, pi
     for s in clock():
         total += chance * s
@@ -56,7 +56,7 @@ def first_pass(clock: Callable[[], Iterable[float]], pi: float) -> float:
 
 
 def generations(slots: Iterable[Slot], rho: float) -> Iterator[float]:
-    """The clock of candidates generated, on a path."""
+    """The clock of the candidates that a path generates."""
     spent = 0.0
     for slot in slots:
         for _ in range(slot.draws):
@@ -66,7 +66,7 @@ def generations(slots: Iterable[Slot], rho: float) -> Iterator[float]:
 
 
 def verifications(slots: Iterable[Slot], rho: float) -> Iterator[float]:
-    """The clock of candidates verified, on a path that draws in every slot."""
+    """The clock of the candidates that a path verifies; the path must draw in every slot."""
     spent = 0.0
     for slot in slots:
         spent += slot.draws + rho

@@ -1,15 +1,15 @@
-"""Continuous laws: the optimum where scores have a distribution and not a list of atoms.
+"""Continuous laws: the optimum for scores with a continuous distribution.
 
 The paper's letters are those of `optimum.py`, which has the discrete laws: tau*, J*, h, q_t, s_t
-and J_t. A law is integrated over u in (0, 1), the share of candidates that score less: Q(u), the
-quantile, has the law's distribution where u is uniform.
+and J_t. A law is integrated over u in (0, 1), the share of candidates with a lower score. If u is
+uniform, the quantile Q(u) has the law's distribution.
 
-Accuracy: the results are good to a relative 1e-8, steps and bends of h included; an integral whose
-estimated error is larger is refused with a `UsageError`. Two limits are to be known. A bump of h
-between all nodes of the integrator is not seen: the nodes are at most 1/1024 apart in u, and closer
-towards both ends, so that a rare good tail is seen; what is narrower belongs into `breaks`. And
-near 1, u is a float that is exact to 1e-16 only, and so are q_t and s_t: for a good tail that holds
-a share of 1e-9 of the candidates, the relative error is 1e-7.
+Accuracy: the relative error is about 1e-8, also if h has steps and bends; an integral with a larger
+estimated error raises `UsageError`. There are two limits. The integrator misses a bump of h that
+lies between its nodes. The nodes are at most 1/1024 apart in u, and closer near both ends, so that
+a rare good tail is found; add anything narrower to `breaks`. And near 1, u is a float with an error
+of 1e-16, and so are q_t and s_t: for a good tail with a share of 1e-9 of the candidates, the
+relative error is 1e-7.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ...core.errors import UsageError
 from ...core.values import Costs
 from ..optimum import BestThreshold, Law, Optimum, Tail, rule_cost
 
-_SOUGHT = 1e-10  # relative error at which an integral is done
-_ACCEPTED = 1e-8  # relative error at which it is refused, having been split too often
+_SOUGHT = 1e-10  # the relative error at which an integral is finished
+_ACCEPTED = 1e-8  # the largest relative error that is accepted after `_SPLITS` splits
 _SPLITS = 20_000
-_RESOLVED = 2.0**-53  # near 1, neighbouring u are so far apart
+_RESOLVED = 2.0**-53  # the distance of neighbouring u near 1
 _ENDS = tuple(16.0**-i / 256 for i in range(8, 0, -1))
 _PANELS = (*_ENDS, *(i / 256 for i in range(1, 256)), *(1 - end for end in reversed(_ENDS)))
 
@@ -39,10 +39,10 @@ class ContinuousLaw:
     """A law given by its quantiles and by the chance of passing at each score.
 
     Attributes:
-        quantile: the score below which a share u of the candidates is, for u in (0, 1);
+        quantile: the score that a share u of the candidates is below, for u in (0, 1);
             non-decreasing.
         passing: h, the chance of passing at a score, in [0, 1]; need not be monotone.
-        breaks: scores at which h changes within less than a thousandth of the candidates.
+        breaks: scores at which h changes within less than 0.1% of the candidates.
     """
 
     quantile: Callable[[float], float]
@@ -54,7 +54,7 @@ class ContinuousLaw:
         if any(not low <= high for low, high in itertools.pairwise(scores)):
             raise UsageError("the quantiles of a law must not decrease")
         if not self.pass_rate:
-            raise UsageError("no candidate of this law ever passes, so no search of it can end")
+            raise UsageError("no candidate of this law ever passes, so no search can succeed")
 
     @cached_property
     def pass_rate(self) -> float:
@@ -63,15 +63,15 @@ class ContinuousLaw:
 
     @cached_property
     def edges(self) -> tuple[float, ...]:
-        """The places between 0 and 1 at which an integral over u is cut into panels."""
+        """The points between 0 and 1 at which an integral over u is divided into panels."""
         return tuple(sorted({*_PANELS, *map(self.share_below, self.breaks)} - {0.0, 1.0}))
 
     def score_at(self, u: float) -> float:
-        """The score that a share u of the candidates is below; at 0 and 1, one next to the end."""
+        """The u-quantile of the scores; at u = 0 and 1, a score next to the end."""
         return float(self.quantile(min(max(u, _RESOLVED / 2048), 1 - _RESOLVED)))
 
     def passing_at(self, u: float) -> float:
-        """The chance of passing at that score."""
+        """The chance of passing at the u-quantile."""
         score = self.score_at(u)
         chance = float(self.passing(score))
         if not 0 <= chance <= 1:
@@ -79,13 +79,13 @@ class ContinuousLaw:
         return chance
 
     def share_below(self, t: float) -> float:
-        """The share of candidates that score less than t, to an absolute 1e-16."""
+        """The share of candidates that score less than t, with an absolute error of 1e-16."""
         return _first(lambda u: self.score_at(u) >= t, 0.0, 1.0)
 
     def discretised(self, n: int) -> Law:
-        """A discrete law of n atoms of equal mass, with the mean of h over each share of 1/n.
+        """A discrete law of n atoms of equal mass, each with the mean of h over its share of 1/n.
 
-        Scores that are equal become one atom. As it knows less, its optimum is never cheaper.
+        Equal scores become one atom. The law carries less information, so its J* is never lower.
         """
         if n < 1:
             raise UsageError(f"a law needs at least one atom, not {n}")
@@ -103,9 +103,10 @@ class ContinuousLaw:
 def optimum(law: ContinuousLaw, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
 
-    Found by Newton's method. A step of it is a step of policy iteration: the next tau is c_ver over
-    the cost of verifying what is above this one. As the equation is convex in tau, the steps only
-    go up, from verifying everything; the error of the result is that of E[(h - tau)+].
+    It is computed by Newton's method. Each step is a step of policy iteration: the next tau is
+    c_ver over the cost of verifying all candidates with h above the current tau. The equation is
+    convex in tau, so the steps only increase, starting from verifying everything. The error of the
+    result is that of E[(h - tau)+].
     """
     tau, better = 0.0, costs.verify / rule_cost(1.0, law.pass_rate, costs)
     while better > tau * (1 + 1e-12):
@@ -117,22 +118,22 @@ def optimum(law: ContinuousLaw, costs: Costs) -> Optimum:
 
 
 def tail(law: ContinuousLaw, t: float) -> Tail:
-    """What scores at least t: q_t and s_t (Lemma C.1)."""
+    """q_t and s_t (Lemma C.1)."""
     below = law.share_below(t)
     return Tail(1 - below, _integral(law, law.passing_at, below, 1.0))
 
 
 def threshold_cost(law: ContinuousLaw, t: float, costs: Costs) -> float:
-    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
+    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying all candidates that score >= t."""
     return rule_cost(*tail(law, t), costs)
 
 
 def best_threshold(law: ContinuousLaw, costs: Costs) -> BestThreshold:
-    """The cheapest J_t; equal to J* where h is non-decreasing (Lemma C.1).
+    """The lowest J_t; it equals J* if h is non-decreasing (Lemma C.1).
 
-    Thresholds are compared at the edges of the law's panels, and the valley is sought between the
-    neighbours of the best one: J_t falls with t while h < c_ver / J_t, and rises where h is larger.
-    For an h so uneven that there are several valleys between two neighbours, one may be missed.
+    Thresholds are compared at the edges of the law's panels; then the minimum is searched between
+    the neighbours of the best edge: J_t falls with t while h < c_ver / J_t, and rises while h is
+    larger. If h is so uneven that there are several minima between two edges, one may be missed.
     """
     edges = (0.0, *law.edges, 1.0)
     panels = [_integral(law, law.passing_at, *panel) for panel in itertools.pairwise(edges)]
@@ -163,7 +164,7 @@ def _gain_above(law: ContinuousLaw, tau: float) -> float:
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a statement about u that is false, then true, becomes true; `high` if it never does."""
+    """The first u at which a monotone condition is true; `high` if there is none."""
     while low < (middle := (low + high) / 2) < high and high - low > _RESOLVED / 16:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
@@ -172,10 +173,10 @@ def _first(holds: Callable[[float], bool], low: float, high: float) -> float:
 def _integral(
     law: ContinuousLaw, of: Callable[[float], float], start: float = 0.0, end: float = 1.0
 ) -> float:
-    """The integral over u by Simpson's rule, splitting what is least exact.
+    """The integral over u by Simpson's rule, splitting the panel with the largest error.
 
-    The rule has nodes at both ends of a panel, so it sees a step of h wherever it is. Rules without
-    them, such as Gauss's, overlook one that is next to an end, and report no error.
+    The rule has nodes at both ends of a panel, so it finds a step of h anywhere. Rules without such
+    nodes, such as Gauss's, miss a step next to an end and report no error.
     """
     inner = (edge for edge in law.edges if start < edge < end)
     panels = [
@@ -195,12 +196,12 @@ def _integral(
         value += first.value + second.value - panel.value
         error += panel.minus_error - first.minus_error - second.minus_error
     if error > _ACCEPTED * value + _RESOLVED:
-        raise UsageError(f"h is too uneven: an integral of it is {value:.4g}, within {error:.1g}")
+        raise UsageError(f"h is too uneven: its integral is {value:.4g} with error {error:.1g}")
     return math.fsum(panel.value for panel in panels)
 
 
 class _Panel(NamedTuple):
-    """A piece of an integral. The least exact is the smallest, as a heap wants it."""
+    """A panel of an integral. The one with the largest error sorts first in a heap."""
 
     minus_error: float
     start: float
@@ -219,9 +220,9 @@ class _Panel(NamedTuple):
 def _panel(
     of: Callable[[float], float], start: float, end: float, left: float, middle: float, right: float
 ) -> _Panel:
-    """Simpson's rule with three nodes and with five; how far they are apart is the error.
+    """Simpson's rule with three nodes and with five; their difference is the error.
 
-    There is none to speak of where the nodes are too close to be told apart.
+    The error counts as zero if the nodes are too close for floats to distinguish.
     """
     width = end - start
     first, third = of(start + width / 4), of(end - width / 4)

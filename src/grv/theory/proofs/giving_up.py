@@ -1,35 +1,36 @@
-"""When to give up: what an answer is worth against what it may cost.
+"""When to give up: the value of an answer against its cost.
 
-An answer is worth `value`; a policy that goes on for ever would find one at the cost `T`, or never
-(T infinite). Whoever stops at a cost of `limit` pays the smaller of the two, and loses the value if
-T is larger. `Search` stops at `limit = value`, whatever the policy; docs/theory/giving-up.md says
-why. All of it is the ski-rental problem: to go on is to rent, to give up is to buy.
+An answer is worth `value`. A policy that never stops would find one at the cost `T`, or never (T
+infinite). A search that stops at a cost of `limit` pays the smaller of `T` and `limit`, and loses
+the value if T is larger. `Search` stops at `limit = value`, whatever the policy;
+docs/theory/giving-up.md explains why. This is the ski-rental problem: continuing is renting, giving
+up is buying.
 """
 
 from __future__ import annotations
 
 import math
 
-WORST = 2.0  # loss over the loss of somebody who knows T, at worst; no fixed limit has less
-WORST_IF_WORTH_IT = 1 + math.exp(-2)  # over that of somebody who knows the rate, if it is worth it
+WORST = 2.0  # the highest ratio to the loss if T is known; no fixed limit has a lower one
+WORST_IF_WORTH_IT = 1 + math.exp(-2)  # the ratio if the rate is known and the search is worth it
 
 
 def loss(cost: float, value: float, limit: float | None = None) -> float:
-    """What is spent, and the value where there is no answer, if one would be found at `cost`."""
+    """The cost, plus the value if no answer is found; an answer would be found at `cost`."""
     stop = value if limit is None else limit
     return cost if cost <= stop else stop + value
 
 
 def loss_of_knowing(cost: float, value: float) -> float:
-    """The loss of somebody who knows the cost: pays it, or does not begin."""
+    """The loss if the cost is known in advance: pay it, or do not start."""
     return min(cost, value)
 
 
 def expected_loss(mean: float, value: float) -> float:
-    """The expected loss where answers come at a constant rate, one for a cost of `mean`.
+    """The expected loss if answers come at a constant rate of one per `mean` spent.
 
-    The cost is exponential: spent is mean (1 - e^-x) on average, x = value / mean, and the value is
-    lost with probability e^-x.
+    The cost is exponential: mean (1 - e^-x) is spent on average, with x = value / mean, and the
+    value is lost with probability e^-x.
     """
     if math.isinf(mean):
         return 2 * value
@@ -38,10 +39,10 @@ def expected_loss(mean: float, value: float) -> float:
 
 
 def expected_cost_to_go(spent: float) -> float:
-    """What an answer is expected to cost from here, after so much was spent in vain.
+    """The expected cost of an answer from here, after `spent` without an answer.
 
-    The rate of answers is unknown; all rates are alike at first (Laplace). After `spent` in vain,
-    the rate has density proportional to e^(-rate spent), whose mean is 1 / spent: one answer for as
-    much as has been spent already.
+    The rate of answers is unknown, with a uniform prior (Laplace). After `spent` without an answer,
+    the rate has a density proportional to e^(-rate spent), with mean 1 / spent: one answer per
+    `spent`.
     """
     return spent

@@ -1,9 +1,8 @@
-"""Arithmetic that cannot be wrong by rounding: intervals of numbers, many at a time.
+"""Interval arithmetic on arrays, safe against rounding errors.
 
-The four operations of a machine are correctly rounded (IEEE 754), so the exact result lies
-between the neighbours of the rounded one. Every operation here moves its lower end one number down
-and its upper end one up. So what is computed from intervals contains what is computed, without
-rounding, from any of their points.
+The four basic operations are correctly rounded (IEEE 754), so the exact result lies between the two
+neighbours of the rounded one. Every operation here moves its lower end one float down and its upper
+end one float up. So a result contains the exact result for any points of the arguments.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Numbers, of each of which a lower and an upper bound is known."""
+    """An array of numbers, with a lower and an upper bound for each."""
 
     low: Floats
     high: Floats
 
     @classmethod
     def exactly(cls, value: float) -> Interval:
-        """A number that a machine can hold."""
+        """The interval that contains only this float."""
         one = np.asarray(value, dtype=np.float64)
         return cls(one, one)
 
@@ -51,9 +50,9 @@ class Interval:
         return _outward(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
     def __truediv__(self, other: Interval) -> Interval:
-        """By what is positive."""
+        """Divide by a positive interval."""
         if not np.all(other.low > 0):
-            raise ZeroDivisionError("an interval is divided only by one above 0")
+            raise ZeroDivisionError("the divisor must be a positive interval")
         return self * _outward(1 / other.high, 1 / other.low)
 
     __radd__ = __add__
@@ -61,7 +60,7 @@ class Interval:
 
 
 def power(base: Interval, n: int) -> Interval:
-    """base^n, by squaring; for a base from 0 on no wider than it must be."""
+    """base^n, by squaring; as narrow as possible up to rounding if the base is not negative."""
     result = Interval.exactly(1.0)
     for bit in f"{n:b}":
         result = result * result
@@ -71,8 +70,8 @@ def power(base: Interval, n: int) -> Interval:
 
 
 def geometric(base: Interval, n: int) -> Interval:
-    """1 + base + ... + base^(n-1), which is (1 - base^n) / (1 - base) also at 1, by doubling."""
-    total, last = Interval.exactly(0.0), Interval.exactly(1.0)  # of k terms, and base^k
+    """1 + base + ... + base^(n-1), by doubling; unlike (1 - base^n) / (1 - base) defined at 1."""
+    total, last = Interval.exactly(0.0), Interval.exactly(1.0)  # the sum of k terms, and base^k
     for bit in f"{n:b}":
         total, last = total * (last + 1), last * last
         if bit == "1":

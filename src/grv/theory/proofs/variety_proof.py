@@ -5,16 +5,16 @@ C = 3 and E = e - 1:
 
     p D + (1 - p) (E + U) c / ((1 - p) S0 + p S1) <= C J_1.
 
-Times q, and times the denominator over q, that is Q(p) >= 0 for
+Multiplied by q, and by the denominator over q, this is Q(p) >= 0 for
 
     Q(p) = (1 - p)^2 b0 + p (1 - p) b1 + p^2 b2,
     b0 = T S0/q - A,  b1 = T S1/q + (T - q D) S0/q - A,  b2 = (T - q D) S1/q,
 
-with T = C (1 + rho q) and A = (E + U) c. From 0 to 1 such a Q is not negative if b0 and b2 are not,
-and either b1 is not or its square is at most 4 b0 b2. For given p and q it is linear in rho, so the
-two ends of the interval of rho are enough. The shares q from 0 to 1 are cut into cells, on each of
-which b0, b1 and b2 are enclosed by interval arithmetic; a cell where that does not decide is cut in
-two. No limit needs care: U/q and V/q are sums of powers of 1 - q, n and n + 1 at q = 0.
+with T = C (1 + rho q) and A = (E + U) c. Q is not negative on [0, 1] if b0, b2 >= 0 and either
+b1 >= 0 or b1^2 <= 4 b0 b2. For given p and q it is linear in rho, so the two ends of the interval
+of rho are enough. The shares q from 0 to 1 are divided into cells. On each cell, interval
+arithmetic encloses b0, b1 and b2; a cell that this does not decide is halved. No limit needs care:
+U/q and V/q are sums of powers of 1 - q, equal to n and n + 1 at q = 0.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ..slots import alternate_draws
 from ..variety import period
 from .intervals import Interval, geometric, power
 
-BY_HAND = 400  # from this n on, the page has a proof without a computer
-_CUTS = 40  # in two, before a cell counts as undecided
+BY_HAND = 400  # from this n on, docs/theory/varied.md has a proof without a computer
+_CUTS = 40  # how often a cell is halved before it counts as undecided
 
 _Bools = NDArray[np.bool_]
 
 
 class Proof(NamedTuple):
-    """What was found.
+    """The result of a proof.
 
     Attributes:
         holds: whether the claim is proved.
-        cells: on how many cells of shares it was.
-        violated: a rho and a q for which the inequality is false for some p, if that was seen.
+        cells: the number of cells on which it is proved.
+        violated: a rho and a q for which the inequality is false for some p, if one was found.
     """
 
     holds: bool
@@ -49,7 +49,7 @@ class Proof(NamedTuple):
 
 
 def prove(n: int, constant: float = 3.0, e: int | None = None) -> Proof:
-    """Decide the claim for all ratios that round to n; with another constant or period if given.
+    """Decide the claim for all ratios that round to n, optionally with another constant or period.
 
     >>> prove(10).holds, prove(10, constant=2.9).violated is None
     (True, False)
@@ -81,7 +81,7 @@ def prove_at(rho: float, n: int, constant: float = 3.0, e: int | None = None) ->
 def _bernstein(
     q: Interval, rho: float, n: int, constant: float, e: int
 ) -> tuple[Interval, Interval, Interval]:
-    """What b0, b1 and b2 are on each cell of shares."""
+    """Enclosures of b0, b1 and b2 on each cell of shares."""
     first, c, a = alternate_draws(n).first, 1 + n + 2 * rho, 1.0 - q
     some = 1.0 - power(a, n)  # U
     either = geometric(a, 1 + n)  # V / q
@@ -94,7 +94,7 @@ def _bernstein(
 
 
 def _not_negative(b0: Interval, b1: Interval, b2: Interval) -> _Bools:
-    """Where Q is certainly not negative for any p: at the lower ends, as more is more."""
+    """Cells on which Q >= 0 for all p. The lower ends suffice: Q increases with b0, b1 and b2."""
     least, dip, most = (Interval(x.low, x.low) for x in (b0, b1, b2))
     allowed = 4.0 * (least * most)
     ends = (b0.low >= 0) & (b2.low >= 0)
@@ -102,6 +102,6 @@ def _not_negative(b0: Interval, b1: Interval, b2: Interval) -> _Bools:
 
 
 def _negative(b0: Interval, b1: Interval, b2: Interval) -> _Bools:
-    """Where Q is certainly negative for some p."""
+    """Cells on which Q is certainly negative for some p."""
     dips = (b1.high < 0) & ((b1 * b1).low > (4.0 * (b0 * b2)).high)
     return (b0.high < 0) | (b2.high < 0) | dips

@@ -1,1 +1,1 @@
-"""Classes of concepts and their stars: how hard a class is to search."""
+"""Concept classes and their star numbers, which measure how hard a class is to search."""

@@ -1,4 +1,4 @@
-"""Concept classes in files: text, entries apart by blanks or commas, or `.npy`."""
+"""Reads concept classes from files: text with entries separated by spaces or commas, or `.npy`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .classes import FAMILIES, MOST_ENTRIES, ConceptClass, check_size, family
 
 
 def load_class(text: str) -> ConceptClass:
-    """The class of a family, `thresholds:16`, or of a file with one concept a row."""
+    """The class of a family, such as `thresholds:16`, or of a file with one concept per row."""
     if not os.path.exists(text):
         if (known := family(text)) is not None:
             return known
         raise UsageError(
-            f"{text}: no such file, and no family (those are {', '.join(FAMILIES)}, as in"
+            f"{text}: no such file, and not a family ({', '.join(FAMILIES)}; write e.g."
             " intervals:16)"
         )
     return ConceptClass(_npy(text) if text.endswith(".npy") else _text(text), text)
@@ -28,7 +28,7 @@ def load_class(text: str) -> ConceptClass:
 def _npy(path: str) -> NDArray[Any]:
     try:
         with open(path, "rb") as file:
-            # The shape is looked at before anything is read.
+            # Check the shape before reading the data.
             np.lib.format.read_magic(file)
         shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
         if len(shape) == 2:
@@ -42,7 +42,7 @@ def _npy(path: str) -> NDArray[Any]:
 
 
 def _text(path: str) -> NDArray[np.float64]:
-    """The entries of a text file; empty lines, and what follows `#`, are passed over."""
+    """The entries of a text file; empty lines and comments after `#` are ignored."""
     rows: list[list[float]] = []
     entries = 0
     try:
@@ -55,13 +55,13 @@ def _text(path: str) -> NDArray[np.float64]:
                 entries += len(words)
                 if len(words) != len(rows[0]):
                     raise UsageError(
-                        f"{path}:{number}: {len(words)} entries, where the first row has"
+                        f"{path}:{number}: {len(words)} entries, but the first row has"
                         f" {len(rows[0])}"
                     )
                 if entries > MOST_ENTRIES:
-                    raise UsageError(f"{path}: more than fits (at most {MOST_ENTRIES:,} entries)")
+                    raise UsageError(f"{path}: too large (at most {MOST_ENTRIES:,} entries)")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: neither text nor named .npy") from error
+        raise UsageError(f"{path}: this is not a text file; name a NumPy file .npy") from error
     if not rows:
         raise UsageError(f"{path}: there are no concepts")
     return np.array(rows)
@@ -71,7 +71,7 @@ def _row(words: list[str], place: str) -> list[float]:
     found = []
     for word in words:
         try:
-            value = float(word) if "_" not in word else -1.0  # Python's own 0_1 is a slip here
+            value = float(word) if "_" not in word else -1.0  # float() would accept 0_1
         except ValueError:
             value = -1.0
         if not 0 <= value <= 1:

@@ -1,8 +1,7 @@
-"""Finite concept classes over finite domains, as matrices of one concept a row (section 6).
+"""Finite concept classes over finite domains, as matrices with one row per concept (section 6).
 
-A *concept* says of every *point* whether a candidate there passes: 0 or 1 in a binary class, a
-probability in a probabilistic one. In a search, a candidate's point is its score, or the bin that
-its score falls into.
+A *concept* gives the chance of passing at every *point*: 0 or 1 in a binary class, a probability in
+a probabilistic one. In a search, a candidate's point is its score, or the bin of its score.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import UsageError
 
-MOST_ENTRIES = 20_000_000  # concepts times points; more does not fit
+MOST_ENTRIES = 20_000_000  # the maximum of concepts times points
 FAMILIES = ("thresholds", "intervals", "singletons", "subsets", "unions")
 _FAMILY = re.compile(r"([a-z]+):([0-9]+)(?::([0-9]+))?")
 
 
 @dataclass(frozen=True, eq=False)
 class ConceptClass:
-    """A matrix of one concept a row and one point a column, its entries from 0 to 1.
+    """A matrix with one row per concept and one column per point; its entries are from 0 to 1.
 
     Attributes:
         values: `[concepts, points]`.
-        name: what it is called in messages.
+        name: the name of the class in messages.
     """
 
     values: NDArray[np.float64]
@@ -38,23 +37,23 @@ class ConceptClass:
 
     def __post_init__(self) -> None:
         values = _numbers(self.values, self.name)
-        wrong = ~((values >= 0) & (values <= 1))  # NaN is wrong too
+        wrong = ~((values >= 0) & (values <= 1))  # this includes NaN
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise UsageError(
-                f"{self.name}: {values[row, column]:g} in row {row}, column {column}, counted from"
-                " 0: give 0 and 1, or probabilities"
+                f"{self.name}: {values[row, column]:g} in row {row}, column {column} (counted from"
+                " 0) is not between 0 and 1"
             )
         object.__setattr__(self, "values", values)
 
     @property
     def concepts(self) -> int:
-        """How many there are."""
+        """The number of concepts."""
         return int(self.values.shape[0])
 
     @property
     def points(self) -> int:
-        """How many there are."""
+        """The number of points."""
         return int(self.values.shape[1])
 
     @property
@@ -64,33 +63,33 @@ class ConceptClass:
 
     @property
     def has_zero(self) -> bool:
-        """Whether the all-zero concept is in it."""
+        """Whether the class contains the all-zero concept."""
         return not bool(self.values.any(axis=1).all())
 
     def with_zero(self) -> ConceptClass:
-        """The class with the all-zero concept in it; the added one is the last."""
+        """The class with the all-zero concept, added as the last row if it is missing."""
         if self.has_zero:
             return self
         return ConceptClass(np.vstack([self.values, np.zeros(self.points)]), self.name)
 
     def binary(self) -> NDArray[np.bool_]:
-        """`[concepts, points]`; refused where an entry is neither 0 nor 1."""
+        """The matrix `[concepts, points]` as booleans; an error if an entry is not 0 or 1."""
         if not self.is_binary:
             row, column = np.argwhere((self.values != 0) & (self.values != 1))[0]
             raise UsageError(
-                f"{self.name}: {self.values[row, column]:g} in row {row}, column {column}, counted"
-                " from 0, is neither 0 nor 1; a probabilistic class needs an eta"
+                f"{self.name}: {self.values[row, column]:g} in row {row}, column {column} (counted"
+                " from 0) is neither 0 nor 1; a probabilistic class needs eta"
             )
         found: NDArray[np.bool_] = self.values == 1
         return found
 
     def rows(self) -> tuple[str, ...]:
-        """The concepts of a binary class as text, `("0011", "0001")`."""
+        """The concepts of a binary class as strings, e.g. `("0011", "0001")`."""
         return tuple("".join("01"[int(entry)] for entry in row) for row in self.binary())
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """A matrix of real numbers, or a clear refusal."""
+    """Convert to a matrix of real numbers, or raise `UsageError`."""
     try:
         given: NDArray[Any] = np.asarray(values)
     except ValueError as error:
@@ -104,36 +103,36 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_size(concepts: int, points: int, name: str) -> None:
-    """Refuse a class that is empty, or larger than fits."""
+    """Raise `UsageError` if a class is empty or too large."""
     if not concepts:
         raise UsageError(f"{name}: there are no concepts")
     if not points:
         raise UsageError(f"{name}: there are no points")
     if concepts * points > MOST_ENTRIES:
         raise UsageError(
-            f"{name}: {concepts:,} concepts on {points:,} points are more than fit"
+            f"{name}: {concepts:,} concepts on {points:,} points are too many"
             f" (at most {MOST_ENTRIES:,} entries)"
         )
 
 
 def thresholds(n: int) -> ConceptClass:
-    """All `x >= t`, from everything to nothing: n + 1 concepts. s_0 is 1."""
+    """All sets `x >= t`, including the full and the empty set: n + 1 concepts. s_0 is 1."""
     check_size(n + 1, n, f"thresholds:{n}")
     return ConceptClass(np.triu(np.ones((n + 1, n))), f"thresholds:{n}")
 
 
 def intervals(n: int) -> ConceptClass:
-    """All runs of neighbours, and nothing: n (n + 1) / 2 + 1 concepts. s_0 is n."""
+    """All intervals and the empty set: n (n + 1) / 2 + 1 concepts. s_0 is n."""
     return _unions(n, 1, f"intervals:{n}")
 
 
 def unions(n: int, k: int) -> ConceptClass:
-    """All unions of at most k intervals, and nothing. s_0 is n."""
+    """All unions of at most k intervals, and the empty set. s_0 is n."""
     return _unions(n, k, f"unions:{n}:{k}")
 
 
 def _unions(n: int, k: int, name: str) -> ConceptClass:
-    k = min(k, (n + 1) // 2)  # more intervals than that would touch
+    k = min(k, (n + 1) // 2)  # more intervals would touch each other
     check_size(sum(math.comb(n + 1, 2 * j) for j in range(k + 1)), n, name)
     ends = (chosen for j in range(k + 1) for chosen in combinations(range(n + 1), 2 * j))
     at = np.arange(n)
@@ -142,35 +141,35 @@ def _unions(n: int, k: int, name: str) -> ConceptClass:
 
 
 def singletons(n: int) -> ConceptClass:
-    """Each point alone, and nothing: n + 1 concepts. s_0 is n."""
+    """All single points and the empty set: n + 1 concepts. s_0 is n."""
     check_size(n + 1, n, f"singletons:{n}")
     return ConceptClass(np.vstack([np.zeros(n), np.eye(n)]), f"singletons:{n}")
 
 
 def subsets(n: int) -> ConceptClass:
-    """Every set of points: 2^n concepts. s_0 is n."""
+    """All sets of points: 2^n concepts. s_0 is n."""
     check_size(2 ** min(n, 64), n, f"subsets:{n}")
     numbers = np.arange(2**n)[:, None]
     return ConceptClass(((numbers >> np.arange(n)) & 1).astype(np.float64), f"subsets:{n}")
 
 
 def family(text: str) -> ConceptClass | None:
-    """The class that `thresholds:16` and the like stand for; None for any other text."""
+    """The class named by a text such as `thresholds:16`; None if the text has another form."""
     match = _FAMILY.fullmatch(text)
     if match is None:
         return None
     name, n, k = match[1], int(match[2]), match[3]
     if name not in FAMILIES:
-        raise UsageError(f"unknown family {name!r} (there are: {', '.join(FAMILIES)})")
+        raise UsageError(f"unknown family {name!r}; choose one of {', '.join(FAMILIES)}")
     if (name == "unions") != (k is not None):
         raise UsageError(
-            f"{text}: give the points, as in {name}:16"
-            + (", and then the intervals of a union, as in unions:16:2" if name == "unions" else "")
+            f"{text}: give the number of points, as in {name}:16"
+            + (", and the number of intervals, as in unions:16:2" if name == "unions" else "")
         )
     if not n or k == "0":
         raise UsageError(f"{text}: there are no points" if not n else f"{text}: no intervals")
     if n > MOST_ENTRIES:
-        raise UsageError(f"{text}: more than fits (at most {MOST_ENTRIES:,} entries)")
+        raise UsageError(f"{text}: too large (at most {MOST_ENTRIES:,} entries)")
     if name == "unions":
         return unions(n, int(k))
     plain = {
@@ -183,11 +182,11 @@ def family(text: str) -> ConceptClass | None:
 
 
 def of_rows(rows: Sequence[str], name: str = "the class") -> ConceptClass:
-    """A binary class out of texts, one a concept: `("0011", "0001")`."""
+    """A binary class from strings, one per concept, e.g. `("0011", "0001")`."""
     if len({len(row) for row in rows}) > 1:
         raise UsageError(f"{name}: the rows differ in length")
     if not set("".join(rows)) <= {"0", "1"}:
-        raise UsageError(f"{name}: a concept is a text of 0 and 1")
+        raise UsageError(f"{name}: a concept is a string of 0 and 1")
     return ConceptClass(
         np.array([[float(mark) for mark in row] for row in rows]).reshape(len(rows), -1), name
     )
@@ -196,21 +195,21 @@ def of_rows(rows: Sequence[str], name: str = "the class") -> ConceptClass:
 def of_scores(
     problems: Iterable[tuple[ArrayLike, ArrayLike]], bins: int, name: str = "the log"
 ) -> tuple[ConceptClass, NDArray[np.float64]]:
-    """The class of a log: bins of scores as points, a problem's pass rates in them as a concept.
+    """The class of a log: bins of scores are points, a problem's pass rates in them are a concept.
 
-    The bins hold about equally many candidates of all problems together. A bin in which a problem
-    has no candidate counts as 0 for it: nothing passes there that anybody has seen.
+    The bins have about equal numbers of candidates, over all problems. If a problem has no
+    candidate in a bin, its pass rate there is 0.
 
     Args:
         problems: for each, the scores of its candidates and whether they passed.
-        bins: at most so many points; fewer where scores are tied.
-        name: what the class is called in messages.
+        bins: the maximum number of points; there may be fewer if scores are tied.
+        name: the name of the class in messages.
 
     Returns:
         The class, and the lowest score of each bin, increasing: the first is -inf.
     """
     if bins < 1:
-        raise UsageError(f"{name}: give at least one bin, not {bins}")
+        raise UsageError(f"{name}: the number of bins must be at least 1, not {bins}")
     given = [
         (np.asarray(scores, dtype=np.float64), np.asarray(passed, dtype=np.bool_))
         for scores, passed in problems

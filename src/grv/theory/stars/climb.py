@@ -1,4 +1,4 @@
-"""Large stars, quickly: greedy, then again and again with some points taken out."""
+"""A fast local search for large stars: greedy, then repeated after removing some points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tree import Bits, Rows
 
 
 class Climb:
-    """A local search over the stars of one problem (`star_tree.py` says what that is).
+    """A local search over the stars of one problem, as defined in `tree.py`.
 
     `best` is the largest star so far.
     """
@@ -23,7 +23,7 @@ class Climb:
         self._steps = self._climbing()
 
     def step(self) -> bool:
-        """Add a point, or take some out; whether an attempt to improve `best` is complete."""
+        """Add a point, or remove some; return whether an attempt to improve `best` is complete."""
         return next(self._steps)
 
     def _climbing(self) -> Iterator[bool]:
@@ -43,9 +43,10 @@ class Climb:
         return np.zeros(self._support.shape[1], dtype=np.bool_)
 
     def _grown(self, star: Bits, last: Bits) -> Generator[bool, None, Bits]:
-        """The star with more points, the least harmful first, until no other can be added.
+        """Add points to the star, the least harmful first, until no other can be added.
 
-        Harmful is what takes rows away that could speak for a point. `last` are added last.
+        A point is harmful if it makes witness rows of other points useless. The points in `last`
+        are added last.
         """
         while True:
             met = self._support[:, star].sum(axis=1)
@@ -63,11 +64,11 @@ class Climb:
             yield False
 
     def _fitting(self, star: Bits, met: Bits) -> Bits:
-        """The points with which the star would still be one."""
+        """The points that can be added so that the set is still a star."""
         fitting: Bits = self._hits[met == 0].any(axis=0) & ~star
         single = met == 1
-        speaks = self._hits[single][:, star].astype(np.float32)
-        # How many of the rows that speak for a point of the star each point would take away.
-        lost = speaks.T @ self._counts[single]
-        fitting &= (lost < speaks.sum(axis=0)[:, None]).all(axis=0)
+        witness = self._hits[single][:, star].astype(np.float32)
+        # How many witness rows of each point of the star would be lost by adding each point.
+        lost = witness.T @ self._counts[single]
+        fitting &= (lost < witness.sum(axis=0)[:, None]).all(axis=0)
         return fitting

@@ -1,9 +1,9 @@
-"""Smallest hitting sets: what has to be verified to know that a whole batch fails (Lemma D.8).
+"""Smallest hitting sets: which candidates to verify to show that a whole batch fails (Lemma D.8).
 
-Of a batch of candidates each concept has a *trace*, the candidates that it lets pass. If one
-candidate of every nonempty trace has failed, no concept of the class is left under which any of the
-batch passes. The fewest that do are never more than the centered star number of the class: of a
-smallest set each member is the only one in some trace, and that is a star.
+The *trace* of a concept is the set of candidates in the batch that pass under it. If one candidate
+of every nonempty trace has failed, no candidate of the batch passes under any remaining concept. A
+smallest hitting set has at most as many members as the centered star number of the class: each
+member is the only one in some trace, and so the members are a star.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...core.errors import UsageError
 
 @dataclass(frozen=True)
 class HittingSet:
-    """A set that hits every trace and could spare none of its members.
+    """A set that hits every trace and needs all its members for that.
 
     Attributes:
-        members: increasing.
-        lower: no set of fewer hits every trace.
+        members: the members, increasing.
+        lower: no hitting set has fewer members than this.
     """
 
     members: tuple[int, ...]
@@ -31,22 +31,22 @@ class HittingSet:
 
     @property
     def is_minimum(self) -> bool:
-        """Whether it is known that no smaller one exists."""
+        """Whether the set is known to be a smallest one."""
         return len(self.members) == self.lower
 
 
 def smallest_hitting_set(
     traces: Iterable[Iterable[int]], *, nodes: int | None = None, time_limit: float | None = None
 ) -> HittingSet:
-    """A set of as few numbers as possible with one of every trace; empty traces do not count.
+    """A smallest set with a member in every nonempty trace.
 
-    Exact unless a limit is met: what simple reductions leave is an integer programme, solved by
-    HiGHS. The same traces give the same set, but for a time limit.
+    It is exact unless a limit is reached: simple reductions, then an integer programme, solved by
+    HiGHS. Without a time limit, the same traces always give the same set.
 
     Args:
-        traces: sets of numbers from 0 on.
-        nodes: how many nodes HiGHS may look at.
-        time_limit: how many seconds it may take.
+        traces: sets of non-negative integers.
+        nodes: the maximum number of nodes that HiGHS visits.
+        time_limit: the limit in seconds.
     """
     wanted = _checked(traces)
     if time_limit is not None:
@@ -55,9 +55,9 @@ def smallest_hitting_set(
 
 
 def quick_hitting_set(traces: Iterable[Iterable[int]]) -> HittingSet:
-    """A small one, fast: the greedy choice, with as many disjoint traces as a lower bound.
+    """A small hitting set, fast: greedy, with a number of disjoint traces as the lower bound.
 
-    Like the smallest it has at most s_0 members: for that, sparing none is enough.
+    It has at most s_0 members, because it needs all its members.
     """
     wanted = _checked(traces)
     left, members = wanted, list[int]()
@@ -71,12 +71,12 @@ def quick_hitting_set(traces: Iterable[Iterable[int]]) -> HittingSet:
 def _checked(traces: Iterable[Iterable[int]]) -> frozenset[frozenset[int]]:
     wanted = frozenset(frozenset(trace) for trace in traces) - {frozenset()}
     if any(number < 0 for trace in wanted for number in trace):
-        raise UsageError("a trace holds numbers from 0 on")
+        raise UsageError("a trace must not contain negative numbers")
     return wanted
 
 
 def _irredundant(members: list[int], traces: frozenset[frozenset[int]]) -> tuple[int, ...]:
-    """The members, without those that the others make superfluous; the last are kept first."""
+    """The members without superfluous ones; earlier members are removed first."""
     kept = set(members)
     for member in members:
         others = kept - {member}
@@ -86,7 +86,7 @@ def _irredundant(members: list[int], traces: frozenset[frozenset[int]]) -> tuple
 
 
 def _disjoint(traces: Iterable[frozenset[int]]) -> int:
-    """How many pairwise disjoint traces there are, by taking short ones first."""
+    """A number of pairwise disjoint traces, chosen greedily, short ones first."""
     used: set[int] = set()
     found = 0
     for trace in sorted(traces, key=lambda trace: (len(trace), sorted(trace))):
@@ -113,10 +113,10 @@ _remembered = lru_cache(maxsize=65_536)(_smallest)
 def _reduced(
     traces: frozenset[frozenset[int]],
 ) -> tuple[frozenset[int], frozenset[frozenset[int]]]:
-    """What every smallest set may be taken to hold, and what is then left to hit.
+    """Members that belong to a smallest set, and the traces left to hit.
 
-    A trace that contains another one is hit with it. A number whose traces are all traces of some
-    other number is not needed; of two in the same traces the smaller one stays.
+    A trace that contains another trace is hit with it. A number is not needed if all its traces
+    contain some other number; of two numbers in the same traces, the smaller one stays.
     """
     forced: frozenset[int] = frozenset()
     while True:
@@ -140,7 +140,7 @@ def _reduced(
 
 
 def _minimal(traces: frozenset[frozenset[int]]) -> frozenset[frozenset[int]]:
-    """The traces that contain no other one."""
+    """The traces that contain no other trace."""
     kept: list[frozenset[int]] = []
     for trace in sorted(traces, key=len):
         if not any(smaller <= trace for smaller in kept):
@@ -154,7 +154,7 @@ def _by_programme(
     nodes: int | None,
     time_limit: float | None,
 ) -> HittingSet:
-    """The least sum of 0/1 variables, one a number, with at least 1 over every trace."""
+    """Minimise the sum of 0/1 variables, one per number, with a sum of at least 1 per trace."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array

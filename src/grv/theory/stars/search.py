@@ -1,15 +1,15 @@
 """Star numbers, exact, with witnesses (Definitions 6.1 and D.1).
 
 The *centered star number* s_0 of a binary class is the largest m for which there are points
-x_1 ... x_m and concepts h_1 ... h_m with h_i(x_j) = 1 exactly if i = j. For a probabilistic class
-and an eta in (0, 1], h_i(x_i) has to be at least eta, and h_i(x_j) zero for the other j. The usual
-*star number* measures a binary class from any concept of it, the centre, instead of from zero: the
-concept h_i and the centre differ, among the points, in x_i alone.
+x_1 ... x_m and concepts h_1 ... h_m with h_i(x_j) = 1 if and only if i = j. For a probabilistic
+class and an eta in (0, 1], h_i(x_i) must be at least eta, and h_i(x_j) must be zero for all other
+j. The usual *star number* of a binary class compares with any concept of the class, the centre,
+instead of with zero: among the points, h_i differs from the centre only in x_i.
 
-Finding it is finding a largest induced matching of a bipartite graph, which is hard. The method: a
-local search from below (`star_climb.py`); from above, one asks for a star of as many points as the
-bound allows, and each refutation lowers the bound by one (`star_tree.py`). The large sizes are
-refuted in no time, so the interval closes from the start, and slower and slower.
+To find it is to find a largest induced matching of a bipartite graph, which is NP-hard. Lower
+bounds come from a local search (`climb.py`). Upper bounds come from `tree.py`, which looks for a
+star as large as the current upper bound; each refutation lowers the bound by one. Large sizes are
+refuted quickly, so the interval narrows fast at first and slowly later.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from .tree import Bits, Rows, Tree
 
 Centre = Literal["zero", "any"]
 
-_FIRST_CLIMB = 200  # attempts to improve on the greedy star before anything is refuted; a few
-# points, with fewer pairs than that, are searched through sooner
-_CENTRE_CLIMB = 5  # the same around each centre, where there are many
-_CLIMB_EVERY = 8  # batches of nodes from one attempt to the next, after that
-_MOST_COMPARED = 4000  # rows; beyond, looking for superfluous hits takes longer than it saves
-_MOST_KEPT = 50_000_000  # entries of the matrices of all centres
+_FIRST_CLIMB = 200  # attempts to improve the greedy star before the first refutation; at most one
+# attempt per pair of points
+_CENTRE_CLIMB = 5  # the same per centre, if there are many centres
+_CLIMB_EVERY = 8  # batches of nodes between two later attempts
+_MOST_COMPARED = 4000  # rows; with more, removing superfluous hits takes longer than it saves
+_MOST_KEPT = 50_000_000  # entries of the matrices of all centres in memory
 
 
 @dataclass(frozen=True)
 class Star:
-    """What is known of a star number: it is from `lower` to `upper`, and a star of `lower` points.
+    """Bounds on a star number, and a star of `lower` points.
 
     Attributes:
-        lower: the size of the witness.
-        upper: no star is larger.
-        points: column numbers.
-        concepts: row numbers, one a point.
-        centre: the row number of the centre; None is the all-zero concept.
+        lower: the size of the star found.
+        upper: no star is larger than this.
+        points: the column numbers of the star.
+        concepts: the row numbers of the star, one per point.
+        centre: the row number of the centre; None means the all-zero concept.
     """
 
     lower: int
@@ -59,7 +59,7 @@ class Star:
 
     @property
     def number(self) -> int | None:
-        """The star number, once it is known."""
+        """The star number, or None if the bounds differ."""
         return self.lower if self.lower == self.upper else None
 
 
@@ -72,15 +72,15 @@ def star_number(
     steps: float = math.inf,
     progress: Callable[[Star], None] | None = None,
 ) -> Star:
-    """The star number, or the interval that it was found to be in when the time was up.
+    """The star number, or the interval known at the time limit.
 
     Args:
-        of: the class; zero is taken as a member where it is the centre.
-        eta: the least chance of passing that counts as passing, for a probabilistic class.
+        of: the class; if the centre is zero, the all-zero concept counts as a member.
+        eta: the lowest chance that counts as passing, for a probabilistic class.
         centre: zero, or any concept of the class.
-        time_limit: seconds, after which the interval is returned as it is then.
-        steps: the same in steps of the method, which do not depend on the machine.
-        progress: told of the interval, again and again.
+        time_limit: the limit in seconds.
+        steps: a limit on the steps of the method, which does not depend on the machine.
+        progress: called with the current interval after every step.
     """
     end = time.monotonic() + time_limit
     for step, star in enumerate(narrowing(of, eta=eta, centre=centre)):
@@ -94,12 +94,12 @@ def star_number(
 def narrowing(
     of: ConceptClass, *, eta: float | None = None, centre: Centre = "zero"
 ) -> Iterator[Star]:
-    """The interval as it closes; the last one is a single number. Some steps change nothing."""
+    """The interval after each step; the last one is a single number. Some steps change nothing."""
     if eta is not None and not 0 < eta <= 1:
         raise UsageError(f"eta must be above 0 and at most 1, not {eta:g}")
     if centre == "any":
         if eta is not None:
-            raise UsageError("eta is for stars with zero as their centre")
+            raise UsageError("eta can only be used with zero as the centre")
         return _from_any_centre(of.binary())
     if eta is None:
         support = hits = of.binary()
@@ -116,7 +116,7 @@ def is_star(
     eta: float = 1.0,
     centre: int | None = None,
 ) -> bool:
-    """Whether this is one, by the definition."""
+    """Whether the points and concepts are a star, by the definition."""
     if len(points) != len(concepts) or len(set(points)) != len(points):
         return False
     values = of.values[np.ix_(concepts, points)]
@@ -127,7 +127,7 @@ def is_star(
 
 
 class _Problem:
-    """Stars around one centre: the rows that matter, and the way back to the class."""
+    """Stars around one centre: the rows that matter, and their numbers in the class."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class _Problem:
         self._rows = Rows(support, hits)
         if numbers is not None:
             self._numbers = numbers[self._numbers]
-        self.upper = min(support.shape)  # a point and a row each
+        self.upper = min(support.shape)  # each point needs its own row
         self.best: Bits = np.zeros(len(self._columns), dtype=np.bool_)
 
     @cached_property
@@ -161,16 +161,16 @@ class _Problem:
 
     @property
     def pairs(self) -> int:
-        """Of points that matter."""
+        """The number of pairs of distinct points."""
         return len(self._columns) * (len(self._columns) - 1) // 2
 
     @property
     def size(self) -> int:
-        """The points of the best star so far."""
+        """The size of the best star so far."""
         return int(self.best.sum())
 
     def star(self, upper: int) -> Star:
-        """The best star so far, in the numbers of the class."""
+        """The best star so far, with the row and column numbers of the class."""
         at = np.flatnonzero(self.best)
         alone = self._rows.support[:, at].sum(axis=1) == 1
         rows = (self._rows.hits[:, at] & alone[:, None]).argmax(axis=0) if len(at) else at
@@ -179,20 +179,20 @@ class _Problem:
         return Star(len(at), upper, points, concepts, self._centre)
 
     def grow(self, attempts: int) -> Iterator[None]:
-        """Look for larger stars, so many times."""
+        """Make this many attempts to find a larger star."""
         while attempts and self.size < self.upper:
             attempts -= self._climb.step()
             self._keep(self._climb.best)
             yield
 
     def look(self) -> None:
-        """Lower the bound as far as that goes without branching."""
+        """Lower the upper bound as far as possible without branching."""
         for bound in (self._tree.groups, self._tree.bound):
             if self.size < self.upper:
                 self.upper = min(self.upper, bound())
 
     def refute(self) -> Iterator[None]:
-        """Lower the bound by one, or find a star that large."""
+        """Lower the upper bound by one, or find a star of that size."""
         for step, _ in enumerate(self._tree.search(self.upper)):
             yield
             if step % _CLIMB_EVERY == 0:
@@ -230,7 +230,7 @@ def _from_zero(support: Bits, hits: Bits) -> Iterator[Star]:
 
 
 def _from_any_centre(concepts: Bits) -> Iterator[Star]:
-    """All centres in turn, then always the one whose bound is the highest."""
+    """Visit each centre once, then always the centre with the highest upper bound."""
     numbers = _distinct(concepts, None)
     numbers = numbers[np.argsort(concepts[numbers].sum(axis=1), kind="stable")]
     trivial = min(len(_distinct(concepts.T, None)), len(numbers) - 1)
@@ -268,7 +268,7 @@ def _from_any_centre(concepts: Bits) -> Iterator[Star]:
 
 
 class _Kept:
-    """The problems around the centres, made when needed; not more than fit."""
+    """A cache of the problems around the centres, limited by memory."""
 
     def __init__(self, concepts: Bits, numbers: NDArray[np.intp]) -> None:
         self._concepts, self._numbers = concepts[numbers], numbers
@@ -286,7 +286,7 @@ class _Kept:
 
 
 def _distinct(support: Bits, hits: Bits | None) -> NDArray[np.intp]:
-    """The numbers of the rows with hits, without repetitions, in order."""
+    """The numbers of the distinct rows that have hits, in order."""
     joined = support if hits is None else np.hstack([support, hits])
     if not joined.size:
         return np.arange(0)
@@ -298,15 +298,15 @@ def _distinct(support: Bits, hits: Bits | None) -> NDArray[np.intp]:
 
 
 def _without_superfluous(support: Bits, hits: Bits) -> Bits:
-    """The hits without those that a row with a smaller support has too.
+    """The hits without those that a row with a smaller support also has.
 
-    Whenever the larger one speaks for a point of a star, the smaller one does.
+    Whenever the larger row is the witness of a point of a star, the smaller row is too.
     """
     ones = support.astype(np.float32)
     size = ones.sum(axis=1)
     within = (ones @ ones.T) == size[:, None]  # [smaller, larger]
     equal = size[:, None] == size
-    within &= ~equal | np.triu(np.ones_like(within), 1)  # of equal ones the first speaks
+    within &= ~equal | np.triu(np.ones_like(within), 1)  # of equal rows, the first
     better = within.T.astype(np.float32) @ hits.astype(np.float32) > 0
     found: Bits = hits & ~better
     return found

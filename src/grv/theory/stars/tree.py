@@ -1,20 +1,20 @@
 """Is there a star of u points? Branch and bound, many nodes at a time.
 
-The problem: points, and *rows*. A row has a *support*, a set of points, and *hits*, some of its
-support. A set S of points is a star if each of its points x has a row that hits x and whose support
-meets S in x alone. Every subset of a star is a star.
+The problem has points and *rows*. A row has a *support*, a set of points, and *hits*, a subset of
+its support. A set S of points is a star if each of its points x has a *witness*: a row that hits x
+and whose support contains no other point of S. Every subset of a star is a star.
 
-A node of the tree is a pair (S, Y): the points taken, and those that may still be taken. For a star
-of u points in S + Y, all but `slack = |S + Y| - u` of these have to be taken. So
+A node of the tree is a pair (S, Y): the points taken, and the points that may still be taken. A
+star of u points in S + Y takes all but `slack = |S + Y| - u` of them. So
 
-- a row that meets S in two points is of no use, nor is one that meets S + Y in more than slack + 1;
-- each point of S needs a useful row that hits it and meets S nowhere else;
-- a point of Y needs a useful row that hits it and does not meet S, or it leaves Y, which lessens
-  the slack; and so on until nothing changes.
+- a row is useless if its support contains two points of S, or more than slack + 1 of S + Y;
+- each point of S needs a useful row that hits it and contains no other point of S;
+- each point of Y needs a useful row that hits it and contains no point of S. Otherwise it leaves Y,
+  which reduces the slack. This repeats until nothing changes.
 
-If no useful row meets S + Y twice, S + Y is a star. Otherwise one branches on the point of Y in the
-most useful rows: taken or left. Counting is by products of 0/1 matrices, exact in single precision,
-which does hundreds of nodes at once, and gives the same on every machine.
+If no useful row contains two points of S + Y, S + Y is a star. Otherwise the search branches on the
+point of Y that is in the most useful rows: take it or leave it. Counts are products of 0/1
+matrices, exact in single precision: fast for hundreds of nodes, and equal on every machine.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Bits = NDArray[np.bool_]
 _Ones = NDArray[np.float32]  # zeros and ones
 
 _MOST_AT_ONCE = 256  # nodes
-_ENTRIES_AT_ONCE = 2**19  # nodes times rows or points, whichever are more
-_MOST_PAIRED = 5000  # points; the pairs of more take too much room
-_WITHOUT_THREADS = 2**18  # multiplications in one product
+_ENTRIES_AT_ONCE = 2**19  # nodes times the larger of rows and points
+_MOST_PAIRED = 5000  # points; the pairs of more points need too much memory
+_WITHOUT_THREADS = 2**18  # multiplications in one product for which no threads start
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Rows:
 
 
 class Tree:
-    """The search over one problem. It remembers the largest star it came across."""
+    """The search over one problem. `best` is the largest star found so far."""
 
     def __init__(self, rows: Rows) -> None:
         self._support = rows.support.astype(np.float32)
@@ -55,10 +55,10 @@ class Tree:
         self.nodes = 0
 
     def groups(self) -> int:
-        """A quick upper bound: into how many groups the points fall that a star has one of each.
+        """A quick upper bound: a number of groups, from each of which a star has at most one point.
 
-        Two points go together if no row hits the one without meeting the other, or the other way
-        round. Of more points than `_MOST_PAIRED` it says nothing.
+        Two points exclude each other if every row that hits the one contains the other, or the
+        other way round. For more than `_MOST_PAIRED` points the bound is trivial.
         """
         if self.points > _MOST_PAIRED:
             return self.points
@@ -78,30 +78,30 @@ class Tree:
     def bound(self) -> int:
         """Another upper bound: the largest u that is not refuted without branching.
 
-        What refutes u refutes all that is larger: there is less slack. So where there are many
-        sizes, some are tried, and then those between the last that stood and the first that fell.
+        If u is refuted, all larger sizes are, because they have less slack. So this is a search by
+        sections: try some sizes, then those between the last one possible and the first refuted.
         """
-        low, high = 0, min(self._support.shape)  # of stars, no row speaks for two points
+        low, high = 0, min(self._support.shape)  # no row is the witness of two points
         while low < high:
             sizes = np.unique(np.linspace(low + 1, high, min(self._at_once, high - low), dtype=int))
-            stands = self._stand(sizes)
-            low = int(sizes[stands].max(initial=low))
-            high = int(sizes[~stands].min(initial=high + 1)) - 1
+            possible = self._possible(sizes)
+            low = int(sizes[possible].max(initial=low))
+            high = int(sizes[~possible].min(initial=high + 1)) - 1
         return low
 
-    def _stand(self, sizes: NDArray[np.int64]) -> Bits:
+    def _possible(self, sizes: NDArray[np.int64]) -> Bits:
         """Which sizes are not refuted without branching."""
-        stands = np.ones(len(sizes), dtype=np.bool_)
+        possible = np.ones(len(sizes), dtype=np.bool_)
         at, nodes = np.arange(len(sizes)), _Nodes.root(len(sizes), self.points)
         while len(at):
             view = self._look(nodes, sizes[at])
-            stands[at] = view.alive
+            possible[at] = view.alive
             changed = view.alive & (view.left != nodes.open).any(axis=1)
             at, nodes = at[changed], _Nodes(nodes.taken[changed], view.left[changed])
-        return stands
+        return possible
 
     def search(self, u: int) -> Iterator[None]:
-        """Look for a star of u points; `best` is one, if there is one, when this has ended."""
+        """Look for a star of u points. When this ends, `best` is such a star if there is one."""
         stack = _Stack(_Nodes.root(1, self.points))
         while len(stack):
             nodes = stack.pop(self._at_once)
@@ -124,7 +124,7 @@ class Tree:
             yield
 
     def _remember(self, nodes: _Nodes, view: _View, settled: Bits) -> int:
-        """Keep the largest star among these nodes, if it is larger; the size of the best."""
+        """Update `best` with the largest star among these nodes; return the size of `best`."""
         stars = [(view.supported, nodes.taken), (view.whole & settled, nodes.taken | nodes.open)]
         for good, sets in stars:
             sizes = np.where(good, sets.sum(axis=1), 0)
@@ -134,7 +134,7 @@ class Tree:
         return int(self.best.sum())
 
     def _look(self, nodes: _Nodes, u: NDArray[np.int64]) -> _View:
-        """What can be said of the nodes when stars of u points are wanted, one u a node."""
+        """Evaluate the nodes for stars of u points, with one u per node."""
         both = nodes.taken | nodes.open
         slack = both.sum(axis=1) - u
         in_taken, in_both = _product(nodes.taken, self._columns), _product(both, self._columns)
@@ -149,9 +149,9 @@ class Tree:
 
 
 def _product(sets: Bits, matrix: _Ones) -> _Ones:
-    """`sets @ matrix`, in pieces so small that the library starts no threads for them.
+    """`sets @ matrix`, in pieces so small that the BLAS library starts no threads.
 
-    On a busy machine its threads wait for one another, which takes ten times as long.
+    On a busy machine the threads wait for each other, which takes ten times as long.
     """
     left = sets.astype(np.float32)
     size = _WITHOUT_THREADS // max(1, matrix.size)
@@ -165,7 +165,7 @@ def _product(sets: Bits, matrix: _Ones) -> _Ones:
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Nodes of the tree, `[nodes, points]`: S and Y of each."""
+    """Nodes of the tree: S and Y of each node, `[nodes, points]`."""
 
     taken: Bits
     open: Bits
@@ -178,14 +178,14 @@ class _Nodes:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """What is known of some nodes, `[nodes]` each.
+    """The evaluation of some nodes, `[nodes]` each.
 
     Attributes:
         supported: whether S is a star.
         alive: whether a star of u points is still possible.
-        whole: whether S + Y is a star, provided that no point leaves Y.
-        left: `[nodes, points]`: Y, without those that cannot be taken.
-        useful: `[nodes, rows]`.
+        whole: whether S + Y is a star, if no point leaves Y.
+        left: `[nodes, points]`: Y without the points that cannot be taken.
+        useful: `[nodes, rows]`: whether a row is useful.
     """
 
     supported: Bits
@@ -196,7 +196,7 @@ class _View:
 
 
 class _Stack:
-    """Nodes to do, the last first."""
+    """The nodes to visit, last in, first out."""
 
     def __init__(self, nodes: _Nodes) -> None:
         self._taken, self._open = nodes.taken.copy(), nodes.open.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....core.values import Measured
 from ....replay.hindsight import hindsight_trials, least_checks_of
-from ....replay.orders import Batch
+from ....replay.orders import OrderBatch
 from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
 from ...part import Dataset, Part, RowCollector, TableSchema, price_name
@@ -44,7 +44,7 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
                     # With a cost per candidate, pairs are replayed one by one, which is slow.
                     measured = isinstance(costs, Measured)
                     orders = min(most, dataset.request.orders) if measured else most
-                    part = Batch(batch.problem, batch.orders[:orders], batch.keyed)
+                    part = OrderBatch(batch.problem, batch.orders[:orders], batch.keyed)
                     pairs = hindsight_trials(part, least[:orders], costs)
                     means = (pairs.generated.mean(), pairs.verified.mean())
                     row = points((*means, pairs.costs(costs).mean()))

@@ -104,7 +104,7 @@ class Guarded:
 
 
 def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
-    """Of each block that is complete, the best candidate; and how many were drawn by then."""
+    """The best candidate of each complete block, and the number of draws at its end."""
     first, later = balanced_draws(exact_ratio(costs))
     scores, found, start, end = search.pool.scores, [], 0, first
     while end <= len(scores):
@@ -161,14 +161,14 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @settings(max_examples=50)
 @given(worlds(broken=False), price_lists())
-def test_so_it_is_for_who_goes_by_history(world: World, costs: Costs) -> None:
+def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> None:
     for factor in (2.0, FACTOR):
         search = run(Learned(PRIOR, factor=factor), costs, world, width=1)
         assert_the_guard_was_kept(search, costs, factor)
 
 
 @pytest.mark.parametrize("rho", [0.5, 3, 10])
-def test_who_gives_up_leaves_balanced_rounds(rho: float) -> None:
+def test_after_a_policy_gives_up_balanced_rounds_follow(rho: float) -> None:
     """With the pool's best for the block's, which without leftovers are the same draws."""
     costs = Costs(1, rho)
     ours = run(Guarded(gives_up), costs, all_wrong(200))
@@ -206,7 +206,7 @@ STREAMS = 80
 
 def low_end(policy: Policy, law: CandidateLaw, costs: Costs) -> float:
     """The mean cost relative to J*, less four standard errors."""
-    spent = [Stream(law, (3, i)).fared(policy, costs).cost for i in range(STREAMS)]
+    spent = [Stream(law, (3, i)).run(policy, costs).cost for i in range(STREAMS)]
     error = float(np.std(spent, ddof=1)) / math.sqrt(STREAMS)
     return (float(np.mean(spent)) - 4 * error) / law.optimum(costs)
 
@@ -226,14 +226,14 @@ def test_whatever_the_policy_does_it_costs_at_most_the_factor(
 @pytest.mark.parametrize("rho", [3.0, 30.0])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_wrong_prior_costs_at_most_the_factor(law: str, rho: float) -> None:
-    """Fitted to another kind of problem, and of score, than any of these."""
+    """The prior was fitted to other problems and another score."""
     assert low_end(Learned(PRIOR), LAWS[law], Costs(1, rho)) <= FACTOR
 
 
 def test_without_a_guard_the_same_policy_costs_more_than_that() -> None:
     """So the guard is what keeps the bound, and the test could find it broken."""
     costs = Costs(1, 30)
-    spent = [Stream(LAWS["needle"], (3, i)).fared(VerifyAll(), costs).cost for i in range(STREAMS)]
+    spent = [Stream(LAWS["needle"], (3, i)).run(VerifyAll(), costs).cost for i in range(STREAMS)]
     assert float(np.mean(spent)) > 2 * FACTOR * LAWS["needle"].optimum(costs)
 
 

@@ -17,8 +17,8 @@ from grv.policies import Learned
 from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
-from grv.replay.kernels.learned import Limits, Line, rehearse
-from grv.replay.orders import Batch, batches
+from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
+from grv.replay.orders import OrderBatch, batches
 
 TILTS = (-3.0, -0.3, 0.3)
 
@@ -49,7 +49,7 @@ def tilted(prior: Prior, ratio: float, tilt: float, keyed_tilt: float) -> Prior:
 
 
 def by_the_engine(
-    prior: Prior, made: list[Batch], ratio: float
+    prior: Prior, made: list[OrderBatch], ratio: float
 ) -> list[tuple[bool, int, int, int]]:
     """Of each order: whether it was solved, candidates, verifications, rounds of generation."""
     found = []
@@ -89,7 +89,9 @@ def test_every_search_is_that_of_the_engine(
     made = list(batches(problems, 2, seed=3, keyed=keyed))
     priors = [tilted(prior, ratio, tilt, tilt + 0.2) for tilt in TILTS]
 
-    found = rehearse(prior, Line.of(made), ratio, [Limits.of(each, ratio) for each in priors])
+    found = learned_trials(
+        prior, StackedOrders.of(made), ratio, [MeritLimits.of(each, ratio) for each in priors]
+    )
 
     assert not found.unlike.any()
     for at, each in enumerate(priors):
@@ -98,7 +100,7 @@ def test_every_search_is_that_of_the_engine(
         assert rows == by_the_engine(each, made, ratio)
 
 
-def test_searches_that_look_unlike_the_history_are_left_to_the_engine() -> None:
+def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     problems = made_up(tied=False, keyed=False)
     prior = tilted(fitted(problems, 1.0, 0.0), 10, -0.3, -0.3)
     strange = [dataclasses.replace(p, scores=p.scores + 50) for p in problems]
@@ -106,7 +108,7 @@ def test_searches_that_look_unlike_the_history_are_left_to_the_engine() -> None:
     # at most 7 candidates are too few to tell
     expected = [len(p) > 7 and p.id in {q.id for q in strange} for p in problems]
 
-    found = rehearse(prior, Line.of(made), 10, [Limits.of(prior, 10)])
+    found = learned_trials(prior, StackedOrders.of(made), 10, [MeritLimits.of(prior, 10)])
     assert not found.unlike[0, : len(problems)].any()
     assert found.unlike[0, len(problems) :].any()
     assert not (found.unlike[0, len(problems) :] & ~np.array(expected)).any()
