@@ -104,7 +104,7 @@ def test_a_generator_that_is_none_is_told_so_in_one_line(
         ("judge", "judge needs MODEL: write judge:MODEL"),
         ("score", "score needs URL: write score:URL"),
         ("pooling:", "pooling needs URL[:last|min|mean|product]: write pooling:URL"),
-        ("pooling:http://h:max", "not an address: 'http://h:max'; write http://HOST:PORT/..."),
+        ("pooling:http://h:max", "not an address: 'http://...'; write http://HOST:PORT/..."),
         ("classify:here", "not an address: 'here'"),
         ("length:3", "length takes nothing after it: write length, not length:3"),
     ],

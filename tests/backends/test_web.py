@@ -44,7 +44,7 @@ def test_a_date_to_come_back_at() -> None:
         ("me:pass@host", "host"),
         ("http://host/v1#frag", "http://host/v1"),
         ("http://me:pa/ss@host/v1", "http://host/v1"),
-        ("http://me:pa?ss@host/v1", "http://"),
+        ("http://me:pa?ss@host/v1", "http://..."),
         ("http://host:80/@scope/v1", "http://host:80/@scope/v1"),
         ("http://[::1]:80/v1", "http://[::1]:80/v1"),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import sys
@@ -22,6 +20,7 @@ from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs, Measured
 from grv.replay.compare import compare
 from grv.replay.log import Log
+from grv.text import csv_text
 
 Row = Mapping[str, Any]
 
@@ -35,11 +34,8 @@ def write_jsonl(path: Path, rows: Sequence[Row]) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), encoding="utf-8")
+    text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 FORMATS: dict[str, Callable[[Path, Sequence[Row]], None]] = {

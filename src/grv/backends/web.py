@@ -43,7 +43,7 @@ def shown(url: str) -> str:
     host = rest.partition("/")[0]
     if "@" in host or not re.fullmatch(r"(\[[^]]*\]|[^:]*)(:\d*)?", host):
         # A password may have a slash in it, or a question mark: then nothing is left to show.
-        rest = rest.rpartition("@")[2] if "@" in rest else ""
+        rest = rest.rpartition("@")[2] if "@" in rest else "..."
     return f"{before}{separator}{rest}"
 
 

@@ -22,7 +22,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 
 from ..core.errors import UsageError
-from ..files import parse_json, read_bytes, typed
 
 FORMAT, VERSION = "grv prior", 1
 _FURTHEST, _STEEPEST = 500, 50  # of a level with its shape, and of a tilt: their powers of e exist
@@ -195,6 +194,8 @@ def _parsed(path: str, content: bytes) -> Prior:
 
 def load(path: str) -> tuple[Prior, str]:
     """The prior in a file, and the hash of its content."""
+    from ..files import read_bytes
+
     try:
         content = read_bytes(path)
     except UsageError as error:
@@ -204,6 +205,8 @@ def load(path: str) -> tuple[Prior, str]:
 
 def from_text(text: str, path: str = "prior") -> Prior:
     """The prior that the content of a file stands for."""
+    from ..files import parse_json, typed
+
     try:
         record = parse_json(text, finite=True)
     except ValueError as error:
