@@ -193,8 +193,11 @@ def _solve_all(
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
     from ..runtime.prices import model_of
+    from ..runtime.solve import check_options
     from .answers import record_of
 
+    caller = Caller(options.calls())
+    check_options(how)  # before any file is made
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.generator)
@@ -206,7 +209,7 @@ def _solve_all(
             outcomes[solution.outcome] += 1
 
         how = how | {"ledger": ledger, "skip": solved}
-        interrupted = anyio.run(drive, problems, how, Caller(options.calls()), done)
+        interrupted = anyio.run(drive, problems, how, caller, done)
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
     say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
     for line in protection(options, problems):

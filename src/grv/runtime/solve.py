@@ -264,6 +264,12 @@ class _Run:
             gate.leave()
 
 
+def check_options(options: SolveOptions) -> None:
+    """A UsageError where options are out of bounds or do not go together."""
+    config_of(options)
+    TotalBudget(options.get("total_budget", math.inf))
+
+
 def config_of(options: SolveOptions) -> SearchConfig:
     """The configuration that the options stand for."""
     names = {what: _name(options[what]) for what in ("generator", "scorer", "verifier")}
