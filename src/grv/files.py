@@ -216,7 +216,7 @@ def is_sqlite(path: str) -> bool:
         with open(path, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
     except (OSError, ValueError):
-        return False  # whoever reads it says why
+        return False  # the caller reads it next, and reports the error
 
 
 def is_number(value: object) -> bool:

@@ -13,7 +13,9 @@ import pytest
 from grv.backends.protocols import Draft, Finding, Problem, Verifier
 from grv.backends.sandbox.limits import Limits
 from grv.backends.sandbox.run import WorkerDied
+from grv.backends.sandbox.worker import Worker
 from grv.backends.verifiers.pool import CheckVerifier
+from grv.backends.verifiers.programs import comparing
 from grv.backends.verifiers.programs.checks import FunctionCheck
 from grv.backends.verifiers.verdict_store import VerdictStore
 from grv.backends.verifiers.worker_pair import Seat
@@ -132,6 +134,35 @@ def test_an_error_in_the_judge_concerns_one_candidate(monkeypatch: pytest.Monkey
     for i in range(6):
         assert found[i].finding.verdict is (Verdict.BROKEN if i % 2 else Verdict.PASSED)
     assert found[1].finding.reason == "the judge failed: ZeroDivisionError: oops"
+
+
+def test_after_an_error_in_the_judge_the_same_workers_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> bool:
+        raise RuntimeError("a fault \ud800")
+
+    with CheckVerifier(workers=1) as verifier:
+        with monkeypatch.context() as patch:
+            patch.setattr(comparing, "same_value", fail)
+            finding = verifier.find(PROBLEM, RIGHT)
+        assert finding.verdict is Verdict.BROKEN
+        assert finding.reason == "the judge failed: RuntimeError: a fault \\ud800"
+        assert verifier.find(PROBLEM, RIGHT).verdict is Verdict.PASSED
+
+
+def test_an_isolation_that_cannot_be_had_is_an_error_and_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: Worker) -> None:
+        raise UsageError("isolation 'jail' cannot be had here: no landlock")
+
+    monkeypatch.setattr(Worker, "_refuse_less", refuse)
+    with (
+        CheckVerifier(workers=1) as verifier,
+        pytest.raises(UsageError, match="cannot be had here"),
+    ):
+        verifier.find(PROBLEM, RIGHT)
 
 
 def test_losing_workers_is_not_an_attempt_but_not_without_end(

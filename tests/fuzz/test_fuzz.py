@@ -17,7 +17,7 @@ from support.fuzzing.serving import served
 EACH = 25  # cases of one test
 INPUTS = 500  # of `make test`
 SOAKED = 20_000  # of `make soak`
-SPAWNED = 50  # one in so many cases is a new process of its own, not a fork
+SPAWNED = 50  # every 50th case runs in a new process instead of a fork
 SEED = int(os.environ.get("GRV_FUZZ_SEED", "0"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from . import plain
 from .limits import End
 
-# What the parser makes of a message takes about so many bytes for each of these.
+# Bytes of memory that the parsed message takes for each of these characters, roughly.
 _WEIGHTS = {b"[": 72, b"{": 240, b",": 40, b":": 60, b'"': 30}
 _HEAVIEST = max(_WEIGHTS.values())
 _TIMES = 12  # what it makes of a message may be larger than the output may be

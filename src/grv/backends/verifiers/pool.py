@@ -27,6 +27,7 @@ from ..sandbox.run import WorkerDied
 from ..sandbox.worker import sweep
 from .checks import Check, parse_check
 from .command import check_allowed
+from .programs.findings import clean
 from .verdict_store import VerdictStore
 from .worker_pair import Seat
 
@@ -216,7 +217,7 @@ class CheckVerifier:
         how = prepared.check.how
         try:
             key, identity = how.key(text), how.identity(text)
-        except Exception as exc:  # of this candidate; the others have their own
+        except Exception as exc:  # an error while reading one candidate concerns it alone
             return Judged(_fault(exc), None)
         if key is None:
             return Judged(self._ask(job, prepared, text), None)
@@ -301,7 +302,9 @@ class CheckVerifier:
                 losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
-            except Exception as exc:  # of this candidate; the others have their own
+            except UsageError:  # the isolation cannot be had: no candidate can be verified
+                raise
+            except Exception as exc:  # an error while judging one candidate concerns it alone
                 attempts += 1
                 seat.close()
                 finding = _fault(exc)
@@ -361,7 +364,7 @@ def _processors() -> int:
 
 def _fault(exc: Exception) -> Finding:
     """The finding where judging one candidate raised what it should not."""
-    return Finding(Verdict.BROKEN, f"the judge failed: {type(exc).__name__}: {exc}"[:300])
+    return Finding(Verdict.BROKEN, clean(f"the judge failed: {type(exc).__name__}: {exc}"))
 
 
 def _sum(findings: list[Finding]) -> Usage:

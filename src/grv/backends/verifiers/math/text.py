@@ -149,7 +149,7 @@ def _statement(sentence: str, announcing: re.Pattern[str]) -> str | None:
     if start is None or not sentence[start.end() :].strip(" ."):
         return None
     value = sentence[start.end() :]
-    if re.search(r"[0-9)}]!$", value):  # a factorial, or somebody who is glad
+    if re.search(r"[0-9)}]!$", value):  # a factorial, or an exclamation mark
         return None
     return _trimmed(value)
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....core.errors import UsageError
 from ....core.values import Verdict
 from ...protocols import Finding, Usage
 from ...sandbox import plain
@@ -47,21 +46,12 @@ class ProgramCheck(abc.ABC):
         return programs.checksum(self.program(text).source)
 
     def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
-        """The finding on a candidate's text; a WorkerDied where there is none.
-
-        Whatever goes wrong in the judge is the end of this candidate's run alone.
-        """
+        """The finding on a candidate's text; a WorkerDied where there is none."""
         started = time.monotonic()
-        try:
-            program = self.program(text)
-            if program.error:
-                return failed("syntax error", error=clean(program.error))
-            finding = self.run(program.source, seat, seed)
-        except (WorkerDied, UsageError):
-            raise
-        except Exception as exc:
-            problem = f"the judge failed: {type(exc).__name__}: {exc}"
-            finding = Finding(Verdict.BROKEN, clean(problem))
+        program = self.program(text)
+        if program.error:
+            return failed("syntax error", error=clean(program.error))
+        finding = self.run(program.source, seat, seed)
         evidence = clean(finding.evidence) | {"isolation": str(seat.candidate.in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
