@@ -25,10 +25,11 @@ from typing import Any
 
 from grv.core.search import Policy, Search
 from grv.core.values import Costs, Event, Generate, Generated, Stop, Verdict, Verified
+from grv.learning.fit import prior_of
+from grv.learning.history import History, past
+from grv.learning.prior_file import load_prior
 from grv.policies import DEFAULT, Adaptive, Alternate, Balanced, Hedged, Learned, VerifyAll
 from grv.policies.spec import spec
-from grv.replay.history import History, past
-from grv.replay.learning import prior_of
 from grv.testing.worlds import population
 
 POLICIES: list[Policy] = [Alternate(), Balanced(), Hedged(), Adaptive(), VerifyAll()]
@@ -82,7 +83,7 @@ def learned(pools: tuple[int, ...]) -> dict[str, dict[str, float]]:
             path = Path(folder, "prior.json")
             path.write_text(prior.to_text())
             name = f"{pool}{' tied' * tied}{' keyed' * keyed}"
-            found[name] = microseconds(Learned(str(path)), pool, keyed=keyed, tied=tied)
+            found[name] = microseconds(Learned(load_prior(str(path))), pool, keyed=keyed, tied=tied)
     return found
 
 

@@ -33,14 +33,13 @@ from typing import Any
 import anyio
 
 from grv import Adaptive, Costs, Fixed, Verdict
-from grv.backends.openai import OpenaiGenerator
+from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.protocols import Draft, Finding, Problem, Score, Usage
 from grv.core.search import Policy
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
-from grv.runtime.solve import Job, solve_many
+from grv.runtime.solve import SolveOptions, solve_many
 
 IN_FLIGHT = 64
 ALLOWED_MS = 0.5  # of processor time per candidate
@@ -72,20 +71,21 @@ class Instant:
         return Finding(Verdict.FAILED, "wrong answer", {"got": 1}, Usage(seconds=0.01))
 
 
-def instant_job(policy: Policy, budget: float) -> Job:
+def instant(policy: Policy, budget: float) -> SolveOptions:
     each = Instant()
-    return Job(Backends(each, each, each), policy, Costs(1, 10), budget, width=4)
+    options: SolveOptions = {"generator": each, "scorer": each, "verifier": each}
+    return options | {"policy": policy, "costs": Costs(1, 10), "budget": budget, "width": 4}
 
 
 def problems(number: int) -> Iterator[Problem]:
     return (Problem(f"problem {at}", f"What is {at} + {at}?") for at in range(number))
 
 
-async def run(job: Job, number: int, ledger: Ledger) -> int:
+async def run(options: SolveOptions, number: int, ledger: Ledger) -> int:
     """Search for answers to so many problems; the candidates that were generated."""
     generated = 0
-    calls = Calls(concurrency=IN_FLIGHT)
-    async for solution in solve_many(problems(number), job, ledger=ledger, calls=calls):
+    options = {**options, "ledger": ledger, "calls": Calls(concurrency=IN_FLIGHT)}
+    async for solution in solve_many(problems(number), **options):
         generated += solution.bill.generated
     return generated
 
@@ -104,7 +104,7 @@ def overhead(number: int) -> dict[str, Any]:
 
     def one(ledger: Ledger) -> float:
         started = time.process_time()
-        generated = anyio.run(run, instant_job(Adaptive(), 150), number, ledger)
+        generated = anyio.run(run, instant(Adaptive(), 150), number, ledger)
         return 1000 * (time.process_time() - started) / generated
 
     one(MemoryLedger())  # imports, caches
@@ -162,11 +162,12 @@ async def grv(url: str, requests: int, ledger: Ledger) -> float:
     """Answers a second that grv gets, of one candidate each; every eighth is verified too."""
     each = Instant()
     generator = OpenaiGenerator("m", chat=False, base_url=url, seed=0, batch=1)
-    job = Job(Backends(generator, each, each), Fixed(8, 1), Costs(1, 10))
+    options: SolveOptions = {"generator": generator, "scorer": each, "verifier": each}
+    options |= {"policy": Fixed(8, 1), "costs": Costs(1, 10), "width": 8}
     started = time.perf_counter()
-    generated = await run(job, requests // 8, ledger)
+    generated = await run(options, requests // 8, ledger)
     took = time.perf_counter() - started
-    await job.backends.aclose()
+    await generator.aclose()
     return generated / took
 
 
@@ -210,7 +211,7 @@ def one_run(number: int, path: str) -> dict[str, float]:
     """A run of so many problems: seconds, and the most memory that it ever had."""
     started = time.perf_counter()
     with closing(SqliteLedger(path)) as ledger:
-        anyio.run(run, instant_job(Fixed(4, 1), 1000), number, ledger)
+        anyio.run(run, instant(Fixed(4, 1), 1000), number, ledger)
     took = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": round(took, 1), "peak_mb": round(peak, 1)}

@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
+from grv.experiments.compare import compare
+from grv.learning.history import History, past
+from grv.learning.tune import costs_of, learn
+from grv.logs.log import Log
 from grv.policies import DEFAULT, spec
-from grv.policies.prior import Prior
-from grv.replay.compare import compare
-from grv.replay.history import History, past
-from grv.replay.log import Log
+from grv.policies.learned.prior import Prior
 from grv.replay.orders import batches
-from grv.replay.tuning import costs_of, learn
 from grv.testing.worlds import POPULATIONS, Population
 
 REFERENCES = ("adaptive-all", "adaptive")

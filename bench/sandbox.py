@@ -27,7 +27,7 @@ from typing import Any
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import Isolation, Limits
 from grv.backends.sandbox.worker import Worker
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
 
 PROGRAM = '''

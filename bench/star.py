@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from grv.theory.classes import ConceptClass, family
-from grv.theory.stars import Centre, Star, is_star, narrowing
+from grv.theory.stars.classes import ConceptClass, family
+from grv.theory.stars.search import Centre, Star, is_star, narrowing
 
 
 def main() -> None:

@@ -136,8 +136,8 @@ def _series(points: Sequence[tuple[float, float]], style: str, colour: str) -> s
 
 def closing() -> dict[str, Any]:
     """How the interval of a random class closes, step by step."""
-    from grv.theory.classes import ConceptClass
-    from grv.theory.stars import narrowing
+    from grv.theory.stars.classes import ConceptClass
+    from grv.theory.stars.search import narrowing
 
     values = np.random.default_rng(30).random((200, 30)) < 0.3
     seen: list[tuple[int, int, int]] = []
@@ -149,10 +149,10 @@ def closing() -> dict[str, Any]:
 
 def lower() -> dict[str, Any]:
     """Every sound policy against hard instances, at a cost ratio of 100."""
-    from grv.replay.star_trials import lineup, measure
-    from grv.theory.classes import family
-    from grv.theory.star_bounds import star_instance
-    from grv.theory.stars import star_number
+    from grv.experiments.star_trials import lineup, measure
+    from grv.theory.stars.bounds import star_instance
+    from grv.theory.stars.classes import family
+    from grv.theory.stars.search import star_number
 
     rows = []
     for points in (1, 4, 16, 64, 256):
@@ -171,12 +171,12 @@ def lower() -> dict[str, Any]:
 
 def upper() -> dict[str, Any]:
     """Centered-star search on random classes and laws, in units of min(s_0, rho) J*."""
+    from grv.experiments.star_trials import stream
     from grv.policies import CenteredStar
-    from grv.replay.star_trials import stream
-    from grv.theory.classes import ConceptClass
     from grv.theory.optimum import Law
-    from grv.theory.star_bounds import binary_optimum
-    from grv.theory.stars import star_number
+    from grv.theory.stars.bounds import binary_optimum
+    from grv.theory.stars.classes import ConceptClass
+    from grv.theory.stars.search import star_number
 
     rows = []
     for case in range(120):
@@ -199,9 +199,9 @@ def upper() -> dict[str, Any]:
 
 def hitting() -> dict[str, Any]:
     """Smallest hitting sets of whole random classes beside their star numbers."""
-    from grv.theory.classes import ConceptClass
-    from grv.theory.hitting import smallest_hitting_set
-    from grv.theory.stars import star_number
+    from grv.theory.stars.classes import ConceptClass
+    from grv.theory.stars.hitting import smallest_hitting_set
+    from grv.theory.stars.search import star_number
 
     rows = []
     for case in range(80):
@@ -216,13 +216,13 @@ def hitting() -> dict[str, Any]:
 
 def learning() -> dict[str, Any]:
     """How often searching by learning finds, as the positive mass grows."""
-    from grv.theory.classes import intervals
-    from grv.theory.learning import (
+    from grv.theory.proofs.active_learning import (
         FiniteSpace,
         disagreement_learner,
-        found_by_learning,
         pool_size,
+        search_by_learning,
     )
+    from grv.theory.stars.classes import intervals
 
     of, epsilon, delta, runs = intervals(12), 0.05, 0.2, 400
     concepts, chance = of.binary(), np.random.default_rng(9)
@@ -235,7 +235,7 @@ def learning() -> dict[str, Any]:
             truth = concepts[1 + int(chance.integers(of.concepts - 1))]
             law = np.where(truth, mass / truth.sum(), (1 - mass) / max(1, (~truth).sum()))
             pool = chance.choice(of.points, size=size, p=law / law.sum()).tolist()
-            result = found_by_learning(learner, pool, truth.tolist().__getitem__)
+            result = search_by_learning(learner, pool, truth.tolist().__getitem__)
             found += bool(truth[pool[result.index]])
         rows.append([mass / epsilon, found / runs])
     return {"delta": delta, "runs": runs, "rows": rows}
@@ -243,7 +243,7 @@ def learning() -> dict[str, Any]:
 
 def separating() -> dict[str, Any]:
     """Labels for searching and for learning as d grows."""
-    from grv.theory.separation import measure
+    from grv.theory.proofs.separation import measure
 
     rows = []
     for d in (4, 8, 16, 32, 64, 128, 256):

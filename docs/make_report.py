@@ -12,11 +12,11 @@ from importlib import resources
 from pathlib import Path
 
 from grv.core.values import Costs
-from grv.replay.readers import read_log
-from grv.report.making import make_report
-from grv.report.page import page
+from grv.logs.readers import read_log
+from grv.report.build import make_report
+from grv.report.dataset import Request
+from grv.report.page.page import page
 from grv.report.source import Source
-from grv.report.study import Request
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-sample.html"

@@ -6,11 +6,11 @@ Run it: python examples/know_the_class.py
 import numpy as np
 
 import grv
-from grv.replay.star_trials import stream
-from grv.theory.classes import of_rows
+from grv.experiments.star_trials import stream
 from grv.theory.optimum import Law
-from grv.theory.star_bounds import binary_optimum, search_bound
-from grv.theory.stars import star_number
+from grv.theory.stars.bounds import binary_optimum, search_bound
+from grv.theory.stars.classes import of_rows
+from grv.theory.stars.search import star_number
 
 # Four kinds of answers, told apart by their score. Which kinds are right depends on the problem;
 # but kind 2 is right whenever kind 0 is, and never together with kind 3.

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from grv import files
+from grv import files as files
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 from grv.files import is_number, json_lines, parse_json, read_bytes, read_toml, typed

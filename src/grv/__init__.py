@@ -37,73 +37,56 @@ from .core.values import (
     Verified,
     Verify,
 )
-from .policies import (
-    Adaptive,
-    Alternate,
-    Balanced,
-    CenteredStar,
-    Fixed,
-    Hedged,
-    KnownLaw,
-    Learned,
-    Threshold,
-    Varied,
-    VerifyAll,
-)
+from .policies import *  # noqa: F403 (every policy is public)
+from .policies import POLICIES as _POLICIES
 
 if TYPE_CHECKING:
     from .backends.protocols import Draft, Finding, Problem, Score
+    from .experiments.compare import compare
+    from .experiments.comparison import Comparison
+    from .experiments.oracle import oracle
+    from .experiments.rows import DEFAULT_ROWS
     from .ledger.sqlite import SqliteLedger
-    from .replay.compare import compare
-    from .replay.comparison import Comparison
-    from .replay.log import Log, LoggedProblem
-    from .replay.oracle import oracle
-    from .replay.rows import DEFAULT_ROWS
-    from .runtime.front import solve, solve_now
-    from .runtime.solve import Solution
+    from .logs.log import Log, LoggedProblem
+    from .runtime.solution import Solution
+    from .runtime.solve import solve, solve_many, solve_many_now, solve_now
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "DEFAULT_ROWS": "replay.rows",
-    "Comparison": "replay.comparison",
+    "DEFAULT_ROWS": "experiments.rows",
+    "Comparison": "experiments.comparison",
     "Draft": "backends.protocols",
     "Finding": "backends.protocols",
-    "Log": "replay.log",
-    "LoggedProblem": "replay.log",
+    "Log": "logs.log",
+    "LoggedProblem": "logs.log",
     "Problem": "backends.protocols",
     "Score": "backends.protocols",
-    "Solution": "runtime.solve",
+    "Solution": "runtime.solution",
     "SqliteLedger": "ledger.sqlite",
-    "compare": "replay.compare",
-    "oracle": "replay.oracle",
-    "solve": "runtime.front",
-    "solve_now": "runtime.front",
+    "compare": "experiments.compare",
+    "oracle": "experiments.oracle",
+    "solve": "runtime.solve",
+    "solve_many": "runtime.solve",
+    "solve_many_now": "runtime.solve",
+    "solve_now": "runtime.solve",
 }
 
 __all__ = [
     "DEFAULT_ROWS",
-    "Adaptive",
-    "Alternate",
     "BackendError",
-    "Balanced",
     "Bill",
     "CandidateId",
     "Cascade",
-    "CenteredStar",
     "Comparison",
     "Costs",
     "Draft",
     "EventError",
     "Finding",
-    "Fixed",
     "Generate",
     "Generated",
     "GrvError",
-    "Hedged",
-    "KnownLaw",
     "Latency",
-    "Learned",
     "LedgerError",
     "Log",
     "LogError",
@@ -121,18 +104,18 @@ __all__ = [
     "Solution",
     "SqliteLedger",
     "Stop",
-    "Threshold",
     "Turn",
     "UsageError",
-    "Varied",
     "Verdict",
     "Verified",
     "Verify",
-    "VerifyAll",
     "compare",
     "oracle",
     "solve",
+    "solve_many",
+    "solve_many_now",
     "solve_now",
+    *(policy.__name__ for policy in _POLICIES.values()),
 ]
 
 

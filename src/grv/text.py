@@ -1,4 +1,4 @@
-"""Text of others, shown to people: on a terminal, and in the cells of a spreadsheet."""
+"""Text for people: foreign text made visible, cells of a spreadsheet, tables."""
 
 from __future__ import annotations
 
@@ -53,3 +53,19 @@ def _cell(value: object) -> object:
 def unquoted(cell: str) -> str:
     """What a cell that `csv_text` wrote says."""
     return cell[1:] if _QUOTED.match(cell) else cell
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Columns side by side: the first `left` to the left, the others to the right.
+
+    A cell is one line, whatever it says.
+    """
+    lines = [[visible(cell) for cell in line] for line in (head, *rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

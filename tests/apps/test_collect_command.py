@@ -12,7 +12,7 @@ import pytest
 from grv.apps import cli
 from grv.apps.collect import resources_of, runs_of
 from grv.core.errors import UsageError
-from grv.replay.readers import read_log
+from grv.logs.readers import read_log
 from grv.testing.commands import ended, grv, kill, start, write_problems
 from grv.testing.servers import FaultyServer, Received, Status
 

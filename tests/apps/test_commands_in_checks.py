@@ -10,7 +10,7 @@ import pytest
 
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import Isolation
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 from grv.testing.commands import Ran, here

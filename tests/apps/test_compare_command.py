@@ -13,11 +13,11 @@ import pytest
 
 from grv.apps import cli
 from grv.core.values import Costs
+from grv.experiments.compare import compare
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log
 from grv.policies import DEFAULT
 from grv.policies.spec import spec
-from grv.replay.compare import compare
-from grv.replay.log import Log
-from grv.replay.rows import DEFAULT_ROWS
 
 Shown = Callable[..., str]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
-from grv.replay.log import Log
+from grv.logs.log import Log
 
 
 @pytest.fixture(autouse=True)

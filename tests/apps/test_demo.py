@@ -8,9 +8,9 @@ from importlib import resources
 import pytest
 
 from grv.apps import cli
-from grv.replay.compare import compare
-from grv.replay.log import Log
-from grv.replay.rows import DEFAULT_ROWS
+from grv.experiments.compare import compare
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log
 from grv.testing.sample import sample_csv
 
 

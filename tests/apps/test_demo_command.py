@@ -18,8 +18,8 @@ from grv import Costs, Verdict
 from grv.apps import cli
 from grv.apps.arrivals import arrivals
 from grv.apps.demo import COSTS, OPTIONS
-from grv.backends.problems import read_problems
-from grv.backends.verifier import CheckVerifier
+from grv.backends.problems.files import read_problems
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.ledger.entries import Entry, Found, Made, Scored
 from grv.ledger.sqlite import SqliteLedger
@@ -112,7 +112,7 @@ def test_without_a_sandbox_or_a_model_it_points_to_the_replay(
     def missing() -> Path:
         raise UsageError("the weights of the embedded model are not installed")
 
-    monkeypatch.setattr("grv.backends.embedded.weights", missing)
+    monkeypatch.setattr("grv.backends.generators.embedded.weights", missing)
 
     assert cli.run(["demo"]) == 2
     assert "grv demo --replay needs no model" in capsys.readouterr().err

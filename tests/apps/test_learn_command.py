@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from grv.apps import cli
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.core.values import Verdict
+from grv.learning.prior_file import load_prior
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
-from grv.policies.prior import load
 from grv.testing.commands import here as grv
 from grv.testing.commands import write_problems
 from grv.testing.servers import FaultyServer, Received
@@ -73,7 +73,8 @@ def complaint(folder: Path, capsys: pytest.CaptureFixture[str]) -> Said:
 def test_it_says_what_it_learned_from_and_how_to_use_it(said: Said) -> None:
     text = said("learn", "log.csv", "--score", "a", "-o", "prior.json")
 
-    prior, hash = load("prior.json")
+    prior = load_prior("prior.json")
+    hash = prior.hash
     assert text.splitlines() == [
         f"prior.json: for the score a, hash {hash}",
         "evidence: 6 problems, 6 of them with a pass; 150 labels of 150 candidates, worth"
@@ -127,11 +128,10 @@ def test_a_prior_is_for_one_score(said: Said, complaint: Said) -> None:
     policy = ("--policy", "learned('prior.json')")
 
     assert complaint("compare", "other.csv", "--score", "b", *policy) == (
-        "prior.json is for the score 'a', not 'b': choose that one with --score, or learn another"
-        " prior"
+        "prior.json is for the score 'a', not 'b': use --score a, or learn another prior"
     )
     assert complaint("compare", "other.csv", "--score", "prior.json", *policy) == (
-        "prior.json combines no scores: it is for --score a"
+        "prior.json does not combine scores; use --score a"
     )
 
 
@@ -161,9 +161,8 @@ def test_scores_unlike_the_history_are_warned_of_once(
     assert code == 0
     assert "learned('prior.json')" in out
     assert err == (
-        "grv: warning: prior.json: there are prompts whose scores look nothing like its history's;"
-        " for these the default policy decides, inside the guard (the reasons of their steps say"
-        " more)\n"
+        "grv: warning: prior.json: the scores of some prompts differ from its history; for those"
+        " prompts the default policy decides, inside the guard (see the reasons of their steps)\n"
     )
 
 
@@ -200,13 +199,13 @@ def test_bad_input_is_one_line(complaint: Said, arguments: tuple[str, ...], mess
     assert not Path("p.json").exists()
 
 
-def test_who_interrupts_it_finds_no_half_of_a_prior(
+def test_an_interrupt_leaves_no_partial_prior(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.replay.tuning.rehearse", interrupted)
+    monkeypatch.setattr("grv.learning.tune.learned_trials", interrupted)
 
     assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
     assert capsys.readouterr() == ("", "grv: interrupted\n")
@@ -239,7 +238,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     ledger = SqliteLedger("runs.ledger")
     search(ledger, "a", "length", "+")
     ledger.close()
-    assert "which score? There are 'logprob', 'length'" in complaint(
+    assert "choose one of 'logprob', 'length' with --score" in complaint(
         "learn", "runs.ledger", "-o", "prior.json"
     )
     assert "no score 'judge'; there are 'logprob', 'length'" in complaint(
@@ -250,7 +249,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     )
     SqliteLedger("empty.ledger").close()
     assert complaint("learn", "empty.ledger", "-o", "prior.json") == (
-        "empty.ledger: there is no search in this ledger"
+        "empty.ledger: this ledger has no searches"
     )
 
 
@@ -286,10 +285,10 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     ran = grv(*live, "--out", "second", *policy)
 
     assert ran.code == 0, ran.err
-    hash = load("prior.json")[1]
+    hash = load_prior("prior.json").hash
     shown = grv("runs", "show", "second.ledger", "a").out
     assert f"policy learned(prior='prior.json', hash='{hash}')" in shown
-    assert "merit " in shown
+    assert "verifying the best one saves " in shown
     wrong = grv(*live, "--out", "third", *policy, "--score", "length")
     assert wrong.code == 2
     assert "prior.json is for the score 'logprob', not 'length'" in wrong.err

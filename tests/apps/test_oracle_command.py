@@ -9,8 +9,8 @@ import pytest
 
 from grv.apps import cli
 from grv.core.values import Costs
-from grv.replay.log import Log
-from grv.replay.oracle import oracle
+from grv.experiments.oracle import oracle
+from grv.logs.log import Log
 
 TEXT = (
     "problem,candidate,passed,score\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grv.backends.labels import LabelFile
 from grv.backends.protocols import Finding
+from grv.backends.verifiers.labels import LabelFile
 from grv.core.values import Verdict
 from grv.testing.commands import Ran, here
 

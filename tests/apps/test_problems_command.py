@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
-from grv.backends.problems import read_problems
+from grv.backends.problems.files import read_problems
 from grv.backends.protocols import Problem
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
 
 

@@ -8,16 +8,20 @@ import sys
 import pytest
 
 import grv
+from grv.policies import POLICIES
 
 
-def test_the_public_names_are_sorted_constants_classes_functions() -> None:
+def test_the_public_names_are_sorted_constants_classes_functions_and_policies() -> None:
+    policies = [policy.__name__ for policy in POLICIES.values()]
+    others = grv.__all__[: -len(policies)]
     groups = [
-        [name for name in grv.__all__ if name.isupper()],
-        [name for name in grv.__all__ if not name.isupper() and name[0].isupper()],
-        [name for name in grv.__all__ if name.islower()],
+        [name for name in others if name.isupper()],
+        [name for name in others if not name.isupper() and name[0].isupper()],
+        [name for name in others if name.islower()],
     ]
 
-    assert grv.__all__ == [name for group in groups for name in sorted(group)]
+    assert grv.__all__[-len(policies) :] == policies
+    assert others == [name for group in groups for name in sorted(group)]
     assert len(set(grv.__all__)) == len(grv.__all__)
 
 

@@ -189,7 +189,7 @@ def test_an_interrupted_report_leaves_no_file(
     def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.report.page.page", interrupted)
+    monkeypatch.setattr("grv.report.page.page.page", interrupted)
     before = sorted(path.name for path in Path().iterdir())
     assert run(["report", log, "--policy", "verify-all", *FAST]) == 130
     assert "interrupted" in capsys.readouterr().err

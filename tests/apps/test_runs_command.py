@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grv import Costs, Log
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.core.values import Generated, Verdict, Verified, Verify
 from grv.ledger.entries import Ended, Made, Told
 from grv.ledger.sqlite import SqliteLedger
@@ -142,10 +142,10 @@ def test_export_says_what_was_really_paid(ledger: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list", "missing"), "missing: there is no such ledger"),
-        (("show", "missing", "a"), "missing: there is no such ledger"),
+        (("list", "missing"), "missing: no such ledger"),
+        (("show", "missing", "a"), "missing: no such ledger"),
         (("check", "notes"), "notes: not a ledger"),
-        (("list", "."), "there is no such ledger"),
+        (("list", "."), "no such ledger"),
         (("show", "LEDGER", "z"), "no search of 'z'"),
         (("export", "LEDGER", "--out", "nowhere/log.csv"), "nowhere/log.csv"),
         (("export", "LEDGER", "--out", "log.txt"), "log.txt"),

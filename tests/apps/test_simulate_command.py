@@ -9,8 +9,8 @@ import pytest
 
 from grv.apps import cli
 from grv.core.values import Costs
-from grv.replay.simulation import Plan, simulate
-from grv.testing.populations import ABOUT, ALL
+from grv.experiments.populations import ABOUT, ALL
+from grv.experiments.simulate import Plan, simulate
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -70,8 +70,8 @@ def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["codes"], "unknown population 'codes' (there are: coding, math, "),
-        (["coding", "--policy", "hindsight"], "hindsight looks at the answers"),
+        (["codes"], "unknown population 'codes'; choose one of coding, math, "),
+        (["coding", "--policy", "hindsight"], "hindsight needs the verdicts of a log"),
         (["coding", "--policy", "balancd"], "did you mean 'balanced'"),
         (["coding", "--candidates", "few"], "give a whole number from 1 on, or endless"),
         (["coding", "--candidates", "0"], "give a whole number from 1 on, or endless"),

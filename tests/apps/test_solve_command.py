@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.testing.commands import Ran, ended, grv, here, records, start, write_problems
 from grv.testing.servers import FaultyServer, Received, Status
 
@@ -356,10 +356,10 @@ GOOD = {"problem": "a", "prompt": "Solve a.", "check": {"kind": "math", "answer"
         (("good", "G", "--budget", "much"), "--budget"),
         (("good", "G", "--total-budget", "-1"), "the total budget cannot be -1"),
         (("good", "G", "--width", "0"), "the width must be at least 1"),
-        (("good", "G", "--concurrency", "0"), "at least one attempt and one call at once"),
-        (("good", "G", "--attempts", "0"), "at least one attempt and one call at once"),
-        (("good", "G", "--first-pause", "-1"), "a call cannot"),
-        (("good", "G", "--call-timeout", "0"), "a call cannot"),
+        (("good", "G", "--concurrency", "0"), "give a whole number from 1 on"),
+        (("good", "G", "--attempts", "0"), "give a whole number from 1 on"),
+        (("good", "G", "--first-pause", "-1"), "give a number from"),
+        (("good", "G", "--call-timeout", "0"), "give a number from"),
         (("good", "G", "--temperature", "-1"), "temperature must be 0 or more"),
         (("good", "G", "--top-p", "2"), "top_p must be"),
         (("good", "G", "--max-tokens", "0"), "max_tokens must be at least 1"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.ledger.entries import Found, Made
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.commands import grv, here, kill, records, start, write_problems

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grv.backends.completions import seed_of
+from grv.backends.generators.completions import seed_of
 from grv.testing.commands import Ran, records, write_problems
 from grv.testing.commands import here as grv
 from grv.testing.servers import FaultyServer, Received

@@ -12,11 +12,11 @@ import pytest
 from grv.apps.sources import Given, parse_given, read_sources
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs
-from grv.replay.compare import compare
-from grv.replay.convert import write_log
-from grv.replay.log import Log
-from grv.report.making import make_report
-from grv.report.study import Request
+from grv.experiments.compare import compare
+from grv.logs.converting import write_log
+from grv.logs.log import Log
+from grv.report.build import make_report
+from grv.report.dataset import Request
 
 LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"
 

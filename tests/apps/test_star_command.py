@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from grv.apps import cli
-from grv.theory.class_files import load_class
-from grv.theory.stars import is_star
+from grv.theory.stars.class_files import load_class
+from grv.theory.stars.search import is_star
 
 GRV = str(Path(sys.executable).with_name("grv"))
 
@@ -171,9 +171,9 @@ def test_ctrl_c_prints_the_interval_so_far(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("0 1\n0 2\n", ":2: '2' is not a number from 0 to 1"),
-        ("0 1\n0\n", ":2: 1 entries, where the first row has 2"),
+        ("0 1\n0\n", ":2: 1 entries, but the first row has 2"),
         ("", "there are no concepts"),
-        ("0 0.5\n", "neither 0 nor 1; a probabilistic class needs an eta"),
+        ("0 0.5\n", "neither 0 nor 1; a probabilistic class needs eta"),
     ],
 )
 def test_a_file_that_is_no_class_is_refused_in_one_line(
@@ -195,13 +195,13 @@ def test_a_file_that_is_no_class_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.txt"], "nowhere.txt: no such file, and no family"),
+        (["nowhere.txt"], "nowhere.txt: no such file, and not a family"),
         (["circles:4"], "unknown family 'circles'"),
-        (["subsets:40"], "more than fit"),
+        (["subsets:40"], "too many"),
         (["thresholds:0"], "there are no points"),
         (["subsets:3", "--eta", "2"], "--eta 2: give a number from 0 to 1"),
         (["subsets:3", "--eta", "0"], "eta must be above 0"),
-        (["subsets:3", "--eta", "1", "--centre", "any"], "eta is for stars with zero"),
+        (["subsets:3", "--eta", "1", "--centre", "any"], "eta can only be used with zero"),
         (["subsets:3", "--centre", "one"], "--centre one: give one of zero, any"),
         (["subsets:3", "--time-limit", "-1"], "--time-limit -1: give a number from 0 on"),
         (["subsets:3", "--time-limit", "soon"], "--time-limit soon: give a number"),

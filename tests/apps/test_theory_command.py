@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from grv.apps import cli
+from grv.experiments import star_trials
 from grv.policies import POLICIES
-from grv.replay import star_trials
-from grv.theory import separation
+from grv.theory.proofs import separation
 
 _MEASURED = {"lower-bound": (star_trials, "_measured"), "separation": (separation, "measure")}
 
@@ -69,7 +69,7 @@ def test_the_separation_grows_with_d_for_learning_only(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lower-bound", "nowhere"], "nowhere: no such file, and no family"),
+        (["lower-bound", "nowhere"], "nowhere: no such file, and not a family"),
         (["lower-bound", "singletons:3", "--policy", "bst"], "unknown policy 'bst'"),
         (["lower-bound", "singletons:3", "--runs", "1"], "--runs 1: give a whole number from 2"),
         (["lower-bound", "singletons:3", "--costs", "1"], "--costs 1: give two numbers"),

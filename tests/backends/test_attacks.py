@@ -11,7 +11,7 @@ from grv.backends.attacks import references, suite
 from grv.backends.attacks.attack import Attack
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import Isolation
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from grv.backends.callables import CallableGenerator, CallableScorer
-from grv.backends.length import LengthScorer
 from grv.backends.protocols import Draft, Problem, Score, Usage
+from grv.backends.scorers.length import LengthScorer
 from grv.core.errors import GeneratorError, ScorerError, UsageError
 from grv.testing.contracts_backends import GeneratorContract, ScorerContract
 

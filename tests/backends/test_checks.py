@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from grv.backends.checks import KINDS, TextCheck, parse_check
-from grv.backends.program_checks import AssertsCheck, FunctionCheck, StdinCheck
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import Limits
+from grv.backends.verifiers.checks import KINDS, TextCheck, parse_check
+from grv.backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
 from grv.core.errors import UsageError
 
 STDIN = {"kind": "stdin", "tests": [{"input": "1", "output": "2"}]}

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from grv.backends.command import CommandCheck
 from grv.backends.protocols import Draft, Problem
+from grv.backends.verifiers.command import CommandCheck
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.backends.comparing import first_difference, same_token, same_value, show_node
 from grv.backends.sandbox import plain
+from grv.backends.verifiers.programs.comparing import (
+    first_difference,
+    same_token,
+    same_value,
+    show_node,
+)
 
 
 def same(expected: Any, value: Any, tolerance: float = 1e-9) -> bool:

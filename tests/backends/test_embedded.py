@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from grv.backends import embedded
-from grv.backends.embedded import EmbeddedGenerator
+from grv.backends.generators import embedded
+from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.protocols import Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.testing.contracts_backends import GeneratorContract
@@ -97,7 +97,7 @@ async def test_a_cancelled_call_stops_making_tokens() -> None:
 
 CANCELLED = """
 import asyncio
-from grv.backends.embedded import EmbeddedGenerator
+from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.protocols import Problem
 
 async def main():
@@ -109,7 +109,7 @@ print("ended", flush=True)
 """
 # Stopped while it is loaded, and so before it is asked anything.
 UNASKED = """
-from grv.backends.embedded import _Call
+from grv.backends.generators.embedded import _Call
 
 call = _Call({"prompt": "One", "max_tokens": 1900, "n": 8}, chat=False)
 call.stop()
@@ -118,7 +118,7 @@ print("ended", flush=True)
 """
 ABANDONED = """
 import threading, time
-from grv.backends.embedded import _Call
+from grv.backends.generators.embedded import _Call
 
 call = _Call({"prompt": "One", "max_tokens": 1900, "n": 8}, chat=False)
 threading.Thread(target=call.run, args=(8,), daemon=True).start()
@@ -150,7 +150,7 @@ import importlib.util, sys
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == {missing!r} else find(name)
 sys.modules[{missing!r}] = None
-from grv.backends.embedded import EmbeddedGenerator, serve
+from grv.backends.generators.embedded import EmbeddedGenerator, serve
 from grv.core.errors import UsageError
 for make in (EmbeddedGenerator, serve):
     try:

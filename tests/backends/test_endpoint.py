@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from grv.backends.endpoint import Endpoint
+from grv.backends.http.endpoint import Endpoint
 from grv.core.errors import GeneratorError
 from grv.testing.servers import Drop, FaultyServer
 

@@ -15,14 +15,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grv.backends.comparing import same_value, show_node
-from grv.backends.program_checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck
-from grv.backends.program_checks import StdinTest as Printed
-from grv.backends.program_findings import clean, signal_name
 from grv.backends.protocols import Finding
 from grv.backends.sandbox import message
 from grv.backends.sandbox.limits import End, Limits
-from grv.backends.seat import Seat
+from grv.backends.verifiers.programs.checks import (
+    AssertsCheck,
+    FunctionCheck,
+    FunctionTest,
+    StdinCheck,
+)
+from grv.backends.verifiers.programs.checks import StdinTest as Printed
+from grv.backends.verifiers.programs.comparing import same_value, show_node
+from grv.backends.verifiers.programs.findings import clean, signal_name
+from grv.backends.verifiers.worker_pair import Seat
 from grv.core.values import Verdict
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -211,9 +216,9 @@ def test_evidence_can_be_written_anywhere() -> None:
 
 _FLOODED = """
 import resource, sys
-from grv.backends.program_checks import FunctionCheck, FunctionTest
+from grv.backends.verifiers.programs.checks import FunctionCheck, FunctionTest
 from grv.backends.sandbox.limits import Limits
-from grv.backends.seat import Seat
+from grv.backends.verifiers.worker_pair import Seat
 check = FunctionCheck("f", (FunctionTest((1,), 2),), Limits(seconds=20, output_mb=8))
 seat = Seat()
 check.judge("def f(x): return 'x' * (7 << 20)", seat)

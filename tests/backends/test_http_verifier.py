@@ -17,8 +17,8 @@ pytest.importorskip("httpx2")
 
 import httpx2
 
-from grv.backends.http_verifier import HttpVerifier, foreign_errors
 from grv.backends.protocols import Draft, Finding, Problem, Verifier
+from grv.backends.verifiers.http import HttpVerifier, foreign_errors
 from grv.core.errors import UsageError, VerifierError
 from grv.core.values import Verdict
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from grv.backends.judge import JudgeScorer
 from grv.backends.protocols import Draft, Problem, Score
+from grv.backends.scorers.judge import JudgeScorer
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
 from grv.testing.servers import (

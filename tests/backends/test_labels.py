@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grv.backends.labels import LabelFile, read_batches
 from grv.backends.protocols import Finding, Usage
+from grv.backends.verifiers.labels import LabelFile, read_batches
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from grv.backends.logprob import LogprobScorer
 from grv.backends.protocols import Draft, Problem
+from grv.backends.scorers.logprob import LogprobScorer
 from grv.core.errors import UsageError
 from grv.testing.contracts_backends import ScorerContract
 

@@ -20,14 +20,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("mpmath")
 
-from grv.backends import math_words, math_writing
-from grv.backends.math_answer import MathCheck, exact_form
-from grv.backends.math_matching import match
-from grv.backends.math_reading import read
-from grv.backends.math_scalars import Unreadable
-from grv.backends.math_text import final_answer
-from grv.backends.math_writing import canonical
 from grv.backends.protocols import Draft, Problem
+from grv.backends.verifiers.math import words as math_words
+from grv.backends.verifiers.math import writing as math_writing
+from grv.backends.verifiers.math.check import MathCheck, exact_form
+from grv.backends.verifiers.math.matching import match
+from grv.backends.verifiers.math.reading import read
+from grv.backends.verifiers.math.scalars import Unreadable
+from grv.backends.verifiers.math.text import final_answer
+from grv.backends.verifiers.math.writing import canonical
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
@@ -224,7 +225,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
 import sys
 sys.modules["mpmath"] = None
 from grv.backends import math_words, math_writing
-from grv.backends.math_answer import MathCheck
+from grv.backends.verifiers.math.check import MathCheck
 assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
 try:
     MathCheck("1/2")

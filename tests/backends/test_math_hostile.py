@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("mpmath")
 
-from grv.backends.math_answer import MathCheck
+from grv.backends.verifiers.math.check import MathCheck
 from grv.core.values import Verdict
 
 DATA = Path(os.environ.get("GRV_TEST_DATA", "no such directory"))

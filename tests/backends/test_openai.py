@@ -9,9 +9,9 @@ import httpx2
 import openai
 import pytest
 
-from grv.backends.completions import seed_of
-from grv.backends.endpoint import Endpoint, foreign_errors
-from grv.backends.openai import OpenaiGenerator
+from grv.backends.generators.completions import seed_of
+from grv.backends.generators.openai import OpenaiGenerator
+from grv.backends.http.endpoint import Endpoint, foreign_errors
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.testing.contracts_backends import GeneratorContract

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from grv.backends.program_checks import (
+from grv.backends.protocols import Finding
+from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.run import WorkerDied
+from grv.backends.verifiers.programs.checks import (
     AssertsCheck,
     FunctionCheck,
     FunctionTest,
     StdinCheck,
     StdinTest,
 )
-from grv.backends.protocols import Finding
-from grv.backends.sandbox.limits import Limits
-from grv.backends.sandbox.run import WorkerDied
-from grv.backends.seat import Seat
+from grv.backends.verifiers.worker_pair import Seat
 from grv.core.values import Verdict
 
 LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.backends import programs
-from grv.backends.programs import find, key, parse
+from grv.backends.verifiers.programs import extraction as programs
+from grv.backends.verifiers.programs.extraction import find, key, parse
 
 PROMPT = 'from typing import List\n\n\ndef f(x: List[int]) -> int:\n    """Add up."""\n'
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from grv.backends.protocols import Draft, Problem, Score
-from grv.backends.reward_http import RewardScorer, foreign_errors
+from grv.backends.scorers.reward_http import RewardScorer, foreign_errors
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
 from grv.testing.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status

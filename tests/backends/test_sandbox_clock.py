@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from grv.backends.program_checks import call, load, loading
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.clock import Clock, Stopwatch
 from grv.backends.sandbox.limits import End, Limits
 from grv.backends.sandbox.worker import Worker
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
+from grv.backends.verifiers.programs.checks import call, load, loading
 
 LIMIT = 0.5
 BURN = """

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.backends.http_verifier import HttpVerifier
-from grv.backends.judge import JudgeScorer
-from grv.backends.openai import OpenaiGenerator
+from grv.backends.generators.openai import OpenaiGenerator
+from grv.backends.http.secrets import HIDDEN, Secrets, secrets_of
 from grv.backends.protocols import Draft, Problem
-from grv.backends.reward_http import RewardScorer
-from grv.backends.secrets import HIDDEN, Secrets, secrets_of
+from grv.backends.scorers.judge import JudgeScorer
+from grv.backends.scorers.reward_http import RewardScorer
+from grv.backends.verifiers.http import HttpVerifier
 from grv.core.errors import BackendError
 from grv.testing.commands import here
 

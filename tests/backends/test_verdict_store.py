@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grv.backends.protocols import Finding
-from grv.backends.verdict_store import VerdictStore
+from grv.backends.verifiers.verdict_store import VerdictStore
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from grv.backends import comparing
-from grv.backends.program_checks import FunctionCheck
 from grv.backends.protocols import Draft, Finding, Problem, Verifier
 from grv.backends.sandbox.limits import Limits
 from grv.backends.sandbox.run import WorkerDied
 from grv.backends.sandbox.worker import Worker
-from grv.backends.seat import Seat
-from grv.backends.verdict_store import VerdictStore
-from grv.backends.verifier import CheckVerifier
+from grv.backends.verifiers.pool import CheckVerifier
+from grv.backends.verifiers.programs import comparing
+from grv.backends.verifiers.programs.checks import FunctionCheck
+from grv.backends.verifiers.verdict_store import VerdictStore
+from grv.backends.verifiers.worker_pair import Seat
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 

@@ -5,8 +5,8 @@ from email.utils import formatdate
 
 import pytest
 
-from grv.backends.secrets import Secrets
-from grv.backends.web import address, brief, complaint, seconds_to_wait, shown, without_secrets
+from grv.backends.http.secrets import Secrets
+from grv.backends.http.web import address, brief, complaint, seconds_to_wait, shown, without_secrets
 from grv.core.errors import UsageError
 
 

@@ -1,4 +1,4 @@
-"""Second scores: only for those that could be verified next, billed, and then they rank."""
+"""Second scores: only for candidates that could be verified next; they are billed and rank."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_the_best_few_get_a_second_score_and_the_best_by_that_is_verified() -> N
     assert Latency(2, 3, 5).of(search.rounds) == 10
 
 
-def test_one_at_a_time_the_next_in_line_are_looked_at_as_others_fail() -> None:
+def test_with_width_one_the_next_candidates_get_a_second_score_when_others_fail() -> None:
     wrong = dataclasses.replace(SIX, verdicts=World.of("1- 1- 1- 1- 1- 1-").verdicts)
     search = run(Fixed(6, 4), COSTS, wrong, width=1, cascade=Cascade(top=2))
 
-    # 0 and 1 stand for choice; 1 fails, 2 comes up and is better than 0; then 3, then 4.
+    # The choice is between 0 and 1; 1 fails, 2 follows and is better than 0; then 3, then 4.
     assert verified(search) == [1, 2, 3, 4]
     assert asked(search) == [
         *("generate 6", "rescore 2", "verify 1", "rescore 1", "verify 1"),
@@ -78,21 +78,21 @@ def test_in_a_whole_step_the_best_by_their_second_scores_are_verified_together()
 
     assert asked(search) == ["generate 6", "rescore 5", "verify 3"]
     assert verified(search) == [3, 4, 2]
-    # Of three who stand for choice and are all verified, none needs a second score.
+    # All three on the shortlist are verified, so none needs a second score.
     assert run(Fixed(6, 3), COSTS, SIX, cascade=Cascade(top=2)).bill.rescored == 0
 
 
-def test_where_there_is_no_choice_nothing_is_scored_again() -> None:
+def test_without_a_choice_there_are_no_second_scores() -> None:
     assert run(VerifyAll(), COSTS, SIX, cascade=Cascade(top=4)).bill.rescored == 0
     assert run(Fixed(6, 6), COSTS, SIX, cascade=Cascade(top=4)).bill.rescored == 0
 
 
-def test_who_verifies_blindly_gets_what_was_asked_for() -> None:
+def test_a_policy_that_ignores_scores_gets_the_candidates_it_named() -> None:
     assert verified(run(VerifyAll(), COSTS, SIX, cascade=Cascade(top=4))) == [0, 1, 2]
     assert verified(run(Threshold(6.5), COSTS, SIX, cascade=Cascade(top=4))) == [0, 1, 2]
 
 
-def test_those_with_a_second_score_come_first_also_before_better_ones_that_arrive() -> None:
+def test_candidates_with_a_second_score_come_before_better_new_ones() -> None:
     search = Search(Scripted((Generate(3), Verify(ids(1)), Generate(1))), COSTS, cascade=Cascade(3))
     search.ask()
     search.tell(Generated((1.0, 5.0, 3.0)))
@@ -108,7 +108,7 @@ def test_those_with_a_second_score_come_first_also_before_better_ones_that_arriv
     assert search.pool.shortlist(3) == ids(3, 1, 2)
 
 
-def test_a_second_score_costs_nothing_where_there_is_no_money_for_it() -> None:
+def test_without_money_for_second_scores_there_are_none() -> None:
     tight = run(Fixed(6, 1), COSTS, SIX, budget=17, cascade=Cascade(top=3, cost=0.5))
 
     assert tight.bill.rescored == 2
@@ -120,7 +120,7 @@ def test_refuted_keys_are_not_scored_again() -> None:
     search = run(Fixed(5, 5), COSTS, keyed, width=1, cascade=Cascade(top=3))
 
     rescored = [i for t in search.trace if isinstance(t.action, Rescore) for i in t.action.ids]
-    assert rescored == [0, 2, 3]  # one of each class
+    assert rescored == [0, 2, 3]  # one per key
     assert verified(search) == [3]
 
 
@@ -188,7 +188,7 @@ def test_whatever_the_second_scores_are_the_promises_hold(
     assert search.bill.total == pytest.approx(
         costs.of(search.bill.generated, search.bill.verified) + 0.3 * len(rescored)
     )
-    # A search over the same events asks the same: it can be resumed at any point.
+    # A search told the same events asks for the same actions, so it can be resumed at any point.
     again = Search(policy, costs, width=width, budget=budget, cascade=cascade)
     for turn in search.trace:
         assert again.ask() == turn.action

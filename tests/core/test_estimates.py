@@ -8,13 +8,13 @@ from grv.core.estimates import Estimates
 from grv.core.values import Costs, Measured
 
 
-def test_before_anything_is_paid_the_guess_is_all_there_is() -> None:
+def test_before_any_payment_the_estimate_is_the_guess() -> None:
     guess = Measured(1, 10)
     estimates = Estimates(guess)
 
     assert estimates.mean is guess
     assert estimates.dearest is guess
-    estimates.see("generate", 0, 0.0)  # no candidate, no news
+    estimates.see("generate", 0, 0.0)  # no candidates: nothing changes
     assert estimates.mean is guess
 
 
@@ -28,7 +28,7 @@ def test_the_guess_counts_as_one_observation() -> None:
     assert estimates.mean == Costs(2.5, 15)
 
 
-def test_what_a_score_is_of_a_candidate_it_stays() -> None:
+def test_scoring_keeps_its_share_of_a_candidates_cost() -> None:
     estimates = Estimates(Costs(generate=3, verify=10, score=1))
     estimates.see("generate", 1, 12.0)
 

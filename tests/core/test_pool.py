@@ -56,7 +56,7 @@ class TestWithoutKeys:
         assert pool.best(2) == pool.best(2) == (1, 2)
         assert pool.best(3) == (1, 2, 0)
 
-    def test_the_verified_are_offered_no_more_whatever_the_verdict(self) -> None:
+    def test_verified_candidates_are_not_offered_again_whatever_the_verdict(self) -> None:
         pool = pool_of("5- 4? 3- 2-", 0, 1)
 
         assert pool.best(4) == (2, 3)
@@ -124,7 +124,7 @@ class TestWithKeys:
         pool = pool_of("3?a 2?a 1-a", 1, 0)
         assert pool.best(3) == (2,)
 
-    def test_who_led_before_and_leads_again_is_offered_once(self) -> None:
+    def test_a_candidate_that_leads_its_key_again_is_offered_once(self) -> None:
         assert pool_of("1-a 2?a 0-", 1).best(3) == (0, 2)
 
     def test_when_all_of_a_key_are_broken_none_is_on_offer(self) -> None:

@@ -1,4 +1,4 @@
-"""Deciding is pure: what `core` and `policies` import can neither act, nor wait, nor throw dice."""
+"""`core` and `policies` are pure: they import nothing that does I/O, waits or is random."""
 
 from __future__ import annotations
 

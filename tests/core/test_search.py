@@ -98,13 +98,13 @@ class TestASearch:
         search.tell(Generated((1.0, 5.0, 3.0)))
         assert search.ask() is search.ask()
 
-    def test_goes_on_stopping_once_it_has_stopped(self) -> None:
+    def test_stays_stopped(self) -> None:
         search = run(Fixed(1, 1), COSTS, World.of("1+"))
 
         assert search.ask() is search.ask()
         assert isinstance(search.ask(), Stop)
 
-    def test_keeps_what_was_asked_and_told(self) -> None:
+    def test_keeps_all_actions_and_results(self) -> None:
         search = Search(script(Generate(1, "to begin"), check(0, why="the only one")), COSTS)
         made, found = Generated((1.0,)), say({0: FAILED})
         search.ask()
@@ -138,10 +138,10 @@ class TestASearch:
 
         assert search.outcome == Outcome(Reason.FINISHED, None, Bill(3, 3, 33.0))
         assert outcome(search).why == (
-            "an answer is worth 35; the next attempt would bring the cost to 44"
+            "an answer is worth 35; the next attempt would raise the cost to 44"
         )
 
-    def test_begins_nothing_that_it_could_not_verify(self) -> None:
+    def test_generates_nothing_that_it_cannot_afford_to_verify(self) -> None:
         assert run(VerifyAll(), COSTS, World.of("1+"), value=10).bill == Bill(0, 0, 0.0)
         assert run(VerifyAll(), COSTS, World.of("1+"), value=11).bill == Bill(1, 1, 11.0)
 
@@ -151,7 +151,7 @@ class TestASearch:
         assert dialogue(Fixed(8, 3), COSTS, all_wrong(9))[0] == "generate 8"
         assert search.bill == Bill(7, 1, 17.0)
 
-    def test_is_out_of_budget_where_the_budget_is_the_lower(self) -> None:
+    def test_is_out_of_budget_if_the_budget_is_below_the_value(self) -> None:
         search = Search(VerifyAll(), COSTS, budget=12, value=35)
         for event in (Generated((1.0,)), say({0: FAILED}), Generated((1.0,))):
             search.ask()
@@ -160,7 +160,7 @@ class TestASearch:
         assert search.ask() == Stop(Reason.OUT_OF_BUDGET)
 
     @pytest.mark.parametrize("wrong", [-1, math.nan, -math.inf])
-    def test_cannot_be_worth_less_than_nothing(self, wrong: float) -> None:
+    def test_refuses_a_negative_value(self, wrong: float) -> None:
         with pytest.raises(UsageError, match=f"what an answer is worth cannot be {wrong}"):
             Search(VerifyAll(), COSTS, value=wrong)
 
@@ -195,7 +195,7 @@ class TestASearch:
         ]
 
     @pytest.mark.parametrize("budget", [-1, -math.inf, math.nan])
-    def test_refuses_a_budget_that_is_none(self, budget: float) -> None:
+    def test_refuses_an_impossible_budget(self, budget: float) -> None:
         with pytest.raises(UsageError, match=f"the budget cannot be {budget}"):
             Search(VerifyAll(), COSTS, budget=budget)
 
@@ -276,7 +276,7 @@ class TestBudget:
     def test_of_zero_buys_nothing(self) -> None:
         assert dialogue(VerifyAll(), COSTS, all_wrong(2), budget=0) == ["out of budget"]
 
-    def test_is_not_spent_on_what_a_refuted_key_made_pointless(self) -> None:
+    def test_is_not_spent_on_candidates_of_a_refuted_key(self) -> None:
         world = World.of("2-a 1-a")
         steps = (Generate(2), check(0), check(1))
 
@@ -345,7 +345,7 @@ class TestTheBill:
         search.tell(say({0: FAILED}, paid=40))
         seen.append(search.pool.costs)
         search.ask()
-        search.tell(say({1: FAILED}))  # nobody knows what this one cost
+        search.tell(say({1: FAILED}))  # the payment is unknown
 
         assert seen == [Costs(1, 10), Costs(2.5, 10), Costs(2.5, 25)]
         assert search.pool.costs == seen[-1]
@@ -405,7 +405,7 @@ class TestKeys:
         assert verified(search) == [0, 2]
         assert outcome(search).bill == Bill(4, 2, 24.0)
 
-    def test_a_step_may_name_candidates_of_a_refuted_key_in_vain(self) -> None:
+    def test_candidates_of_a_refuted_key_in_a_step_are_skipped(self) -> None:
         world = World.of("1-a 1-a 1-")
         steps = (Generate(3), check(0), check(1), check(2))
 
@@ -457,15 +457,15 @@ class TestAnIllegalStep:
         idle = [check()] * 999
 
         assert Search(script(*idle, Generate(1)), COSTS).ask() == Generate(1)
-        with pytest.raises(PolicyError, match="the plan took 1000 steps that change nothing"):
+        with pytest.raises(PolicyError, match="the plan took 1000 steps in a row that change"):
             Search(script(*idle, check(), Generate(1)), COSTS).ask()
 
 
 GENERATING = script(Generate(3), check(2, 0), check(1))
 MADE = Generated((1.0, 2.0, 3.0))
 WRONG: dict[str, tuple[list[Event], Event, str]] = {
-    "too many candidates": ([], Generated((1.0,) * 4), "asked for 3 candidates, told of 4"),
-    "a score that is no number": ([], Generated((1.0, math.nan)), "a score is NaN; score it -inf"),
+    "too many candidates": ([], Generated((1.0,) * 4), "asked for 3 candidates, got 4"),
+    "a score that is no number": ([], Generated((1.0, math.nan)), "a score is NaN; use -inf"),
     "too few keys": ([], Generated((1.0, 2.0), ("a",)), "2 candidates have 1 keys"),
     "too many keys": ([], Generated((1.0,), ("a", None)), "1 candidates have 2 keys"),
     "a negative payment": ([], Generated((1.0,), paid=-0.5), "must be .* not negative, not -0.5"),

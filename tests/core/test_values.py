@@ -1,4 +1,4 @@
-"""The words, and the few rules they carry."""
+"""The values and their rules."""
 
 from __future__ import annotations
 
@@ -60,9 +60,13 @@ def test_rounds_take_their_time_one_after_the_other() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, math.inf, math.nan])
 def test_a_round_takes_a_finite_time(wrong: float) -> None:
-    with pytest.raises(UsageError, match=f"round of generation must take .*, not {wrong}"):
+    with pytest.raises(
+        UsageError, match=f"seconds of a round of generation must be .*, not {wrong}"
+    ):
         Latency(wrong, 1)
-    with pytest.raises(UsageError, match=f"round of verification must take .*, not {wrong}"):
+    with pytest.raises(
+        UsageError, match=f"seconds of a round of verification must be .*, not {wrong}"
+    ):
         Latency(1, wrong)
 
 

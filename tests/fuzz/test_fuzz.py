@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from fuzzing.commands import TEMPLATES, Case, case, command_of
-from fuzzing.corpus import build
-from fuzzing.running import run
-from fuzzing.serving import served
+from support.fuzzing.commands import TEMPLATES, Case, case, command_of
+from support.fuzzing.corpus import build
+from support.fuzzing.running import run
+from support.fuzzing.serving import served
 
 EACH = 25  # cases of one test
 INPUTS = 500  # of `make test`

@@ -20,7 +20,7 @@ def test_every_entry_comes_back_as_it_was(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", LIFE, ids=kind_of)
-def test_what_is_cut_off_is_no_entry(entry: Entry) -> None:
+def test_a_truncated_line_is_not_an_entry(entry: Entry) -> None:
     text = to_text(entry)
     for end in range(len(text)):
         with pytest.raises(LedgerError, match="not an entry of kind"):
@@ -42,7 +42,7 @@ def test_what_is_cut_off_is_no_entry(entry: Entry) -> None:
         ("intended", '{"call":"generate","candidates":3}'),
     ],
 )
-def test_what_is_not_an_entry_is_a_ledger_error(kind: str, text: str) -> None:
+def test_an_invalid_entry_is_a_ledger_error(kind: str, text: str) -> None:
     with pytest.raises(LedgerError, match="not an entry of kind"):
         from_text(kind, text)
 
@@ -59,7 +59,7 @@ def test_the_format_on_paper() -> None:
     assert to_text(told) == '{"event":{"verified":{"3":"broken"},"paid":null},"why":""}'
 
 
-def test_evidence_that_is_no_json_is_kept_as_it_looks() -> None:
+def test_evidence_that_is_not_json_is_stored_as_its_repr() -> None:
     found = Found(0, Verdict.FAILED, evidence={"set": {1}, "number": float("nan")})
     again = from_text("found", to_text(found))
     assert isinstance(again, Found)

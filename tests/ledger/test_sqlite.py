@@ -101,9 +101,7 @@ def test_a_claim_ends_when_its_owner_closes(path: Path, ledger: SqliteLedger) ->
     assert ledger.claim("s")
 
 
-def test_a_claim_of_somebody_of_whom_nothing_is_left_is_free(
-    path: Path, ledger: SqliteLedger
-) -> None:
+def test_a_claim_of_an_owner_without_a_lock_file_is_free(path: Path, ledger: SqliteLedger) -> None:
     change(path, "INSERT INTO claims VALUES ('s', 'gone long ago')")
     assert ledger.claim("s")
 
@@ -152,7 +150,9 @@ def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path, o
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_what_is_no_ledger_is_refused_and_not_touched(tmp_path: Path, read_only: bool) -> None:
+def test_a_file_that_is_not_a_ledger_is_refused_and_not_changed(
+    tmp_path: Path, read_only: bool
+) -> None:
     notes, other = tmp_path / "notes", tmp_path / "other"
     notes.write_text("these are notes\n" * 100)
     with closing(sqlite3.connect(other)) as db, db:
@@ -160,7 +160,7 @@ def test_what_is_no_ledger_is_refused_and_not_touched(tmp_path: Path, read_only:
     before = notes.read_bytes(), other.read_bytes()
     with pytest.raises(LedgerError, match="not a ledger"):
         SqliteLedger(notes, read_only=read_only)
-    with pytest.raises(LedgerError, match="some other database"):
+    with pytest.raises(LedgerError, match="another database"):
         SqliteLedger(other, read_only=read_only)
     assert (notes.read_bytes(), other.read_bytes()) == before
 
@@ -173,7 +173,7 @@ def test_where_nothing_can_be_written_there_is_no_ledger(tmp_path: Path) -> None
 
 
 def test_to_read_there_must_be_something(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="there is no such ledger"):
+    with pytest.raises(LedgerError, match="no such ledger"):
         SqliteLedger(tmp_path / "none", read_only=True)
     (tmp_path / "empty").touch()
     with pytest.raises(LedgerError, match="an empty file, not a ledger"):
@@ -191,7 +191,7 @@ def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this one knows 1"):
+        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 1"):
             SqliteLedger(path, read_only=read_only)
 
 
@@ -226,22 +226,22 @@ def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        ("UPDATE texts SET text = 'better' WHERE text = ''", "a text is not what its hash"),
-        ("DELETE FROM texts WHERE text = ''", "is gone"),
+        ("UPDATE texts SET text = 'better' WHERE text = ''", "a text does not match its hash"),
+        ("DELETE FROM texts WHERE text = ''", "is missing"),
         ("DELETE FROM entries WHERE number = 3", "search s has gaps"),
-        ("DELETE FROM entries WHERE number = 11", "search s is not what the index says"),
-        ("DELETE FROM entries", "search s is not what the index says"),
+        ("DELETE FROM entries WHERE number = 11", "search s does not match the index"),
+        ("DELETE FROM entries", "search s does not match the index"),
         (
             "UPDATE entries SET body = replace(body, 'passed', 'failed') WHERE number = 9",
             "search s, entry 9: changed since it was written",
         ),
         ("UPDATE entries SET kind = 'failed' WHERE number = 4", "entry 4: changed"),
-        ("UPDATE searches SET total = 3", "search s is not what the index says"),
-        ("UPDATE searches SET outcome = NULL", "search s is not what the index says"),
-        ("DELETE FROM searches", "search s is not what the index says"),
+        ("UPDATE searches SET total = 3", "search s does not match the index"),
+        ("UPDATE searches SET outcome = NULL", "search s does not match the index"),
+        ("DELETE FROM searches", "search s does not match the index"),
     ],
 )
-def test_check_finds_what_is_wrong(path: Path, statement: str, complaint: str) -> None:
+def test_check_finds_faults(path: Path, statement: str, complaint: str) -> None:
     with closing(SqliteLedger(path)) as ledger:
         ledger.append("s", LIFE)
         assert ledger.check() == []

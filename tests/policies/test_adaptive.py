@@ -76,8 +76,8 @@ def test_it_says_which_shell_it_is_in() -> None:
     search = run(Adaptive(), Costs(generate=0.5, verify=5), all_wrong(40), budget=30)
 
     assert [turn.action.why for turn in search.trace] == [
-        "shell 3: costs from 4 to 8",
-        "shell 3: costs from 4 to 8",
+        "cost shell 3, from 4 to 8",
+        "cost shell 3, from 4 to 8",
     ]
 
 

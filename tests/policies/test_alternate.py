@@ -86,15 +86,15 @@ def test_where_nothing_comes_any_more_an_old_candidate_is_not_taken_for_a_new_on
 
     # The blind slot of the third round gets nothing: the best of those left is next, not the last.
     assert verified(search) == [0, 1, 2, 3, 4, 5]
-    assert search.trace[-1].action.why == "the best of 1 that wait"
+    assert search.trace[-1].action.why == "the best of 1 open candidates"
 
 
 def test_it_says_why() -> None:
     search = run(Alternate(), Costs(), all_wrong(4))
 
     assert [turn.action.why for turn in search.trace][:4] == [
-        "one to verify unseen",
-        "whatever its score",
+        "one to verify whatever its score",
+        "the new one, whatever its score",
         "3 more to choose from",
-        "the best of 3 that wait",
+        "the best of 3 open candidates",
     ]

@@ -89,7 +89,7 @@ def test_it_says_why() -> None:
 
     assert [turn.action.why for turn in search.trace][:4] == [
         "3 more to choose from",
-        "the best of 3 that wait",
+        "the best of 3 open candidates",
         "11 more to choose from",
-        "the best of 7 that wait",  # there were only five more
+        "the best of 7 open candidates",  # there were only five more
     ]

@@ -1,4 +1,4 @@
-"""Beliefs, crowds and looks, against the plain way to compute them."""
+"""Belief, merit ranking and drift, compared with a direct computation."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from grv.core.values import (
     Verified,
     Verify,
 )
+from grv.learning.prior_file import from_text, load_prior
 from grv.policies import VerifyAll
-from grv.policies.belief import Belief
-from grv.policies.crowd import Crowd
-from grv.policies.likeness import FALSE_ALARM, Likeness, distance, outside
-from grv.policies.prior import Prior, Scale, from_text, load
+from grv.policies.learned.belief import Belief
+from grv.policies.learned.drift import FALSE_ALARM, Drift, distance, outside
+from grv.policies.learned.merit_ranking import MeritRanking
+from grv.policies.learned.prior import Prior, Scale
 from grv.testing import World, run
 from grv.theory.optimum import Law, optimum
 
-PRIOR, _ = load(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
+PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
 
 
 def plain_merits(prior: Prior, ratio: float, failures: list[float]) -> list[float]:
@@ -86,15 +87,15 @@ def test_a_merit_of_one_is_the_break_even_where_the_prompt_is_known() -> None:
 @pytest.mark.parametrize("tie", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("levels", [3, 40, 10_000])
 @pytest.mark.parametrize("candidates", [7, 40, 140])
-def test_a_crowd_offers_the_candidate_of_the_greatest_merit(
+def test_the_ranking_offers_the_candidate_with_the_highest_merit(
     tie: float, levels: int, candidates: int
 ) -> None:
-    """Against a look at every candidate, each time from the start."""
+    """Compared with a computation over all candidates, each time from the start."""
     chance = random.Random(candidates * levels)
     prior = from_text(PRIOR.to_text().replace(f'"tie": {PRIOR.tie}', f'"tie": {tie}'))
     search = Search(VerifyAll(), Costs(1, 10), width=1)
     belief = Belief(prior, 10.0)
-    crowd = Crowd(search.pool, prior, belief)
+    ranking = MeritRanking(search.pool, prior, belief)
     asked: list[CandidateId] = []
     weights: dict[CandidateId, float] = {}
     mean, placed = prior.centre, 1
@@ -114,7 +115,7 @@ def test_a_crowd_offers_the_candidate_of_the_greatest_merit(
                 if verdict is Verdict.FAILED:
                     weights[asked[-1]] = tie ** min(len(same), 6)
                 search.tell(Verified(dict.fromkeys(action.ids, verdict)))
-        crowd.take_in(asked)
+        ranking.update(asked)
         normals = [prior.scale.normal(score) for score in search.pool.scores]
         if len(normals) >= placed <= 512:
             total = sum(normals) + prior.anchor * prior.centre
@@ -130,7 +131,7 @@ def test_a_crowd_offers_the_candidate_of_the_greatest_merit(
                 failed = sum(search.pool.scores[i] == score for i in weights)
                 merit = merits[bisect_right(prior.edges, normals[id] - mean)]
                 best = max(best or (-1, 0, 0), (merit * tie ** min(failed, 6), score, -id))
-        found = crowd.best()
+        found = ranking.best()
         assert (found is None) == (best is None)
         if found is not None and best is not None:
             assert found.merit == pytest.approx(best[0])
@@ -166,23 +167,23 @@ def test_the_distance_is_kolmogorovs() -> None:
     assert outside(scale, [-1, 0, 50, 99, 100]) == 0.4
 
 
-def looked_at(scores: list[float]) -> str | None:
-    likeness = Likeness(PRIOR)
+def complaint_about(scores: list[float]) -> str | None:
+    drift = Drift(PRIOR)
     for n in range(1, len(scores) + 1):
-        if complaint := likeness.complaint(scores[:n]):
+        if complaint := drift.complaint(scores[:n]):
             return f"{n}: {complaint}"
     return None
 
 
 def test_prompts_of_the_history_are_refused_more_rarely_than_said() -> None:
-    """As strange as the strangest: shifted as far as the distance of the looks allows."""
+    """As extreme as the history: shifted as far as `looks.distance` allows."""
     shift = 2 * NormalDist().inv_cdf(0.5 + PRIOR.looks.distance / 2)
     chance = random.Random(5)
     refused = 0
     for _ in range(300):
         scores = [chance.gauss(shift, 1) for _ in range(128)]
         inside = [min(max(s, PRIOR.scale.values[0]), PRIOR.scale.values[-1]) for s in scores]
-        refused += looked_at(inside) is not None
+        refused += complaint_about(inside) is not None
     assert refused <= 3  # expected are at most 0.3
     assert FALSE_ALARM == 0.001
 
@@ -191,29 +192,31 @@ def test_prompts_of_the_history_are_refused_more_rarely_than_said() -> None:
     ("scores", "said"),
     [
         ([1000.0 + i for i in range(64)], "8: 100% of 8 scores are outside"),
-        ([0.0001 * i for i in range(256)], "scores are 0."),
+        ([0.0001 * i for i in range(256)], "scores is 0."),
         ([-50.0] * 8 + [0.1, -0.3, 1.0, 0.2, -1.0] * 20, "outside the range"),
     ],
     ids=["another scale", "too narrow", "half of them"],
 )
 def test_scores_of_another_kind_are_noticed_soon(scores: list[float], said: str) -> None:
-    assert said in (looked_at(scores) or "")
+    assert said in (complaint_about(scores) or "")
 
 
 def test_candidates_without_a_score_are_not_held_against_a_prompt() -> None:
-    assert looked_at([-math.inf] * 600) is None
+    assert complaint_about([-math.inf] * 600) is None
 
 
 @pytest.mark.parametrize("votes", [0.0, 1.0])
 @pytest.mark.parametrize("tie", [1.0, 0.5])
 @pytest.mark.parametrize("levels", [10, 100_000])
-def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float, levels: int) -> None:
-    """Against a look at every candidate; some have no key, and some verdicts are broken."""
+def test_the_ranking_counts_candidates_with_the_same_key(
+    tie: float, votes: float, levels: int
+) -> None:
+    """Compared with all candidates; some have no key, and some verdicts are broken."""
     chance = random.Random(7)
     prior = dataclasses.replace(PRIOR, tie=tie, votes=votes)
     search = Search(VerifyAll(), Costs(1, 10), width=1)
     belief = Belief(prior, 10.0)
-    crowd = Crowd(search.pool, prior, belief)
+    ranking = MeritRanking(search.pool, prior, belief)
     asked: list[CandidateId] = []
     failed: dict[float, int] = {}
     mean, placed = prior.centre, 1
@@ -232,7 +235,7 @@ def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float, lev
                 if verdict is Verdict.FAILED:
                     score = search.pool.scores[asked[-1]]
                     failed[score] = min(failed.get(score, 0) + (tie < 1), 6)
-        crowd.take_in(asked)
+        ranking.update(asked)
         pool = search.pool
         normals = [prior.scale.normal(score) for score in pool.scores]
         if len(normals) >= placed:
@@ -248,7 +251,7 @@ def test_a_crowd_with_keys_counts_those_that_agree(tie: float, votes: float, lev
                 votes * math.floor(math.log2(size))
             )
             best = max(best or (-1.0, 0.0, 0), (merit, pool.scores[id], -id))
-        found = crowd.best()
+        found = ranking.best()
         assert (found is None) == (best is None)
         if found is not None and best is not None:
             assert found.merit == pytest.approx(best[0])
@@ -261,10 +264,10 @@ def test_a_failure_need_not_be_of_the_best_of_its_key() -> None:
             yield Verify((CandidateId(1),))
 
     search = run(Second(), Costs(), World.of("2.5-a 2-a 1-"))
-    crowd = Crowd(search.pool, dataclasses.replace(PRIOR, tie=0.5), Belief(PRIOR, 10.0))
+    ranking = MeritRanking(search.pool, dataclasses.replace(PRIOR, tie=0.5), Belief(PRIOR, 10.0))
 
-    crowd.take_in([CandidateId(1)])
+    ranking.update([CandidateId(1)])
 
-    found = crowd.best()
+    found = ranking.best()
     assert found is not None
     assert found.id == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -96,7 +98,9 @@ def test_a_class_that_is_refuted_is_given_up_and_everything_is_verified() -> Non
     search = run(CenteredStar("10"), Costs(1, 2), World.of("0- 1- 1- 1+"))
 
     assert verified(search) == [0, 1, 2, 3]
-    assert [turn.action.why for turn in search.trace][2] == "the class is refuted"
+    assert [turn.action.why for turn in search.trace][
+        2
+    ] == "no concept of the class fits the verdicts"
     assert search.outcome is not None
     assert search.outcome.solved
 
@@ -117,8 +121,8 @@ def test_it_says_why() -> None:
     search = run(CenteredStar("singletons:2"), Costs(1, 2), World.of("0- 0- 0- 1+"))
 
     assert [turn.action.why for turn in search.trace] == [
-        "a batch for a star number of 2",
-        "if these fail, all 4 of the batch do",
+        "a batch, sized for the star number 2",
+        "if these fail, all 4 of the batch fail",
     ]
 
 
@@ -142,19 +146,19 @@ def test_where_the_class_is_right_it_is_cheaper_than_those_that_trust_the_score(
 @pytest.mark.parametrize(
     ("concepts", "points", "message"),
     [
-        ("000", (), r"no concept lets anything pass \(s_0 = 0\)"),
-        ("01 011", (), "texts of 0 and 1 of one length"),
-        ("02 01", (), "texts of 0 and 1 of one length"),
+        ("000", (), r"nothing passes under any concept \(s_0 = 0\)"),
+        ("01 011", (), "strings of 0 and 1 of equal length"),
+        ("02 01", (), "strings of 0 and 1 of equal length"),
         ("circles:4", (), "unknown family 'circles'"),
-        ("intervals", (), "concepts are a family, as in 'intervals:16'"),
+        ("intervals", (), "concepts must be a family, such as 'intervals:16'"),
         ("intervals:0", (), "there are no points"),
-        ("subsets:40", (), "more than fit"),
-        ("01 10", (1.0,), "concepts on 2 points, but 1 points"),
-        ("01 10", (1.0, 1.0), "must be numbers that increase"),
-        ("01 10", (1.0, math.nan), "must be numbers that increase"),
+        ("subsets:40", (), "are too many"),
+        ("01 10", (1.0,), "the concepts have 2 points, but 1 points are given"),
+        ("01 10", (1.0, 1.0), "must be increasing numbers"),
+        ("01 10", (1.0, math.nan), "must be increasing numbers"),
     ],
 )
-def test_what_is_not_a_class_is_refused(
+def test_an_invalid_class_is_refused(
     concepts: str, points: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -173,7 +177,7 @@ def test_it_runs_live_as_in_replay_and_goes_on_where_it_was(tmp_path: Path) -> N
         left = iter(answers)
         solution = grv.solve_now(
             "find",
-            generator=lambda problem, left=left: next(left),
+            generator=partial(_next, left),
             scorer=lambda problem, text: kind(text),
             verifier=lambda problem, text: kind(text) == 3,
             policy=spec(policy),
@@ -183,6 +187,10 @@ def test_it_runs_live_as_in_replay_and_goes_on_where_it_was(tmp_path: Path) -> N
             ledger=tmp_path / "ledger.db",
         )
     assert solution.bill == offline.outcome.bill
+
+
+def _next(left: Iterator[str], problem: grv.Problem) -> str:
+    return next(left)
 
 
 def kind(text: str) -> float:

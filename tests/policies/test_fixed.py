@@ -39,7 +39,7 @@ def test_it_makes_do_with_fewer_than_it_wanted() -> None:
 def test_it_says_what_it_takes() -> None:
     search = run(Fixed(9, 2), Costs(), all_wrong(3))
 
-    assert [turn.action.why for turn in search.trace] == ["the first 9", "the best 2 of 3"]
+    assert [turn.action.why for turn in search.trace] == ["9 to choose from", "the best 2 of 3"]
 
 
 @pytest.mark.parametrize(("m", "k"), [(3, 4), (0, 0), (3, 0), (-1, -1), (2.5, 1), (3, 1.0)])

@@ -1,4 +1,4 @@
-"""The earlier relative of alternate: rounds, every so many of them with one verified blindly."""
+"""The predecessor of alternate: rounds, and after some of them a blind verification."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def test_it_says_why() -> None:
     search = run(COIN, Costs(generate=1, verify=10), World.of("1+"))
 
     assert [turn.action.why for turn in search.trace] == [
-        "the next one",
-        "passes with 0.5, break-even is 0.417",
+        "the next candidate",
+        "chance of passing 0.5, at least the break-even 0.417",
     ]
 
 
@@ -84,7 +84,7 @@ def test_it_says_why() -> None:
         ((0.0, 1.0), (0.1, 1.5), "between 0 and 1"),
     ],
 )
-def test_what_is_not_a_law_is_refused(
+def test_an_invalid_law_is_refused(
     scores: tuple[float, ...], passes: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):

@@ -11,29 +11,31 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Generate, Generated, Verify
+from grv.learning.prior_file import load_prior
+from grv.learning.prior_file import parse_policy as parse
 from grv.policies import DEFAULT, Learned
-from grv.policies.learned import UnlikeHistoryWarning
-from grv.policies.spec import parse, spec
+from grv.policies.learned.policy import UnlikeHistoryWarning
+from grv.policies.spec import spec
 from grv.testing import World, empty, run, verified
 from grv.testing.contracts import PolicyContract
 
 ASSET = Path(__file__).parent.parent / "assets" / "prior-1.json"
-PRIOR = str(ASSET)
+PRIOR = load_prior(str(ASSET))
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearned(PolicyContract, max_examples=60):
     policy = Learned(PRIOR)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
     policy = Learned(PRIOR, factor=2)
 
 
-@pytest.mark.filterwarnings("ignore::grv.policies.learned.UnlikeHistoryWarning")
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
-    policy = Learned(str(ASSET.with_name("prior-1-ties.json")))
+    policy = Learned(load_prior(str(ASSET.with_name("prior-1-ties.json"))))
 
 
 @pytest.fixture
@@ -69,20 +71,21 @@ def test_a_good_score_is_verified_and_a_poor_one_waits() -> None:
 
 
 def test_failures_make_it_less_particular() -> None:
-    """The merit of what is left rises with every failure of what was better."""
+    """The merit of the other candidates rises with every failure of a better one."""
     search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(60)))
 
     assert search.outcome is not None
     assert search.outcome.solved
     first, last = (turn.action.why for turn in (search.trace[0], search.trace[-1]))
-    assert first.startswith("merit 0.00, limit ")
-    assert last.startswith(("merit", "guard"))
+    assert first == "no open candidate"
+    assert last.startswith(("verifying", "guard"))
 
 
 def test_each_step_says_why() -> None:
     search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(40)))
 
-    assert all(turn.action.why.startswith(("merit ", "guard: ")) for turn in search.trace)
+    known = ("no open candidate", "verifying the best one saves ", "guard: ")
+    assert all(turn.action.why.startswith(known) for turn in search.trace)
 
 
 def test_an_empty_world_has_nothing_to_verify() -> None:
@@ -92,7 +95,7 @@ def test_an_empty_world_has_nothing_to_verify() -> None:
     assert not search.outcome.solved
 
 
-def test_what_is_left_at_the_end_is_verified_by_merit() -> None:
+def test_the_rest_is_verified_by_merit_when_no_more_can_be_generated() -> None:
     search = run(Learned(PRIOR), Costs(1, 1000), World.of("0- 2- 1- -1-"))
 
     assert verified(search) == [1, 2, 0, 3]
@@ -101,24 +104,29 @@ def test_what_is_left_at_the_end_is_verified_by_merit() -> None:
 def test_a_specification_names_the_content_of_the_file(prior: Path) -> None:
     policy = parse("learned('prior.json')")
 
-    assert spec(policy) == f"learned(prior='prior.json', hash={Learned('prior.json').hash!r})"
+    assert (
+        spec(policy)
+        == f"learned(prior='prior.json', hash={Learned(load_prior('prior.json')).hash!r})"
+    )
     assert parse(spec(policy)) == policy
 
 
-def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
-    before = spec(Learned("prior.json"))
+def test_a_changed_file_is_refused_if_the_hash_is_given(prior: Path) -> None:
+    before = spec(Learned(load_prior("prior.json")))
     spoilt(prior, tie=0.5)
 
-    with pytest.raises(UsageError, match=r"prior\.json: has changed: its hash is \w+, not \w+; "):
+    with pytest.raises(UsageError, match=r"prior\.json has changed: its hash is \w+, not \w+; "):
         parse(before)
-    assert Learned("prior.json").hash not in before  # who does not know gets the new one
+    assert (
+        Learned(load_prior("prior.json")).hash not in before
+    )  # who does not know gets the new one
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 2}, "a prior of version 2, and this grv reads version 1; learn it again"),
-        ({"format": "something else"}, "not a prior; grv learn makes one"),
+        ({"version": 2}, "a prior of version 2, but this grv reads version 1; make it again"),
+        ({"format": "something else"}, "not a prior; make one with grv learn"),
         ({"tie": 0}, "a broken prior: tie must be above 0"),
         ({"weights": [1.0]}, "a broken prior: there must be 72 weights"),
         ({"weights": []}, "a broken prior: there must be 72 weights"),
@@ -130,7 +138,7 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
         ({"shape": [1e300] * 12}, "a broken prior: levels and shape must stay within 500"),
         ({"tilts": [1e9] * 5}, "a broken prior: tilts must stay within 50"),
         ({"score": 3}, "a broken prior: 'score' cannot be 3"),
-        ({"version": "1"}, "a prior of version '1', and this grv reads version 1"),
+        ({"version": "1"}, "a prior of version '1', but this grv reads version 1"),
         ({"shape": [0.0]}, "a broken prior: there must be 12 bins"),
         ({"edges": "wide"}, "a broken prior: "),
         ({"anchor": float("nan")}, "not a prior: a number is not finite"),
@@ -149,13 +157,13 @@ def test_a_changed_file_is_refused_by_who_knows_its_hash(prior: Path) -> None:
     ],
     ids=lambda each: str(each)[:30],
 )
-def test_what_is_no_prior_is_refused_in_one_line(
+def test_a_file_that_is_not_a_prior_is_refused_in_one_line(
     prior: Path, changes: dict[str, Any], said: str
 ) -> None:
     spoilt(prior, **changes)
 
     with pytest.raises(UsageError) as caught:
-        Learned("prior.json")
+        Learned(load_prior("prior.json"))
     assert str(caught.value).startswith("prior.json: ")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -166,18 +174,24 @@ def test_other_files_are_no_priors(prior: Path, text: str) -> None:
     prior.write_text(text)
 
     with pytest.raises(UsageError, match=r"^prior\.json: not a prior"):
-        Learned("prior.json")
+        Learned(load_prior("prior.json"))
 
 
 def test_a_file_that_is_not_there_is_said_so() -> None:
     with pytest.raises(UsageError, match=r"no\.json: cannot be read: No such file"):
-        Learned("no.json")
+        load_prior("no.json")
 
 
 @pytest.mark.parametrize("wrong", [1, None, 1.5])
-def test_the_prior_is_a_name(wrong: Any) -> None:
-    with pytest.raises(UsageError, match="the prior is a file's name"):
+def test_the_prior_is_a_prior(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="the prior must be a Prior"):
         Learned(wrong)
+
+
+def test_the_name_of_a_file_is_still_taken_with_a_warning(prior: Path) -> None:
+    with pytest.warns(DeprecationWarning, match=r"becomes Learned\(load_prior\('prior.json'\)\)"):
+        policy = Learned("prior.json")  # type: ignore[arg-type]
+    assert policy == Learned(load_prior("prior.json"))
 
 
 @pytest.mark.parametrize("wrong", [1.9, float("inf"), float("nan"), "5"])
@@ -196,12 +210,12 @@ def test_a_prior_is_for_one_score() -> None:
 
 def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
     world = World.of(" ".join(f"{1000 + i}-" for i in range(40)) + " 2000+")
-    with pytest.warns(UnlikeHistoryWarning, match="look nothing like its history's"):
+    with pytest.warns(UnlikeHistoryWarning, match="differ from its history"):
         search = run(Learned(PRIOR), Costs(1, 10), world)
 
     assert search.outcome is not None
     assert search.outcome.solved
-    strange = [turn.action.why.startswith("unlike the history, 100% of ") for turn in search.trace]
+    strange = [turn.action.why.startswith("unlike the history (100% of ") for turn in search.trace]
     assert any(strange)
     default = run(DEFAULT, Costs(1, 10), world)
     own = [turn for turn, odd in zip(search.trace, strange, strict=True) if odd]  # not the guard's

@@ -21,6 +21,7 @@ from grv.policies import (
     KnownLaw,
     Threshold,
     VerifyAll,
+    summary,
 )
 from grv.policies.spec import parse, spec
 from grv.testing import World, run
@@ -30,7 +31,7 @@ from grv.testing.strategies import price_lists, widths, worlds
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_has_its_file_and_its_contract(name: str) -> None:
     cls = POLICIES[name]
-    room = cls.__module__.rpartition(".")[2]
+    room = cls.__module__.removeprefix("grv.policies.").partition(".")[0]
     tests = (Path(__file__).parent / f"test_{room}.py").read_text()
 
     assert name == room.replace("_", "-")
@@ -43,7 +44,9 @@ def test_a_policy_is_a_frozen_dataclass_that_says_whether_it_only_ranks(cls: typ
     assert dataclasses.is_dataclass(cls)
     assert cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert isinstance(vars(cls)["rank_only"], bool)
-    assert cls.__doc__
+    assert isinstance(vars(cls)["proven"], str)
+    assert 20 < len(summary(cls)) < 100
+    assert summary(cls).endswith(".")
 
 
 def test_the_default_is_registered() -> None:

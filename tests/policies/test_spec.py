@@ -51,7 +51,7 @@ def policies(draw: st.DrawFn) -> Policy:
 
 
 @given(policies())
-def test_what_is_written_reads_back(policy: Policy) -> None:
+def test_a_specification_reads_back_as_the_same_policy(policy: Policy) -> None:
     assert parse(spec(policy)) == policy
 
 
@@ -69,7 +69,9 @@ def test_what_is_written_reads_back(policy: Policy) -> None:
         (Hedged(every=2), "hedged(every=2)"),
     ],
 )
-def test_a_specification_names_what_is_not_at_its_default(policy: Policy, text: str) -> None:
+def test_a_specification_names_only_parameters_that_differ_from_the_default(
+    policy: Policy, text: str
+) -> None:
     assert spec(policy) == text
 
 
@@ -146,7 +148,7 @@ def test_a_mistake_is_answered_with_what_would_have_been_right(text: str, messag
     ],
 )
 def test_what_cannot_be_read_is_said_to_be_so(parameters: str) -> None:
-    with pytest.raises(UsageError, match=r"the parameters of .* cannot be read"):
+    with pytest.raises(UsageError, match=r"the parameters of .* are not valid"):
         parse(f"fixed{parameters}")
 
 
@@ -162,7 +164,7 @@ def test_a_text_can_be_taken_apart_without_making_the_policy() -> None:
     assert split("anything(1, two=[2, inf])") == ("anything", [1], {"two": (2, math.inf)})
 
 
-def test_what_is_not_registered_has_no_specification() -> None:
+def test_a_policy_that_is_not_registered_has_no_specification() -> None:
     with pytest.raises(UsageError, match="Scripted is not a registered policy"):
         spec(Scripted(()))
 

@@ -1,4 +1,4 @@
-"""A rule that looks at each candidate once."""
+"""A rule that considers each candidate once."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_it_says_why() -> None:
     search = run(Threshold(1.5), Costs(), World.of("2-"))
 
     assert [turn.action.why for turn in search.trace] == [
-        "the next one",
-        "2 is at least 1.5",
-        "the next one",
+        "the next candidate",
+        "score 2 is at least 1.5",
+        "the next candidate",
     ]
 
 

@@ -13,9 +13,9 @@ from hypothesis import given
 
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Reason, Stop, Turn, Verdict, Verify
+from grv.experiments.compare import compare
+from grv.logs.log import Log
 from grv.policies import Alternate, Varied, VerifyAll
-from grv.replay.compare import compare
-from grv.replay.log import Log
 from grv.testing import World, dialogue, labelled, run, tied, verified
 from grv.testing.contracts import PolicyContract
 from grv.testing.strategies import price_lists, widths, worlds
@@ -62,7 +62,7 @@ def test_no_score_gets_three_best_slots_in_a_row_but_another_one_the_third() -> 
     best = verified(search)[1::2]
     assert [world.scores[id] for id in best[:6]] == [9, 9, 6, 9, 9, 5]
     reasons = [turn.action.why for turn in search.trace if verified_one(turn, best[2])]
-    assert reasons == ["not 3 in a row of a score"]
+    assert reasons == ["another score, after 2 in a row with the same score"]
 
 
 def test_a_new_best_score_is_verified_at_once() -> None:
@@ -81,7 +81,7 @@ def test_the_slot_of_a_refuted_draw_goes_to_the_key_with_the_most_candidates() -
     # a, e blindly, b, c as the best; then a comes again, and of what is there d came twice.
     assert verified(search)[:6] == [0, 1, 2, 3, 4, 7]
     assert [turn.action.why for turn in search.trace if verified_one(turn, 4)] == [
-        "in place of a refuted draw"
+        "instead of the new one, whose key has failed"
     ]
 
 
@@ -95,7 +95,7 @@ def test_with_keys_equal_scores_are_nothing_special() -> None:
     assert [world.scores[id] for id in best[:5]] == [9, 9, 9, 9, 9]
 
 
-def test_what_is_left_is_tried_by_variety_and_every_third_time_by_age() -> None:
+def test_the_rest_is_verified_by_variety_and_every_third_time_by_age() -> None:
     world = World.of("0- 90-  1- 90- 90- 50-  0- 20- 30- 40-")  # then there are no more
 
     search = run(Varied(), THREE, world)
@@ -165,10 +165,11 @@ def poor_run(world: World, costs: Costs) -> float:
             seen, cost = seen + drawn, cost + costs.candidate * drawn
         elif isinstance(turn.action, Verify):
             cost += costs.verify
-            if "in a row of a score" in turn.action.why:
+            if turn.action.why.startswith("another score"):
                 continue
             best = min(waiting, key=lambda id: (-world.scores[id], id))
-            taken = turn.action.ids[0] if turn.action.why == "whatever its score" else best
+            blind = turn.action.why == "the new one, whatever its score"
+            taken = turn.action.ids[0] if blind else best
             waiting.remove(taken)
             if world.verdicts[taken] is Verdict.PASSED:
                 return cost
@@ -206,7 +207,7 @@ def test_a_broken_verdict_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_decision_at_ten_thousand_candidates_does_not_look_at_them_all(keyed: bool) -> None:
+def test_a_decision_at_ten_thousand_candidates_does_not_visit_them_all(keyed: bool) -> None:
     """Time is not asserted on; the steps of the interpreter are."""
     search = Search(Varied(), Costs(generate=1, verify=10), width=1)
     world = labelled(10_200, lambda i: (float(i * 7919 % 1000), False))

@@ -1,4 +1,4 @@
-"""The second ranking, beside a slow one that sorts the whole pool; and what a tie tells."""
+"""The second ranking, compared with one that sorts the whole pool; and what ties mean."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from grv.core.pool import Pool
 from grv.core.values import CandidateId, Costs, Generate, Step, Verdict, Verify
-from grv.policies.variety import ENOUGH, Variety, ties_tell
+from grv.policies.variety import ENOUGH, Variety, ties_are_evidence
 from grv.testing import World, run
 from grv.testing.strategies import worlds
 
 
-def failures(pool: Pool, id: CandidateId, *, tell: bool) -> int:
+def failures(pool: Pool, id: CandidateId, *, count: bool) -> int:
     told = [other for other, verdict in pool.verdicts.items() if verdict is Verdict.FAILED]
-    return tell * sum(pool.scores[other] == pool.scores[id] for other in told)
+    return count * sum(pool.scores[other] == pool.scores[id] for other in told)
 
 
-def slow_first(pool: Pool, *, tell: bool) -> CandidateId | None:
+def slow_first(pool: Pool, *, count: bool) -> CandidateId | None:
     """Sort those that speak: of each key the best open one, ties to the older."""
     scores, everyone = pool.scores, [CandidateId(i) for i in range(len(pool))]
     ranked = sorted(filter(pool.is_open, everyone), key=lambda id: (-scores[id], id))
@@ -33,40 +33,40 @@ def slow_first(pool: Pool, *, tell: bool) -> CandidateId | None:
     keys = [pool.key(id) for id in everyone if pool.key(id) is not None]
 
     def place(id: CandidateId) -> tuple[int, int, float, int]:
-        failed = failures(pool, id, tell=tell)
+        failed = failures(pool, id, count=count)
         return failed, -max(1, keys.count(pool.key(id))), -scores[id], id
 
     return min(speaking.values(), key=place, default=None)
 
 
-def slow_oldest(pool: Pool, *, tell: bool) -> CandidateId | None:
+def slow_oldest(pool: Pool, *, count: bool) -> CandidateId | None:
     waiting = filter(pool.is_open, map(CandidateId, range(len(pool))))
-    return min(waiting, key=lambda id: (failures(pool, id, tell=tell), id), default=None)
+    return min(waiting, key=lambda id: (failures(pool, id, count=count), id), default=None)
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """Takes the first or the oldest, after so many draws each; both rankings must agree."""
+    """Takes the first or the oldest, after the given draws; both rankings must agree."""
 
     rounds: tuple[tuple[int, bool], ...]
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        variety, looked = Variety(pool), 0
+        variety, checked = Variety(pool), 0
         for draws, age in self.rounds:
             if draws:
                 yield Generate(draws)
-                variety.take_in()
+                variety.add_new()
             first = variety.first()
-            if len(pool) >= 2 * looked:
-                looked = len(pool)
-                assert variety.tell is ties_tell(pool.scores)
-            assert first == slow_first(pool, tell=variety.tell)
+            if len(pool) >= 2 * checked:
+                checked = len(pool)
+                assert variety.ties_count is ties_are_evidence(pool.scores)
+            assert first == slow_first(pool, count=variety.ties_count)
             oldest = variety.oldest()
-            assert oldest == slow_oldest(pool, tell=variety.tell)
+            assert oldest == slow_oldest(pool, count=variety.ties_count)
             taken = oldest if age else first
             if taken is not None:
                 yield Verify((taken,))
-                variety.told(taken)
+                variety.record_verdict(taken)
 
 
 @given(worlds(), st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=20))
@@ -74,43 +74,43 @@ def test_it_is_the_first_of_a_sorted_pool(world: World, rounds: list[tuple[int, 
     run(Comparing(tuple(rounds)), Costs(), world)
 
 
-def test_the_ranking_changes_with_what_ties_tell() -> None:
+def test_the_ranking_changes_when_ties_start_to_count() -> None:
     """Three marks, then scores between them: now the mark that failed is no mark."""
 
     class Looking:
         def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
             variety = Variety(pool)
             yield Generate(4)
-            variety.take_in()
+            variety.add_new()
             assert variety.first() == 0
             yield Verify((CandidateId(0),))
-            variety.told(CandidateId(0))
-            assert (variety.tell, variety.first()) == (False, 1)
+            variety.record_verdict(CandidateId(0))
+            assert (variety.ties_count, variety.first()) == (False, 1)
             yield Generate(4)
-            variety.take_in()
-            assert (variety.first(), variety.tell) == (4, True)
+            variety.add_new()
+            assert (variety.first(), variety.ties_count) == (4, True)
 
     run(Looking(), Costs(), World.of("3- 3- 2- 1-  2.7- 2.01- 2- 1-"))
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 3])
 @pytest.mark.parametrize("size", [64, 512])
-def test_rounding_tells_nothing(digits: int, size: int) -> None:
+def test_ties_by_rounding_are_no_evidence(digits: int, size: int) -> None:
     chance = random.Random(f"{digits} {size}")
     pools = [[round(chance.gauss(), digits) for _ in range(size)] for _ in range(50)]
 
-    assert sum(map(ties_tell, pools)) <= 6
+    assert sum(map(ties_are_evidence, pools)) <= 6
 
 
 @pytest.mark.parametrize("digits", [3, 17])
-def test_the_same_answer_twice_tells_something(digits: int) -> None:
+def test_ties_of_repeated_answers_are_evidence(digits: int) -> None:
     chance = random.Random(digits)
 
     def pool() -> list[float]:
         answers = [round(chance.gauss(), digits) for _ in range(60)]
         return answers + [answers[int(60 * chance.random() ** 3)] for _ in range(40)]
 
-    assert sum(ties_tell(pool()) for _ in range(50)) == 50
+    assert sum(ties_are_evidence(pool()) for _ in range(50)) == 50
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_the_same_answer_twice_tells_something(digits: int) -> None:
         [1.0, 2.0, 3.5, 7.0],
     ],
 )
-def test_a_scale_of_marks_tells_nothing(scores: list[float]) -> None:
-    assert not ties_tell(scores)
+def test_ties_on_a_scale_of_marks_are_no_evidence(scores: list[float]) -> None:
+    assert not ties_are_evidence(scores)
 
 
 @given(st.lists(st.integers(-9, 9)), st.integers(-20, 20), st.integers(-9, 9))
 def test_units_do_not_matter(marks: list[int], exponent: int, zero: int) -> None:
     moved = [math.ldexp(mark + zero, exponent) for mark in marks]
 
-    assert ties_tell(moved) is ties_tell([float(mark) for mark in marks])
+    assert ties_are_evidence(moved) is ties_are_evidence([float(mark) for mark in marks])
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Generates twice, and asks after each what ties tell."""
+    """Generates twice, and checks after each whether ties count."""
 
     draws: tuple[int, int]
     told: list[bool]
@@ -148,9 +148,9 @@ class Asking:
         variety = Variety(pool)
         for draws in self.draws:
             yield Generate(draws)
-            variety.take_in()
-            variety.look()
-            self.told.append(variety.tell)
+            variety.add_new()
+            variety.recheck_ties()
+            self.told.append(variety.ties_count)
 
 
 @pytest.mark.parametrize(("first", "told"), [(ENOUGH // 2, [False, True]), (ENOUGH, [False] * 2)])

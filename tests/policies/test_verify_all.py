@@ -1,4 +1,4 @@
-"""The rule that does not look at scores."""
+"""The rule that does not use scores."""
 
 from __future__ import annotations
 
@@ -54,4 +54,7 @@ def test_in_a_pool_that_another_has_exhausted_it_has_nothing_to_do() -> None:
 def test_it_says_why() -> None:
     search = run(VerifyAll(), Costs(), World.of("1+"))
 
-    assert [turn.action.why for turn in search.trace] == ["the next one", "as it arrived"]
+    assert [turn.action.why for turn in search.trace] == [
+        "the next candidate",
+        "every candidate is verified",
+    ]

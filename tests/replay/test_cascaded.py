@@ -9,11 +9,11 @@ import pytest
 
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Cascade, Costs
+from grv.experiments.compare import compare
+from grv.logs.readers import read_log
 from grv.policies import Adaptive
-from grv.replay.compare import compare
 from grv.replay.engine import replay
 from grv.replay.orders import batches
-from grv.replay.readers import read_log
 from grv.testing import World
 
 HEAD = "problem,candidate,passed,cheap,dear\n"

@@ -17,13 +17,13 @@ from grv.core.errors import LogError, UsageError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Costs, Generate, Step, Verify
+from grv.experiments.compare import LARGEST_TABLE, compare
+from grv.experiments.comparison import Comparison, Resampled
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Fixed, VerifyAll
-from grv.replay.compare import LARGEST_TABLE, compare
-from grv.replay.comparison import Comparison, Resampled
 from grv.replay.engine import replay
-from grv.replay.log import Log, LoggedProblem
 from grv.replay.orders import batches
-from grv.replay.rows import DEFAULT_ROWS
 from grv.testing import World, all_wrong, needle, population
 from grv.testing.strategies import price_lists, worlds
 
@@ -142,7 +142,7 @@ def test_hindsight_is_the_cheapest_of_all_pairs_trial_by_trial(
             assert (spent[found] >= least[found] - 1e-9 * least[found]).all()
 
 
-def test_the_uniform_pair_is_within_the_cost_of_adaptive_and_nobody_does_better() -> None:
+def test_the_uniform_pair_is_within_the_cost_of_adaptive_and_no_pair_does_better() -> None:
     comparison = compare(["adaptive", "uniform-matched"], LOG, Costs(1, 10), width=None)
     adaptive, uniform = comparison.rows
 
@@ -155,7 +155,7 @@ def test_the_uniform_pair_is_within_the_cost_of_adaptive_and_nobody_does_better(
             assert compare([f"fixed({m}, {k})"], LOG, width=None).rows[0].solved <= uniform.solved
 
 
-def test_the_uniform_pair_is_matched_also_where_nobody_asked_for_adaptive() -> None:
+def test_the_uniform_pair_is_matched_even_if_adaptive_is_not_compared() -> None:
     alone = compare(["uniform-matched"], LOG).rows[0]
     beside = compare(["adaptive", "uniform-matched"], LOG).rows[1]
 
@@ -312,13 +312,13 @@ class TestKeys:
         assert all(row.exact is None for row in rows)
 
     def test_that_are_not_there_cannot_be_used(self) -> None:
-        with pytest.raises(LogError, match="there are no keys in this log"):
+        with pytest.raises(LogError, match="this log has no keys"):
             compare(["adaptive"], LOG, keys=True)
 
 
 @dataclass(frozen=True)
 class Patient:
-    """A policy of somebody else's: look at ten, then verify the best."""
+    """A user's policy: generate ten, then verify the best."""
 
     look: int = 10
 
@@ -429,7 +429,7 @@ def test_a_log_that_is_too_long_for_all_pairs_says_what_to_do() -> None:
     size = LARGEST_TABLE + 1
     long = LoggedProblem("long", np.zeros(size), np.ones(size, dtype=np.bool_))
 
-    with pytest.raises(UsageError, match=f"has {size} for one problem: choose other rows"):
+    with pytest.raises(UsageError, match=f"a problem with {size}: choose other rows"):
         compare(["uniform-matched"], Log((long,)))
     assert compare(["adaptive"], Log((long,)), orders=1).rows[0].solved == 1.0
 

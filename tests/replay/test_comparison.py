@@ -11,10 +11,10 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Latency
-from grv.replay.compare import compare
-from grv.replay.comparison import Comparison, LogSummary
-from grv.replay.log import Log
-from grv.replay.rows import DEFAULT_ROWS
+from grv.experiments.compare import compare
+from grv.experiments.comparison import Comparison, LogSummary
+from grv.experiments.rows import DEFAULT_ROWS
+from grv.logs.log import Log
 from grv.testing import World, all_wrong, population
 
 ALWAYS = {
@@ -166,7 +166,7 @@ def test_given_a_value_a_row_says_what_is_left_of_it(log: Log, tmp_path: Path) -
         assert float(read["unsolved_cost"]) == row["unsolved_cost"]
     assert plain["rows"][1]["unsolved_cost"] == 0  # it knows
     head, first, _ = comparison.table().splitlines()
-    assert head.split()[-3:] == ["in", "vain", "net"]
+    assert head.split()[-3:] == ["unsolved", "cost", "net"]
     assert first.split()[-1] == f"{plain['rows'][0]['net']:.1f}"
 
 
@@ -215,10 +215,10 @@ def test_people_get_a_table_whose_columns_line_up(comparison: Comparison) -> Non
 
     assert head.split() == [
         *("policy", "costs", "generated", "verified", "cost", "ratio", "95", "%", "solved"),
-        *("rounds", "in", "vain"),
+        *("rounds", "unsolved", "cost"),
     ]
     assert len(lines) == len(comparison.rows)
-    assert {len(line) for line in lines} == {len(head), len(head) - len("  in vain")}
+    assert {len(line) for line in lines} == {len(head), len(head) - len("  unsolved cost")}
     assert lines[1].startswith("adaptive ")
     assert "x1.00" in lines[1]
 

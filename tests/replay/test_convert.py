@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from grv.core.errors import GrvError, LogError, UsageError
-from grv.replay.convert import ENDINGS, Fields, Joined, join, write_log
-from grv.replay.log import Log
+from grv.logs.converting import ENDINGS, Fields, Joined, join, write_log
+from grv.logs.log import Log
 
 FLAT = [
     {"problem": "a", "candidate": 0, "passed": True, "score": 1.5},

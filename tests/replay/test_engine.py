@@ -23,7 +23,7 @@ def test_a_replay_is_a_search_over_the_logged_order() -> None:
     )
 
 
-def test_an_order_says_who_arrives_when() -> None:
+def test_candidates_arrive_in_the_given_order() -> None:
     # The third of the log arrives first; answers are numbered by arrival.
     assert replay(VerifyAll(), PROBLEM, COSTS, order=[2, 0, 1, 3]) == Outcome(
         Reason.SOLVED, CandidateId(0), Bill(1, 1, 11.0)
@@ -79,7 +79,7 @@ def test_an_empty_problem_is_exhausted() -> None:
     )
 
 
-def test_the_whole_search_can_be_looked_at() -> None:
+def test_the_whole_search_can_be_inspected() -> None:
     search = replayed(Threshold(4), PROBLEM, COSTS)
 
     assert [turn.action for turn in search.trace if isinstance(turn.action, Verify)] == [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from grv.core.search import Policy
 from grv.core.values import Costs, Latency
+from grv.logs.log import LoggedProblem
 from grv.policies import (
     Adaptive,
     Alternate,
@@ -24,16 +25,10 @@ from grv.policies import (
     Varied,
     VerifyAll,
 )
-from grv.replay.kernels import (
-    KERNELS,
-    Trials,
-    engine_trials,
-    hindsight_trials,
-    least_checks_of,
-    trials,
-)
-from grv.replay.log import LoggedProblem
+from grv.replay.hindsight import hindsight_trials, least_checks_of
+from grv.replay.kernels.dispatch import KERNELS, engine_trials, trials
 from grv.replay.orders import batches
+from grv.replay.trials import Trials
 from grv.testing import World
 from grv.testing.strategies import worlds
 from grv.testing.worlds import all_wrong, tied
@@ -93,7 +88,7 @@ def test_every_kernel_equals_the_engine_where_it_gives_up(
             assert_equal(found, expected)
 
 
-def test_who_knows_leaves_what_costs_more_than_it_is_worth() -> None:
+def test_with_known_costs_problems_above_the_value_are_skipped() -> None:
     counts = np.array([1, 2, 3], dtype=np.int32)
     rounds = np.array([[1, 1, 0], [1, 2, 0], [1, 3, 0]], dtype=np.int32)
     known = Trials(np.array([True, True, True]), counts, counts, rounds)

@@ -11,16 +11,18 @@ import pytest
 
 from grv.core.errors import LogError, UsageError
 from grv.core.values import CandidateId, Costs, Verdict
+from grv.learning.fit import completed, prior_of, scale_of
+from grv.learning.history import History, PastProblem, past, read_past
+from grv.learning.prior_file import from_text
+from grv.learning.score_combination import combine, combined_name, read_scored
+from grv.learning.tune import TIES, TILTS, costs_of, learn, tilted_at
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Balanced
-from grv.policies.prior import Prior, from_text
-from grv.replay.combining import combine, combined_name, read_scored
+from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
-from grv.replay.history import History, PastProblem, past, read_past
-from grv.replay.learning import completed, on_scale, prior_of, scale_of
-from grv.replay.log import Log, LoggedProblem
 from grv.replay.orders import batches
-from grv.replay.tuning import TIES, TILTS, costs_of, learn, tilted_at
 from grv.testing.worlds import population
+from grv.theory.scales import on_scale
 
 
 def made_up(
@@ -74,7 +76,7 @@ def test_where_the_score_tells_the_upper_bins_pass_more_often() -> None:
     chances = mean_chances(prior)
 
     assert np.all(np.diff(chances) > 0)
-    normals = [on_scale(prior.scale, p.scores) for p in problems]
+    normals = [on_scale(prior.scale.values, prior.scale.normals, p.scores) for p in problems]
     scores = np.concatenate([each - each.mean() for each in normals])
     passed = np.concatenate([p.passed for p in problems])
     for bin in range(2, 10):  # those with many candidates
@@ -184,7 +186,7 @@ def test_labels_that_are_drawn_agree_within_a_class() -> None:
         assert np.array_equal(drawn.passed[known], before[drawn.id].passed[known])
 
 
-def test_what_is_learned_is_cheaper_than_other_tilts() -> None:
+def test_the_learned_tilts_are_cheaper_than_others() -> None:
     history = history_of(made_up(0.1, 0.3, problems=15, candidates=40))
     prior = learn(history)
 
@@ -313,7 +315,7 @@ def test_a_log_is_read_by_the_combination_of_a_prior(tmp_path: Path) -> None:
     for problem, before in zip(found.problems, together, strict=True):
         assert problem.scores == pytest.approx(before.scores)
     file.write_text(dataclasses.replace(prior, parts=()).to_text())
-    with pytest.raises(UsageError, match="combines no scores: it is for --score combined"):
+    with pytest.raises(UsageError, match="does not combine scores; use --score combined"):
         read_scored(str(log), str(file))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grv.core.errors import UsageError
-from grv.replay.log import Log, LoggedProblem, classes
+from grv.logs.log import Log, LoggedProblem, classes
 from grv.testing import World, all_wrong, empty, tied
 
 

@@ -17,11 +17,12 @@ from grv.core.errors import LogError
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Bill, Costs, Generate, Measured, Step, Verify
+from grv.experiments.compare import compare
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Varied, VerifyAll
-from grv.replay.compare import compare
 from grv.replay.engine import replay, replayed
-from grv.replay.kernels import hindsight_trials, least_checks_of, trials
-from grv.replay.log import Log, LoggedProblem
+from grv.replay.hindsight import hindsight_trials, least_checks_of
+from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
 from grv.testing import World, population
 from grv.testing.strategies import worlds
@@ -89,7 +90,7 @@ class Watching:
             yield Verify(pool.best(1))
 
 
-def test_a_policy_sees_the_costs_as_they_are_estimated_by_then() -> None:
+def test_a_policy_sees_the_current_estimate_of_the_costs() -> None:
     seen: list[float] = []
     cheap = priced(World.of("1- 1- 1-").logged(), [1, 1, 1], [2, 3, 1])
     replay(Watching(seen), cheap, GUESS, width=1)
@@ -104,7 +105,7 @@ def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None
     told = replayed(Adaptive(), problem, Costs(1, 100))
     naive = replayed(Adaptive(), problem, Costs(1, 1))
 
-    # After its first shell it generates as somebody does who knows that verifying is dear.
+    # After its first shell it generates like a policy that knows that verifying is expensive.
     assert learned.trace[0].action == naive.trace[0].action
     assert naive.bill.verified / len(naive.pool) == 1
     drawn = [turn.action.n for turn in learned.trace if isinstance(turn.action, Generate)]
@@ -219,7 +220,7 @@ def test_with_keys_costs_are_measured_too() -> None:
 
 
 def test_a_log_without_costs_cannot_be_asked_for_them() -> None:
-    with pytest.raises(LogError, match="no costs were measured in this log"):
+    with pytest.raises(LogError, match="this log has no measured costs"):
         compare(["adaptive"], population("coding", problems=2, candidates=9), GUESS)
 
 

@@ -1,4 +1,4 @@
-"""What each problem costs somebody who knows its law: against direct sums."""
+"""The optimal cost of each problem if its law is known, compared with direct sums."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from grv.core.values import Costs
-from grv.replay.log import Log
-from grv.replay.oracle import OracleRow, oracle
+from grv.experiments.oracle import OracleRow, oracle
+from grv.logs.log import Log
 from grv.replay.orders import batches
 from grv.testing import World, all_wrong, population
 from grv.theory.hindsight import Pair
@@ -44,7 +44,7 @@ def test_the_optimum_is_that_over_all_sets_of_scores() -> None:
     assert (row.problem, row.candidates, row.pass_rate) == ("a", 10, 0.2)
 
 
-def test_nobody_costs_less_than_the_optimum() -> None:
+def test_no_policy_costs_less_than_the_optimum() -> None:
     for row in oracle(LOG, Costs(1, 20)):
         assert row.optimum is not None
         assert row.threshold_cost is not None

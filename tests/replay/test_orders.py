@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.replay.log import LoggedProblem
+from grv.logs.log import LoggedProblem
 from grv.replay.orders import Scheme, batches
 from grv.testing import World, all_wrong, tied
 

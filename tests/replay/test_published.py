@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from grv.apps import cli
 from grv.core.errors import LogError
-from grv.replay.log import Log
+from grv.logs.log import Log
 
 ORDERS = 3
 PRICES = [(1, 10), (1, 1), (2, 30), (5, 3)]

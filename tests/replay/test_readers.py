@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs, Measured
-from grv.replay.compare import compare
-from grv.replay.log import Log
+from grv.experiments.compare import compare
+from grv.logs.log import Log
 from grv.text import csv_text
 
 Row = Mapping[str, Any]

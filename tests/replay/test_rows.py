@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grv.core.errors import UsageError
-from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
-from grv.replay.rows import (
+from grv.experiments.rows import (
     DEFAULT_ROWS,
     DifficultyRow,
     HindsightRow,
@@ -15,6 +14,7 @@ from grv.replay.rows import (
     UniformRow,
     parse_row,
 )
+from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
 
 
 def test_the_default_rows_are_those_of_the_paper() -> None:
@@ -54,9 +54,9 @@ def test_a_row_is_asked_for_by_name(text: str, row: RowKind) -> None:
         ("difficulty-0", "difficulty-0: there must be at least one group"),
         ("difficulty--1", "unknown policy"),
         ("difficulty-K", "unknown policy"),
-        ("difficulty-3(2)", "difficulty-3 takes no parameters"),
+        ("difficulty-3(2)", "difficulty-3 is unknown or takes no parameters"),
         ("default(1)", "default takes no parameters"),
-        ("hindsight(1)", "hindsight takes no parameters"),
+        ("hindsight(1)", "hindsight is unknown or takes no parameters"),
         ("adaptive-all(chekcs=2)", "unknown parameter of adaptive 'chekcs'; did you mean 'checks'"),
         ("fixed", "fixed needs m and k"),
         ("fixed(2, 3)", "1 <= k <= m, not m=2, k=3"),

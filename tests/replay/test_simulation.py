@@ -11,14 +11,14 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
+from grv.experiments.compare import compare
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import ALL, FITTED, population
+from grv.experiments.simulate import DEFAULT_POLICIES, Plan, SimulatedRow, Simulation, simulate
+from grv.experiments.streams import Population
+from grv.logs.log import Log
 from grv.policies import DEFAULT
 from grv.policies.spec import spec
-from grv.replay.compare import compare
-from grv.replay.log import Log
-from grv.replay.simulation import DEFAULT_POLICIES, Plan, SimulatedRow, Simulation, simulate
-from grv.replay.streams import Population
-from grv.testing.laws import Pieces
-from grv.testing.populations import ALL, FITTED, population
 from grv.theory.constants import alternate_constant, balanced_constant
 
 COSTS = Costs(generate=1, verify=10)
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
     assert drawn(3).rows != drawn(4).rows
 
 
-def test_who_else_is_simulated_makes_no_difference() -> None:
+def test_other_policies_of_the_simulation_make_no_difference() -> None:
     plan = Plan(5, 2)
     alone = simulate({"math": ALL["math"]}, ["alternate"], COSTS, plan=plan)
     among = simulate(
@@ -173,7 +173,7 @@ def test_progress_is_told() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policies": ["hindsight"]}, "hindsight looks at the answers: grv compare has it"),
+        ({"policies": ["hindsight"]}, "hindsight needs the verdicts of a log"),
         ({"policies": ["balancd"]}, "did you mean 'balanced'"),
         ({"policies": []}, "needs a population, a policy and a price list"),
         ({"costs": []}, "needs a population, a policy and a price list"),

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from grv.core.pool import Pool
-from grv.core.values import Costs, Step
+from grv.core.values import Costs
+from grv.experiments.star_trials import lineup, measure, stream
+from grv.learning.fit import prior_of
+from grv.learning.history import History, PastProblem
 from grv.policies import POLICIES, Adaptive, CenteredStar, Fixed, KnownLaw, VerifyAll
-from grv.policies.learned import learned_plan
-from grv.policies.prior import Prior
-from grv.replay.history import History, PastProblem
-from grv.replay.learning import prior_of
-from grv.replay.star_trials import lineup, measure, stream
-from grv.theory.classes import ConceptClass, family
+from grv.policies.learned import Learned
 from grv.theory.optimum import Law, optimum
-from grv.theory.star_bounds import (
+from grv.theory.stars.bounds import (
     StarInstance,
     binary_optimum,
     search_bound,
     sharper_search_bound,
     star_instance,
 )
-from grv.theory.stars import star_number
+from grv.theory.stars.classes import ConceptClass, family
+from grv.theory.stars.search import star_number
 
 
 def instance_of(points: int) -> StarInstance:
@@ -101,28 +97,18 @@ def test_no_sound_policy_is_below_the_bound_at_a_star_of_256(rho: float) -> None
 
 
 @pytest.mark.parametrize("points", [3, 8])
-def test_nor_is_who_learned_from_the_same_instance_with_other_targets(points: int) -> None:
+def test_nor_is_a_policy_fitted_to_the_same_instance_with_other_targets(points: int) -> None:
     instance, chance = instance_of(points), np.random.default_rng(points)
     at = chance.integers(points, size=(40, 64))
     past = [
         PastProblem(str(i), row.astype(float), row == row[-1], np.ones(64, dtype=np.bool_))
         for i, row in enumerate(at)
     ]
-    policy = _InMemory(prior_of(History.of(past, "score", ())))
+    policy = Learned(prior_of(History.of(past, "score", ())))
 
     for row in measure({"learned": policy}, instance, [Costs(1, 1), Costs(1, 10)], runs=12):
         assert row.sound
         assert row.ratio + 4 * row.error >= row.tighter >= row.bound
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """The policy `learned` with a prior that is in no file."""
-
-    prior: Prior
-
-    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        return learned_plan(self.prior, pool, costs)
 
 
 def test_nor_is_it_where_passing_is_a_matter_of_chance() -> None:
@@ -136,7 +122,7 @@ def test_nor_is_it_where_passing_is_a_matter_of_chance() -> None:
             assert row.ratio + 4 * row.error >= row.bound, row.policy
 
 
-def test_who_gives_up_costs_infinity() -> None:
+def test_a_policy_that_gives_up_costs_infinity() -> None:
     (row,) = measure({"fixed": Fixed(4, 1)}, instance_of(8), [Costs()], runs=50)
 
     assert not row.sound
@@ -144,7 +130,7 @@ def test_who_gives_up_costs_infinity() -> None:
     assert 0 < row.gave_up == 1 - row.solved
 
 
-def test_who_goes_on_and_on_is_cut_off_and_that_is_told() -> None:
+def test_a_policy_that_never_stops_is_cut_off_and_this_is_reported() -> None:
     (row,) = measure({"adaptive": Adaptive()}, instance_of(16), [Costs(1, 100)], runs=12)
 
     assert row.cut_off > 0.5

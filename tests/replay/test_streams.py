@@ -1,4 +1,4 @@
-"""Endless streams: the same whoever looks, and never at their end."""
+"""Infinite streams: the same for every reader, and without an end."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 
 from grv.core.search import Policy
 from grv.core.values import Costs, Verdict
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import flat_law, inverted_law, needle_law
+from grv.experiments.streams import Drawn, Stream
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Threshold, VerifyAll
-from grv.replay.streams import Drawn, Stream
 from grv.testing import World, run
-from grv.testing.laws import Pieces
-from grv.testing.populations import flat_law, inverted_law, needle_law
 
 COSTS = Costs(generate=1, verify=10)
 
@@ -28,15 +28,15 @@ class Counting:
         return Drawn(-numbers.astype(np.float64), numbers == 999)
 
 
-def test_it_is_drawn_as_far_as_somebody_looks() -> None:
+def test_it_is_drawn_only_as_far_as_it_is_read() -> None:
     law = Counting()
     stream = Stream(law, (0,))
 
-    found = stream.fared(VerifyAll(), COSTS)
+    found = stream.run(VerifyAll(), COSTS)
 
     assert found == (True, 1000, 1000, 11000.0, False)
     assert law.drawn == 1024
-    assert stream.fared(Fixed(64, 4), COSTS) == (False, 64, 4, 104.0, False)
+    assert stream.run(Fixed(64, 4), COSTS) == (False, 64, 4, 104.0, False)
     assert law.drawn == 1024
 
 
@@ -55,22 +55,22 @@ def test_it_fares_as_in_a_world_that_is_long_enough(policy: Policy) -> None:
         outcome = run(policy, COSTS, World(tuple(scores), verdicts), width=1).outcome
         assert outcome is not None
 
-        found = Stream(law, (seed,)).fared(policy, COSTS)
+        found = Stream(law, (seed,)).run(policy, COSTS)
 
         bill = outcome.bill
         assert found == (outcome.solved, bill.generated, bill.verified, bill.total, False)
 
 
-def test_who_looked_before_makes_no_difference() -> None:
+def test_earlier_readers_make_no_difference() -> None:
     law = needle_law(0.002)
     one, two = Stream(law, (1, 2)), Stream(law, (1, 2))
-    two.fared(VerifyAll(), COSTS)
+    two.run(VerifyAll(), COSTS)
 
-    assert one.fared(Balanced(), COSTS) == two.fared(Balanced(), COSTS)
+    assert one.run(Balanced(), COSTS) == two.run(Balanced(), COSTS)
 
 
-def test_a_search_without_end_comes_to_the_end_of_what_is_drawn() -> None:
-    found = Stream(inverted_law(0.001), (0,)).fared(Balanced(), COSTS, most=5000)
+def test_an_infinite_search_ends_at_the_limit_of_the_stream() -> None:
+    found = Stream(inverted_law(0.001), (0,)).run(Balanced(), COSTS, most=5000)
 
     assert found.ended
     assert found.generated == 5000
@@ -78,6 +78,6 @@ def test_a_search_without_end_comes_to_the_end_of_what_is_drawn() -> None:
 
 
 def test_the_mean_cost_is_the_expected_one() -> None:
-    costs = [Stream(flat_law(0.2), (7, i)).fared(VerifyAll(), COSTS).cost for i in range(2000)]
+    costs = [Stream(flat_law(0.2), (7, i)).run(VerifyAll(), COSTS).cost for i in range(2000)]
 
     assert np.mean(costs) == pytest.approx(11 / 0.2, rel=0.1)  # five standard errors

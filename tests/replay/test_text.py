@@ -1,4 +1,4 @@
-from grv.replay.text import aligned
+from grv.text import aligned
 
 
 def test_columns_line_up_the_first_to_the_left_the_others_to_the_right() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grv.core.errors import UsageError
-from grv.replay.writing import check_writable, replacing, write_whole
+from grv.files import check_writable, replacing, write_whole
 
 
 def names(folder: Path) -> list[str]:

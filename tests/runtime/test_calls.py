@@ -9,11 +9,12 @@ import pytest
 from grv.backends.protocols import Problem
 from grv.core.errors import BackendError, UsageError
 from grv.policies import VerifyAll
-from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
-from grv.runtime.solve import Job, solve_many
+from grv.runtime.calls import Caller, Calls
+from grv.runtime.config import SearchConfig
+from grv.runtime.executor import Backends
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import needle
+from support.live import search_many
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +46,7 @@ class Flaky:
 
 async def test_pauses_double_up_to_the_longest_and_spread_out() -> None:
     clock = Clock()
-    calls = Calls(attempts=9, first_pause=1.0, longest_pause=20.0, sleep=clock.sleep)
+    calls = Caller(Calls(attempts=9, first_pause=1.0, longest_pause=20.0), sleep=clock.sleep)
     assert await calls.make(Flaky(*[BackendError("no")] * 8)) == "done"
     expected = [1, 2, 4, 8, 16, 20, 20, 20]
     assert len(clock.pauses) == 8
@@ -59,21 +60,21 @@ async def test_a_server_that_says_when_to_come_back_is_believed() -> None:
     clock = Clock()
     waits = [3.5, 0.0, 100.0, 1e9, -1.0]
     errors = [BackendError("wait", retry_after=wait) for wait in waits]
-    await Calls(sleep=clock.sleep, longest_pause=60).make(Flaky(*errors))
+    await Caller(Calls(longest_pause=60), sleep=clock.sleep).make(Flaky(*errors))
     assert clock.pauses == [3.5, 0.0, 100.0, 600.0, 0.0]  # but not for ever
 
 
 async def test_a_call_is_tried_six_times_and_its_last_error_counts() -> None:
     clock, flaky = Clock(), Flaky(*(BackendError(f"error {i}") for i in range(1, 10)))
     with pytest.raises(BackendError, match="error 6"):
-        await Calls(sleep=clock.sleep).make(flaky)
+        await Caller(sleep=clock.sleep).make(flaky)
     assert (flaky.calls, len(clock.pauses)) == (6, 5)
 
 
 async def test_what_cannot_succeed_is_not_tried_again() -> None:
     clock, flaky = Clock(), Flaky(BackendError("no such model", final=True))
     with pytest.raises(BackendError, match="no such model"):
-        await Calls(sleep=clock.sleep).make(flaky)
+        await Caller(sleep=clock.sleep).make(flaky)
     assert (flaky.calls, clock.pauses) == (1, [])
 
 
@@ -81,7 +82,7 @@ async def test_other_errors_pass_through_at_once() -> None:
     async def wrong() -> None:
         raise KeyError("a bug")
 
-    calls = Calls()
+    calls = Caller()
     with pytest.raises(KeyError):
         await calls.make(wrong)
     assert calls.in_flight == 0
@@ -97,15 +98,15 @@ async def test_an_attempt_that_takes_too_long_is_a_failure_like_others() -> None
             await anyio.sleep_forever()
         return "done"
 
-    calls = Calls(timeout_seconds=0.02, sleep=clock.sleep)
+    calls = Caller(Calls(call_timeout=0.02), sleep=clock.sleep)
     assert await calls.make(slow) == "done"
     assert len(clock.pauses) == 2
     with pytest.raises(BackendError, match=r"no answer within 0\.02 s"):
-        await Calls(timeout_seconds=0.02, attempts=1).make(anyio.sleep_forever)
+        await Caller(Calls(call_timeout=0.02, attempts=1)).make(anyio.sleep_forever)
 
 
 async def test_a_slot_is_not_held_while_a_call_waits_to_be_tried_again() -> None:
-    calls = Calls(concurrency=1, first_pause=0.05)
+    calls = Caller(Calls(concurrency=1, first_pause=0.05))
     order = []
 
     async def run(name: str, flaky: Flaky) -> None:
@@ -120,7 +121,7 @@ async def test_a_slot_is_not_held_while_a_call_waits_to_be_tried_again() -> None
 
 
 async def test_a_call_is_intended_once_and_only_when_it_has_its_slot() -> None:
-    calls = Calls(concurrency=1, sleep=Clock().sleep)
+    calls = Caller(Calls(concurrency=1), sleep=Clock().sleep)
     intended: list[str] = []
     begun = anyio.Event()
 
@@ -140,7 +141,7 @@ async def test_a_call_is_intended_once_and_only_when_it_has_its_slot() -> None:
 
 
 async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None:
-    calls, go, late = Calls(), anyio.Event(), Flaky()
+    calls, go, late = Caller(), anyio.Event(), Flaky()
 
     async def call() -> None:
         await go.wait()
@@ -164,8 +165,8 @@ async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None
     [
         {"attempts": 0},
         {"concurrency": 0},
-        {"timeout_seconds": 0},
-        {"timeout_seconds": float("nan")},
+        {"call_timeout": 0},
+        {"call_timeout": float("nan")},
         {"first_pause": -1},
         {"first_pause": float("nan")},
     ],
@@ -191,9 +192,9 @@ async def test_many_searches_together_never_pass_the_bound(concurrency: int) -> 
                 now -= 1
 
     backends = Backends(ScriptedGenerator(world), TableScorer(world), Watching(world))
-    job = Job(backends, policy=VerifyAll(), width=4)
+    config = SearchConfig(backends, policy=VerifyAll(), width=4)
     problems = [Problem(f"p{i}") for i in range(6)]
-    calls = Calls(concurrency=concurrency)
-    found = [each async for each in solve_many(problems, job, calls=calls, at_once=6)]
+    calls = Caller(Calls(concurrency=concurrency))
+    found = [each async for each in search_many(problems, config, calls=calls, at_once=6)]
     assert len(found) == 6
     assert min(concurrency, 2) <= busiest <= concurrency

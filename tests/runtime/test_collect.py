@@ -15,11 +15,11 @@ from grv.backends.protocols import Problem
 from grv.core.errors import UsageError
 from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
-from grv.runtime.calls import Calls
+from grv.runtime.calls import Caller
 from grv.runtime.collect import Collected, Collection, collect, collect_many
-from grv.runtime.desk import Backends
+from grv.runtime.config import SearchConfig
+from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
-from grv.runtime.solve import Job, solve
 from grv.testing.fakes import (
     Crash,
     Fault,
@@ -32,6 +32,7 @@ from grv.testing.fakes import (
 )
 from grv.testing.strategies import worlds
 from grv.testing.worlds import World, all_wrong, needle
+from support.live import search
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
@@ -63,16 +64,16 @@ class Bench:
         return self
 
     async def collect(self, ledger: Ledger | None = None) -> Collected:
-        return await collect(PROBLEM, self.collection, ledger=ledger, calls=patient())
+        return await collect(PROBLEM, self.collection, ledger=ledger, caller=patient())
 
 
-def patient() -> Calls:
-    """Calls that do not really wait."""
+def patient() -> Caller:
+    """A caller that does not really wait."""
 
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    return Calls(sleep=no_sleep)
+    return Caller(sleep=no_sleep)
 
 
 @given(world=worlds(most_broken=2), n=st.integers(1, 60), own_keys=st.booleans())
@@ -189,7 +190,9 @@ async def test_what_a_search_for_an_answer_paid_for_is_used() -> None:
     ledger = MemoryLedger()
     world = needle(60, at=9)
     bench = Bench(world)
-    await solve(PROBLEM, Job(bench.collection.backends, costs=Costs(1, 1)), ledger=ledger)
+    await search(
+        PROBLEM, SearchConfig(bench.collection.backends, costs=Costs(1, 1), width=8), ledger=ledger
+    )
     verified = set(bench.verifier.verified)
     assert verified
     after = Bench(world)

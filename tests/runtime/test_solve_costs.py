@@ -17,11 +17,13 @@ from grv.core.values import Cascade, Costs, Measured
 from grv.ledger.entries import Ended, ScoredAgain, from_text, kind_of, to_text
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.policies import Adaptive, Fixed, VerifyAll
-from grv.runtime.calls import Calls
-from grv.runtime.desk import Backends
-from grv.runtime.money import Purse
+from grv.runtime.calls import Caller
+from grv.runtime.config import SearchConfig
+from grv.runtime.executor import Backends
+from grv.runtime.one_search import spent_before
 from grv.runtime.prices import Meter, Prices
-from grv.runtime.solve import Job, Solution, recorded, solve
+from grv.runtime.solution import Solution
+from grv.runtime.spending import TotalBudget
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,
@@ -33,6 +35,7 @@ from grv.testing.fakes import (
 )
 from grv.testing.strategies import worlds
 from grv.testing.worlds import World, all_wrong
+from support.live import search
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
@@ -52,24 +55,26 @@ class Second(TableScorer):
         super().__init__(dataclasses.replace(world, scores=world.second or world.scores))
 
 
-def job(world: World, **options: object) -> Job:
+def config(world: World, **options: object) -> SearchConfig:
     cascaded = Second(world) if options.get("cascade") is not None else None
     backends = Backends(
         ScriptedGenerator(world), TableScorer(world), TableVerifier(world), None, cascaded
     )
-    return Job(backends, **options)  # type: ignore[arg-type]
+    return SearchConfig(backends, **{"width": 8, **options})  # type: ignore[arg-type]
 
 
-async def solved(job: Job, ledger: Ledger | None = None, purse: Purse | None = None) -> Solution:
+async def solved(
+    config: SearchConfig, ledger: Ledger | None = None, total: TotalBudget | None = None
+) -> Solution:
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    return await solve(PROBLEM, job, ledger=ledger, calls=Calls(sleep=no_sleep), purse=purse)
+    return await search(PROBLEM, config, ledger=ledger, caller=Caller(sleep=no_sleep), total=total)
 
 
 async def test_what_is_really_paid_is_billed_and_planned_with() -> None:
     world = all_wrong(40)
-    measured = job(world, policy=Adaptive(), costs=Measured(1, 10), meter=METER, width=1)
+    measured = config(world, policy=Adaptive(), costs=Measured(1, 10), meter=METER, width=1)
     solution = await solved(measured)
 
     assert solution.bill.total == pytest.approx(
@@ -81,15 +86,15 @@ async def test_a_measured_run_that_is_resumed_pays_for_nothing_and_decides_alike
     world = World.of("1- 2- 3- 4+ 5- 6- 7- 0-")
     settings = {"policy": Fixed(8, 5), "costs": Measured(1, 10), "meter": METER, "width": 1}
     ledger = MemoryLedger()
-    whole = await solved(job(world, **settings))
-    first = job(world, **settings)
+    whole = await solved(config(world, **settings))
+    first = config(world, **settings)
     verifier = first.backends.verifier
     assert isinstance(verifier, TableVerifier)
     died: dict[int, Fault] = {2: _die}
     verifier.faults = died
     with pytest.raises((Crash, BaseExceptionGroup)):
         await solved(first, ledger)
-    again = job(world, **settings)
+    again = config(world, **settings)
     resumed = await solved(again, ledger)
 
     assert resumed.bill == whole.bill
@@ -101,27 +106,27 @@ async def _die() -> None:
     raise Crash
 
 
-async def test_the_purse_reserves_the_most_and_spends_what_was_paid() -> None:
+async def test_the_total_budget_reserves_the_most_and_spends_what_was_paid() -> None:
     world = all_wrong(6)
-    purse = Purse(1000)
+    total = TotalBudget(1000)
     most = Costs(3, 7)
-    measured = job(
+    measured = config(
         world, policy=VerifyAll(), costs=Measured(1, 10), meter=METER, most=most, budget=20
     )
     ledger = MemoryLedger()
-    solution = await solved(measured, ledger, purse)
+    solution = await solved(measured, ledger, total)
 
     assert solution.outcome == "out of budget"
-    assert solution.bill.total == purse.spent == 2 * (2 + 5) + 2  # 16 + 7 would pass 20
-    assert recorded(ledger, measured, PROBLEM) == purse.spent
+    assert solution.bill.total == total.spent == 2 * (2 + 5) + 2  # 16 + 7 would pass 20
+    assert spent_before(ledger, measured, PROBLEM) == total.spent
 
 
 async def test_a_search_gives_up_and_says_why() -> None:
     ledger = MemoryLedger()
-    solution = await solved(job(all_wrong(9), policy=VerifyAll(), value=35), ledger)
+    solution = await solved(config(all_wrong(9), policy=VerifyAll(), value=35), ledger)
 
     assert solution.outcome == "finished"
-    assert solution.message == "an answer is worth 35; the next attempt would bring the cost to 44"
+    assert solution.message == "an answer is worth 35; the next attempt would raise the cost to 44"
     assert solution.bill.total == 33
     (ended,) = [each for each in ledger.read(solution.search) if isinstance(each, Ended)]
     assert ended.why == solution.message
@@ -141,7 +146,7 @@ def test_a_live_cascade_equals_the_pure_search(world: World, top: int, width: in
     world = dataclasses.replace(world, keys=(), second=second)
     cascade = Cascade(top, cost=0.5)
     for policy in (Adaptive(), Fixed(6, 3)):
-        live = anyio.run(solved, job(world, policy=policy, width=width, cascade=cascade))
+        live = anyio.run(solved, config(world, policy=policy, width=width, cascade=cascade))
         pure = run(policy, Costs(), world, width=width, cascade=cascade)
         assert pure.outcome is not None
         assert live.outcome == pure.outcome.reason.value
@@ -151,13 +156,13 @@ def test_a_live_cascade_equals_the_pure_search(world: World, top: int, width: in
 async def test_second_scores_are_recorded_and_not_asked_for_again() -> None:
     world = dataclasses.replace(World.of("9- 8- 7- 6+"), second=(1.0, 2.0, 3.0, 0.0))
     settings = {"policy": Fixed(4, 3), "width": 1, "cascade": Cascade(3, cost=0.5)}
-    ledger, purse = MemoryLedger(), Purse(100)
-    first = await solved(job(world, **settings), ledger, purse)
-    again = job(world, **settings)
+    ledger, total = MemoryLedger(), TotalBudget(100)
+    first = await solved(config(world, **settings), ledger, total)
+    again = config(world, **settings)
     second = await solved(again, ledger)
 
     assert first.bill == second.bill
-    assert purse.spent == first.bill.total == recorded(ledger, again, PROBLEM)
+    assert total.spent == first.bill.total == spent_before(ledger, again, PROBLEM)
     assert first.bill.rescored == 4
     assert isinstance(again.backends.second, Second)
     assert again.backends.second.calls == 0
@@ -168,11 +173,11 @@ async def test_second_scores_are_recorded_and_not_asked_for_again() -> None:
 
 async def test_a_second_score_that_cannot_be_had_ranks_last() -> None:
     world = dataclasses.replace(World.of("9- 8+ 7-"), second=(math.inf, 2.0, 3.0))
-    cascaded = job(world, policy=Fixed(3, 1), cascade=Cascade(2))
+    cascaded = config(world, policy=Fixed(3, 1), cascade=Cascade(2))
     solution = await solved(cascaded)
     assert solution.outcome == "solved"
 
-    dead = job(world, policy=Fixed(3, 3), width=1, cascade=Cascade(2))
+    dead = config(world, policy=Fixed(3, 3), width=1, cascade=Cascade(2))
     assert isinstance(dead.backends.second, Second)
     dead.backends.second.faults = {number: scorer_down() for number in range(1, 99)}
     assert (await solved(dead)).outcome == "solved"
@@ -180,19 +185,19 @@ async def test_a_second_score_that_cannot_be_had_ranks_last() -> None:
 
 def test_what_does_not_go_together_is_refused() -> None:
     world = all_wrong(3)
-    with pytest.raises(UsageError, match="costs that are measured need a meter"):
-        job(world, costs=Measured(1, 10))
-    with pytest.raises(UsageError, match="others have no use for one"):
-        job(world, meter=METER)
+    with pytest.raises(UsageError, match="give prices with measured costs"):
+        config(world, costs=Measured(1, 10))
+    with pytest.raises(UsageError, match="only with them"):
+        config(world, meter=METER)
     with pytest.raises(UsageError, match="a budget over measured costs needs the most"):
-        job(world, costs=Measured(1, 10), meter=METER, budget=5)
-    with pytest.raises(UsageError, match="belong together"):
-        Job(
+        config(world, costs=Measured(1, 10), meter=METER, budget=5)
+    with pytest.raises(UsageError, match="a cascade with a second scorer"):
+        SearchConfig(
             Backends(ScriptedGenerator(world), TableScorer(world), TableVerifier(world)),
             cascade=Cascade(2),
         )
     with pytest.raises(UsageError, match="what an answer is worth cannot be -1"):
-        job(world, value=-1)
+        config(world, value=-1)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])

@@ -114,7 +114,7 @@ class Meddling:
 
 
 class Smuggling:
-    """Slips in candidates that nobody generated."""
+    """Adds candidates that were not generated."""
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         yield Generate(1)
@@ -169,5 +169,5 @@ def test_a_registered_policy_that_cannot_be_written_down_is_caught(
     class Bad(PolicyContract):
         policy = Opaque(chooser=hash)
 
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="are not valid"):
         Bad().test_its_specification_reads_back()

@@ -10,10 +10,10 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.testing.laws import Binormal, Pieces
-from grv.theory.continuous import ContinuousLaw
-from grv.theory.continuous import optimum as continuous_optimum
+from grv.experiments.laws import Binormal, Pieces
 from grv.theory.optimum import Law, optimum
+from grv.theory.proofs.continuous import ContinuousLaw
+from grv.theory.proofs.continuous import optimum as continuous_optimum
 
 COSTS = Costs(generate=1, verify=10)
 NORMAL = NormalDist()

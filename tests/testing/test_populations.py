@@ -7,9 +7,8 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.replay.streams import CandidateLaw, draw
-from grv.testing.laws import Binormal, Pieces
-from grv.testing.populations import (
+from grv.experiments.laws import Binormal, Pieces
+from grv.experiments.populations import (
     ALL,
     FITTED,
     flat_law,
@@ -19,6 +18,7 @@ from grv.testing.populations import (
     star_law,
     tied_law,
 )
+from grv.experiments.streams import CandidateLaw, draw
 
 COSTS = Costs(generate=1, verify=10)
 
@@ -88,5 +88,7 @@ def test_the_shapes_are_what_they_are_called() -> None:
 
 
 def test_an_unknown_population_is_said_to_be_so() -> None:
-    with pytest.raises(UsageError, match=r"unknown population 'codes' \(there are: coding, math, "):
+    with pytest.raises(
+        UsageError, match=r"unknown population 'codes'; choose one of coding, math, "
+    ):
         population("codes")

@@ -219,7 +219,9 @@ class TestThePopulations:
             assert (others.mean(), others.std()) == pytest.approx(failures, abs=0.05)
 
     def test_an_unknown_one_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"unknown population 'poetry' .*coding, math"):
+        with pytest.raises(
+            UsageError, match=r"unknown population 'poetry'; choose one of coding, math"
+        ):
             population("poetry")
 
 

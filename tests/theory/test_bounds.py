@@ -14,8 +14,9 @@ from grv.core.errors import UsageError
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Stop, Verdict, Verified, Verify
 from grv.policies.adaptive import Adaptive
-from grv.theory import bounds
-from grv.theory.bounds import (
+from grv.theory.optimum import Law, optimum, tail
+from grv.theory.proofs import bounds
+from grv.theory.proofs.bounds import (
     DyadicPair,
     adaptive_bound,
     dyadic_pair,
@@ -29,7 +30,6 @@ from grv.theory.bounds import (
     success_of_best,
     tail_sum,
 )
-from grv.theory.optimum import Law, optimum, tail
 from grv.theory.shells import shells
 
 decimals = st.builds(lambda p, e: float(f"{p}e{e}"), st.integers(1, 999), st.integers(-5, 3))
@@ -196,7 +196,7 @@ def test_a_law_that_is_not_monotone_has_no_guarantee() -> None:
 
 
 def test_a_threshold_above_everything_that_passes_has_no_bound() -> None:
-    with pytest.raises(UsageError, match="nothing that scores at least 2"):
+    with pytest.raises(UsageError, match="no candidate that scores at least 2"):
         fixed_threshold_bound(Law((0, 1), (1, 1), (0.1, 0.5)), 2, Costs())
 
 
@@ -250,7 +250,7 @@ def test_the_adaptive_policy_costs_less_than_its_guarantee(
 @pytest.mark.parametrize("name", SMALL_LAWS)
 def test_a_shell_that_is_reached_fails_no_more_often_than_its_bound(name: str) -> None:
     # Monte Carlo: of 400 searches those that reach shell s* + u. Allowed is the bound and three
-    # standard errors of a share of so many.
+    # standard errors of a share of this many trials.
     law, costs, rng = SMALL_LAWS[name], Costs(generate=1, verify=10), random.Random(1)
     first = fixed_threshold_bound(law, law.scores[-1], costs).shell.s
     last = [last_shell(run(law, costs, rng, None), costs) for _ in range(400)]

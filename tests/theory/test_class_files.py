@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from grv.core.errors import UsageError
-from grv.theory import class_files
-from grv.theory.class_files import load_class
+from grv.theory.stars import class_files
+from grv.theory.stars.class_files import load_class
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_file_named_like_a_family_is_a_file(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0 1\n1\n", ":2: 1 entries, where the first row has 2"),
+        (b"0 1\n1\n", ":2: 1 entries, but the first row has 2"),
         (b"0 1\n2 0\n", ":2: '2' is not a number from 0 to 1"),
         (b"0 one\n", ":1: 'one' is not a number from 0 to 1"),
         (b"0 nan\n", ":1: 'nan' is not a number from 0 to 1"),
@@ -58,7 +58,7 @@ def test_a_file_named_like_a_family_is_a_file(
         (b",,\n", ":1: an entry is missing"),
         (b"", ": there are no concepts"),
         (b"# nothing\n\n", ": there are no concepts"),
-        (b"\xff\xfe0", "neither text nor named .npy"),
+        (b"\xff\xfe0", "this is not a text file"),
     ],
 )
 def test_a_text_that_is_no_class_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_an_array_that_is_no_class_is_refused(
         + b"\n",
     ],
 )
-def test_what_is_only_called_npy_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_npy_in_name_only_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "class.npy"
     path.write_bytes(content)
 
@@ -111,22 +111,22 @@ def test_what_is_only_called_npy_is_refused(content: bytes, tmp_path: Path) -> N
         load_class(str(path))
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     big = tmp_path / "big.npy"
     np.lib.format.open_memmap(big, mode="w+", dtype=np.uint8, shape=(10**6, 10**3)).flush()
-    with pytest.raises(UsageError, match="1,000,000 concepts on 1,000 points are more than fit"):
+    with pytest.raises(UsageError, match="1,000,000 concepts on 1,000 points are too many"):
         load_class(str(big))
     big.unlink()
 
     monkeypatch.setattr(class_files, "MOST_ENTRIES", 5)
     text = tmp_path / "big.txt"
     text.write_text("0 1\n" * 3)
-    with pytest.raises(UsageError, match="more than fits"):
+    with pytest.raises(UsageError, match="too large"):
         load_class(str(text))
 
 
-def test_what_is_neither_file_nor_family_is_said_to_be_neither() -> None:
-    with pytest.raises(UsageError, match=r"nowhere\.txt: no such file, and no family"):
+def test_a_text_that_is_neither_a_file_nor_a_family_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.txt: no such file, and not a family"):
         load_class("nowhere.txt")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.classes import (
+from grv.theory.stars.classes import (
     MOST_ENTRIES,
     ConceptClass,
     family,
@@ -70,23 +70,23 @@ def test_a_family_goes_by_its_name(text: str, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["class.txt", "thresholds", "16", "thresholds:-1", ""])
-def test_what_is_no_family_may_be_a_file(text: str) -> None:
+def test_a_text_that_is_not_a_family_may_be_a_file(text: str) -> None:
     assert family(text) is None
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("circles:4", r"unknown family 'circles' \(there are: thresholds, intervals, "),
+        ("circles:4", r"unknown family 'circles'; choose one of thresholds, intervals, "),
         ("thresholds:0", "thresholds:0: there are no points"),
-        ("intervals:16:2", "intervals:16:2: give the points, as in intervals:16"),
+        ("intervals:16:2", "intervals:16:2: give the number of points, as in intervals:16"),
         ("unions:16", "unions:16: give .* as in unions:16:2"),
         ("unions:16:0", "unions:16:0: no intervals"),
-        ("subsets:30", "more than fit"),
-        ("subsets:9999", "more than fit"),
-        ("intervals:999", "more than fit"),
-        ("unions:64:2", "more than fit"),
-        (f"thresholds:{'9' * 30}", "more than fits"),
+        ("subsets:30", "too many"),
+        ("subsets:9999", "too many"),
+        ("intervals:999", "too many"),
+        ("unions:64:2", "too many"),
+        (f"thresholds:{'9' * 30}", "too large"),
     ],
 )
 def test_a_family_that_cannot_be_is_refused(text: str, message: str) -> None:
@@ -106,10 +106,10 @@ def test_a_family_that_cannot_be_is_refused(text: str, message: str) -> None:
         ([[1j]], "must be numbers from 0 to 1"),
         (np.zeros((0, 3)), "there are no concepts"),
         (np.zeros((3, 0)), "there are no points"),
-        (np.broadcast_to(np.float64(0), (MOST_ENTRIES, 2)), "more than fit"),
+        (np.broadcast_to(np.float64(0), (MOST_ENTRIES, 2)), "too many"),
     ],
 )
-def test_what_is_not_a_class_is_refused(values: object, message: str) -> None:
+def test_an_invalid_class_is_refused(values: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ConceptClass(values, "mine")  # type: ignore[arg-type]
 
@@ -126,7 +126,7 @@ def test_a_probabilistic_class_has_no_binary_form() -> None:
     mixed = ConceptClass(np.array([[0, 1], [0.5, 0]]))
 
     assert not mixed.is_binary
-    with pytest.raises(UsageError, match=r"0\.5 in row 1, column 0.* needs an eta"):
+    with pytest.raises(UsageError, match=r"0\.5 in row 1, column 0.* needs eta"):
         mixed.binary()
 
 
@@ -171,5 +171,5 @@ def test_bins_hold_equally_many_where_scores_differ() -> None:
 def test_a_log_needs_candidates_and_bins() -> None:
     with pytest.raises(UsageError, match="no candidates"):
         of_scores([([], [])], 4)
-    with pytest.raises(UsageError, match="at least one bin, not 0"):
+    with pytest.raises(UsageError, match="bins must be at least 1, not 0"):
         of_scores([([1.0], [True])], 0)

@@ -12,7 +12,8 @@ import pytest
 from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.policies import Alternate, Balanced, Hedged
-from grv.theory.clocks import (
+from grv.theory.constants import least_constant
+from grv.theory.proofs.clocks import (
     Occupation,
     first_pass,
     generations,
@@ -20,7 +21,6 @@ from grv.theory.clocks import (
     occupation,
     verifications,
 )
-from grv.theory.constants import least_constant
 from grv.theory.slots import BLIND, Path, Schedule, Slot
 
 Clock = Callable[[], Iterable[float]]

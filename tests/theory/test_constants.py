@@ -84,9 +84,9 @@ def test_between_whole_ratios_a_larger_round_may_be_better() -> None:
 def test_the_guard() -> None:
     assert guarded_constant(2, 0.5) == 4
     assert guarded_constant(balanced_constant(10), 1) == pytest.approx(2 * 21 / 11 + 1)
-    with pytest.raises(UsageError, match="a guard needs a constant from 1 on"):
+    with pytest.raises(UsageError, match="a guard needs a constant of at least 1"):
         guarded_constant(0.5, 1)
-    with pytest.raises(UsageError, match="an allowance from 0 on, not 2 and -1"):
+    with pytest.raises(UsageError, match="an allowance of at least 0, not 2 and -1"):
         guarded_constant(2, -1)
 
 
@@ -126,7 +126,7 @@ def test_what_a_constant_against_the_optimum_costs_against_verify_all(
 
 
 def test_the_ends_of_the_trade_off() -> None:
-    assert least_against_verify_all(10, 1.9) == math.inf  # nobody has that
+    assert least_against_verify_all(10, 1.9) == math.inf  # no policy has this constant
     assert least_against_verify_all(10, least_constant(10)) == pytest.approx(21)
     assert least_against_verify_all(10, 2) == pytest.approx(5.5)
     assert least_against_verify_all(10, 1e9) == 1

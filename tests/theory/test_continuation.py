@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.theory.continuation import continuation_value, insertion_bound, pool_values
 from grv.theory.optimum import Law, optimum
+from grv.theory.proofs.continuation import continuation_value, insertion_bound, pool_values
 
 chances = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.5, 1.0])
 pools = st.lists(chances, max_size=6)

@@ -9,9 +9,10 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.theory import continuous, optimum
-from grv.theory.continuous import ContinuousLaw
+from grv.theory import optimum
 from grv.theory.optimum import Law
+from grv.theory.proofs import continuous
+from grv.theory.proofs.continuous import ContinuousLaw
 
 ACCURACY = 1e-8  # what the module promises
 
@@ -153,7 +154,7 @@ def test_a_discretisation_keeps_the_pass_rate() -> None:
     assert discrete.pass_rate == pytest.approx(law.pass_rate, rel=ACCURACY)
 
 
-def test_what_is_not_a_law_is_refused() -> None:
+def test_an_invalid_law_is_refused() -> None:
     with pytest.raises(UsageError, match="must not decrease"):
         ContinuousLaw(lambda u: -u, lambda _: 0.5)
     with pytest.raises(UsageError, match="must not decrease"):

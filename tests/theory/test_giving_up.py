@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.theory.giving_up import (
+from grv.theory.proofs.giving_up import (
     WORST,
     WORST_IF_WORTH_IT,
     expected_cost_to_go,
@@ -46,7 +46,7 @@ def test_never_is_more_spent_than_it_is_worth() -> None:
 def test_at_a_constant_rate_it_loses_little_where_it_was_worth_trying(
     mean: float, value: float
 ) -> None:
-    known = min(mean, value)  # whoever knows the rate goes on for ever, or does not begin
+    known = min(mean, value)  # with a known rate: try forever, or do not start
     bound = WORST_IF_WORTH_IT if mean <= value else WORST
 
     assert expected_loss(mean, value) <= bound * known * (1 + 1e-12)

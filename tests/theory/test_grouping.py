@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grv.core.values import Costs
-from grv.replay.kernels import least_checks_of, paid_checks_of
+from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds
@@ -70,7 +70,7 @@ class Trials:
         return min(fares, key=lambda fare: (-fare[0], fare[1]))
 
     def best_of_all(self, groups: int) -> tuple[int, float]:
-        """The same over all partitions into so many runs of neighbours."""
+        """The same over all partitions into this many runs of consecutive problems."""
         size = len(self.least)
         totals = []
         for cuts in itertools.combinations(range(1, size), groups - 1):
@@ -153,7 +153,7 @@ def test_two_classes_get_a_pair_each() -> None:
     assert found[2][1].pair == Pair(1, 1)
 
 
-def test_who_cannot_be_solved_gets_the_cheapest_pair() -> None:
+def test_unsolvable_problems_get_the_cheapest_pair() -> None:
     trials = Trials.of([World.of("5- 4- 3-")], Costs(), whole=False)
 
     assert best_groups(trials.difficulties, [1], Costs(), whole=False) == {

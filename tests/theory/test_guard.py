@@ -55,7 +55,7 @@ def test_a_tenth_more_would_be_too_much(rho: float) -> None:
 
 
 def _some(q: float, draws: int) -> float:
-    """The chance that some of so many draws is among the share q."""
+    """The chance that at least one of this many draws is among the share q."""
     return -math.expm1(draws * math.log1p(-q)) if q < 1 else 1.0
 
 

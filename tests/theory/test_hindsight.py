@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grv.core.values import Costs
+from grv.logs.log import LoggedProblem
 from grv.policies import Fixed
 from grv.replay.engine import replay
-from grv.replay.kernels import least_checks_of, paid_checks_of
-from grv.replay.log import LoggedProblem
-from grv.replay.orders import Batch
+from grv.replay.hindsight import least_checks_of, paid_checks_of
+from grv.replay.orders import OrderBatch
 from grv.testing import World
 from grv.testing.strategies import price_lists, worlds
 from grv.theory.hindsight import Pair, available, cheapest_pair, least_checks
@@ -28,9 +28,9 @@ def levels_of(*levels: int) -> NDArray[np.int32]:
     return np.array(levels, dtype=np.int32)
 
 
-def as_logged(problem: LoggedProblem, *, keyed: bool) -> Batch:
+def as_logged(problem: LoggedProblem, *, keyed: bool) -> OrderBatch:
     """The candidates in the order in which they were logged."""
-    return Batch(problem, np.arange(len(problem))[None, :], keyed)
+    return OrderBatch(problem, np.arange(len(problem))[None, :], keyed)
 
 
 def pairs_up_to(n: int) -> list[Pair]:
@@ -87,9 +87,7 @@ def test_a_pair_pays_for_what_is_there_or_up_to_the_batch_of_the_first_pass(
 
 @settings(max_examples=50)
 @given(world=tied_worlds, keyed=st.booleans())
-def test_what_is_available_is_what_a_pair_verifies_that_never_finds(
-    world: World, keyed: bool
-) -> None:
+def test_a_pair_without_a_pass_verifies_everything_available(world: World, keyed: bool) -> None:
     problem = world.logged()
     hopeless = LoggedProblem(
         "hopeless", problem.scores, np.zeros_like(problem.passed), problem.keys

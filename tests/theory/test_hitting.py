@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.classes import ConceptClass, of_rows
-from grv.theory.hitting import quick_hitting_set, smallest_hitting_set
-from grv.theory.stars import star_number
+from grv.theory.stars.classes import ConceptClass, of_rows
+from grv.theory.stars.hitting import quick_hitting_set, smallest_hitting_set
+from grv.theory.stars.search import star_number
 
 families = st.lists(st.sets(st.integers(0, 7), max_size=5), max_size=14)
 
@@ -101,5 +101,5 @@ def test_nothing_to_hit_needs_nothing() -> None:
 
 
 def test_numbers_count_from_zero() -> None:
-    with pytest.raises(UsageError, match="numbers from 0 on"):
+    with pytest.raises(UsageError, match="must not contain negative numbers"):
         smallest_hitting_set([[-1]])

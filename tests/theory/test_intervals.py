@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grv.theory.intervals import Interval, geometric, power
+from grv.theory.proofs.intervals import Interval, geometric, power
 
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, 1e-300, -5e-324, 0.1])
 shares = st.floats(0, 1)
@@ -60,6 +60,6 @@ def test_they_are_no_wider_than_they_must_be() -> None:
     assert found.high[0] == pytest.approx(100, rel=1e-13)
 
 
-def test_only_what_is_above_zero_divides() -> None:
-    with pytest.raises(ZeroDivisionError, match="only by one above 0"):
+def test_a_divisor_must_be_positive() -> None:
+    with pytest.raises(ZeroDivisionError, match="the divisor must be a positive interval"):
         interval((1, 2)) / interval((0, 1))

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.classes import ConceptClass, family, of_rows
-from grv.theory.learning import (
+from grv.theory.proofs.active_learning import (
     FiniteSpace,
-    Found,
+    PoolSearch,
     disagreement_learner,
-    found_by_learning,
     pool_size,
-    taught,
+    run_learner,
+    search_by_learning,
 )
+from grv.theory.stars.classes import ConceptClass, family, of_rows
 
 
 @st.composite
@@ -40,7 +40,9 @@ def test_the_hypothesis_agrees_with_the_target_on_the_whole_pool(
     of, target, pool = given_
     truth = of.binary()[target]
 
-    learned = taught(disagreement_learner(partial(FiniteSpace, of)), pool, lambda x: bool(truth[x]))
+    learned = run_learner(
+        disagreement_learner(partial(FiniteSpace, of)), pool, lambda x: bool(truth[x])
+    )
 
     assert all(learned.hypothesis(x) == truth[x] for x in pool)
     assert any(
@@ -53,7 +55,7 @@ def test_of_thresholds_it_asks_about_those_in_between_only() -> None:
     of = family("thresholds:8")
     assert of is not None
 
-    learned = taught(
+    learned = run_learner(
         disagreement_learner(partial(FiniteSpace, of)), [4, 5, 6, 2, 3, 7, 0], lambda x: x >= 3
     )
 
@@ -65,7 +67,7 @@ def test_labels_of_no_concept_are_refused() -> None:
     space = FiniteSpace(of_rows(["00", "10"]))
     space.tell(0, False)
 
-    with pytest.raises(UsageError, match="those of no concept"):
+    with pytest.raises(UsageError, match="no concept of the class has these"):
         space.tell(0, True)
 
 
@@ -89,10 +91,10 @@ def test_searching_stops_at_the_first_positive_label() -> None:
             yield index
         return bool
 
-    assert found_by_learning(learner, [10, 11, 12], lambda point: point == 10) == Found(0, 2)
+    assert search_by_learning(learner, [10, 11, 12], lambda point: point == 10) == PoolSearch(0, 2)
     assert asked == [2, 0]
-    assert found_by_learning(learner, [10, 11, 12], lambda point: False) == Found(0, 3)
-    assert found_by_learning(disagreement_learner(lambda: FiniteSpace(of_rows(["0"]))), [0], bool)
+    assert search_by_learning(learner, [10, 11, 12], lambda point: False) == PoolSearch(0, 3)
+    assert search_by_learning(disagreement_learner(lambda: FiniteSpace(of_rows(["0"]))), [0], bool)
 
 
 EPSILON, DELTA, RUNS = 0.05, 0.1, 400
@@ -113,9 +115,9 @@ def test_the_guarantee_of_the_theorem(text: str, mass: float) -> None:
         truth = concepts[chance.choice(np.flatnonzero(concepts.any(axis=1)))]
         law = _law(truth, mass, chance)
         pool = chance.choice(of.points, size=size, p=law).tolist()
-        result = found_by_learning(learner, pool, truth.tolist().__getitem__)
+        result = search_by_learning(learner, pool, truth.tolist().__getitem__)
         found += bool(truth[pool[result.index]])
-        learned = taught(learner, pool, truth.tolist().__getitem__)
+        learned = run_learner(learner, pool, truth.tolist().__getitem__)
         wrong = [learned.hypothesis(x) != truth[x] for x in range(of.points)]
         learned_well += law[wrong].sum() <= EPSILON
     error = math.sqrt(DELTA * (1 - DELTA) / RUNS)
@@ -136,8 +138,8 @@ def test_the_guarantee_cannot_be_better() -> None:
     found = wrong = 0
     for _ in range(runs):
         pool = (chance.random(100) < mass).astype(int).tolist()
-        found += pool[found_by_learning(learner, pool, bool).index]
-        wrong += not taught(learner, pool, bool).hypothesis(1)
+        found += pool[search_by_learning(learner, pool, bool).index]
+        wrong += not run_learner(learner, pool, bool).hypothesis(1)
     error = math.sqrt(2 * DELTA * (1 - 2 * DELTA) / runs)
     assert wrong / runs == pytest.approx(DELTA, abs=4 * error)
     assert found / runs == pytest.approx(1 - 2 * DELTA * (1 - mass), abs=4 * error)

@@ -18,10 +18,10 @@ from grv.theory.constants import (
     least_common_constant,
     least_constant,
 )
+from grv.theory.proofs.steps import step_ratio, worst_ratio
 from grv.theory.rounds import StepLaw
 from grv.theory.shells import shells
 from grv.theory.slots import Slot, one_by_one
-from grv.theory.steps import step_ratio, worst_ratio
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory" / "limits.md"
 ROWS = [

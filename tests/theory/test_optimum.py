@@ -201,7 +201,7 @@ nan = math.nan
         ((0, 1), (1, 1), (0.0, 0.0), "ever passes"),
     ],
 )
-def test_what_is_not_a_law_is_refused(
+def test_an_invalid_law_is_refused(
     scores: tuple[float, ...], masses: tuple[float, ...], passes: tuple[float, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):

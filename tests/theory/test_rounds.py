@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grv.theory.constants import alternate_constant, balanced_constant
 from grv.theory.rounds import (
-    Rounds,
+    RoundPlan,
     StepLaw,
     alternate_rounds,
     balanced_rounds,
@@ -111,7 +111,7 @@ def test_the_first_round_has_room(rho: float) -> None:
 @pytest.mark.parametrize("rho", RATIOS)
 def test_the_bound_on_the_cost_is_within_the_constant(rho: float) -> None:
     """Theorems 1 and 2, from the bound that their proofs start with."""
-    cases: list[tuple[Rounds, float]] = [(balanced_rounds(rho), balanced_constant(rho))]
+    cases: list[tuple[RoundPlan, float]] = [(balanced_rounds(rho), balanced_constant(rho))]
     if rho >= 1.5:  # below, Alternate verifies everything, and its rounds are not two draws
         cases.append((alternate_rounds(rho), alternate_constant(rho)))
     for rounds, constant in cases:
@@ -124,7 +124,7 @@ def test_the_bound_on_the_cost_is_within_the_constant(rho: float) -> None:
 def test_an_earlier_look_than_a_quarter_would_not_do(rho: float) -> None:
     """A first round of one candidate: the room is not enough any more where g is large."""
     rounds = balanced_rounds(rho)
-    early = Rounds(rounds.first._replace(fresh=1, cost=1 + rho), rounds.later)
+    early = RoundPlan(rounds.first._replace(fresh=1, cost=1 + rho), rounds.later)
     ratios = [expected_cost_bound(early, law) / law.optimum(rho) for law in STEPS]
 
     assert (max(ratios) > balanced_constant(rho) * (1 + 1e-9)) == (rho > 5)

@@ -16,10 +16,10 @@ import pytest
 
 from grv.core.search import Policy
 from grv.core.values import Costs
+from grv.experiments.laws import Pieces
+from grv.experiments.populations import flat_law, inverted_law, needle_law, star_law, tied_law
+from grv.experiments.streams import Stream
 from grv.policies import Alternate, Balanced, Hedged
-from grv.replay.streams import Stream
-from grv.testing.laws import Pieces
-from grv.testing.populations import flat_law, inverted_law, needle_law, star_law, tied_law
 from grv.theory.constants import (
     alternate_against_verify_all,
     alternate_against_verify_all_monotone,
@@ -28,8 +28,8 @@ from grv.theory.constants import (
     hedged_against_verify_all,
 )
 from grv.theory.optimum import tail
+from grv.theory.proofs.steps import step_cost
 from grv.theory.rounds import StepLaw
-from grv.theory.steps import step_cost
 
 RATIOS = (1.0, 3.0, 9.5, 40.0)
 STREAMS = 160
@@ -52,7 +52,7 @@ def measured(law: Pieces, rho: float, seed: int, *policies: Policy) -> list[Meas
     """Of each policy, on the same streams."""
     costs = Costs(generate=1, verify=rho)
     streams = (Stream(law, (seed, i)) for i in range(STREAMS))
-    spent = np.array([[stream.fared(each, costs).cost for each in policies] for stream in streams])
+    spent = np.array([[stream.run(each, costs).cost for each in policies] for stream in streams])
     errors = spent.std(axis=0, ddof=1) / math.sqrt(STREAMS)
     return [Measured(*map(float, each)) for each in zip(spent.mean(axis=0), errors, strict=True)]
 
@@ -103,7 +103,7 @@ def test_where_higher_scores_pass_no_less_often_the_constants_hold(name: str) ->
     assert alternate.low <= alternate_constant(rho) * best
     everything = (1 + rho) / law.pass_rate
     assert alternate.low <= alternate_against_verify_all_monotone(rho, law.pass_rate) * everything
-    assert min(balanced.mean, alternate.mean) >= best * 0.8  # and nobody beats the optimum
+    assert min(balanced.mean, alternate.mean) >= best * 0.8  # no policy beats the optimum
 
 
 @pytest.mark.parametrize("name", OTHERS | {name: MONOTONE[name] for name in NAMED})
@@ -123,7 +123,7 @@ def test_whatever_the_score_is_worth_alternate_is_within_three_of_verifying_all(
 def test_balanced_has_no_such_bound(name: str) -> None:
     """So the test above can fail."""
     law, costs = OTHERS[name], Costs(generate=1, verify=3)
-    spent = [Stream(law, (3, i)).fared(Balanced(), costs, most=4096).cost for i in range(20)]
+    spent = [Stream(law, (3, i)).run(Balanced(), costs, most=4096).cost for i in range(20)]
 
     assert np.mean(spent) > 10 * 4 / law.pass_rate
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory.hitting import smallest_hitting_set
-from grv.theory.learning import FiniteSpace
-from grv.theory.separation import (
+from grv.theory.proofs.active_learning import FiniteSpace
+from grv.theory.proofs.separation import (
     SeparationSpace,
     best_success,
     fewest_labels,
@@ -23,7 +22,8 @@ from grv.theory.separation import (
     separation_class,
     success_bound,
 )
-from grv.theory.stars import star_number
+from grv.theory.stars.hitting import smallest_hitting_set
+from grv.theory.stars.search import star_number
 
 
 @pytest.mark.parametrize("d", [2, 3, 4, 5])
@@ -42,7 +42,7 @@ def test_the_class_is_that_of_the_weights(d: int) -> None:
 def test_with_one_weight_the_claim_of_the_remark_fails() -> None:
     # w = 1 lets nothing pass, not even c; the remark says that it lets c pass.
     assert not np.dot([1], [1]) >= 1.5
-    with pytest.raises(UsageError, match="for d of at least 2, not 1"):
+    with pytest.raises(UsageError, match="d must be at least 2, not 1"):
         separation_class(1)
 
 
@@ -131,5 +131,5 @@ def test_searching_takes_one_label_and_learning_proportionally_many() -> None:
 def test_epsilon_is_below_a_quarter() -> None:
     with pytest.raises(UsageError, match="epsilon must be between 0 and 1/4"):
         measure(8, 0.25, 0.1, runs=2)
-    with pytest.raises(UsageError, match="more than fit"):
+    with pytest.raises(UsageError, match="too many"):
         separation_class(40)

@@ -80,7 +80,7 @@ def test_a_policy_follows_its_path(policy: Path, rho: float) -> None:
 
     for slot, generated, verified in zip(slots, trace[::2], trace[1::2], strict=True):
         assert generated.action == Generate(slot.draws)
-        assert (verified.action.why == "whatever its score") == slot.blind
+        assert (verified.action.why == "the new one, whatever its score") == slot.blind
 
 
 def test_a_schedule_repeats_its_cycle() -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.theory.classes import ConceptClass, family, of_rows
 from grv.theory.optimum import Law, optimum
-from grv.theory.star_bounds import (
+from grv.theory.stars.bounds import (
     StarInstance,
     binary_optimum,
     lower_bound,
@@ -21,7 +20,8 @@ from grv.theory.star_bounds import (
     sharper_search_bound,
     star_instance,
 )
-from grv.theory.stars import Star, star_number
+from grv.theory.stars.classes import ConceptClass, family, of_rows
+from grv.theory.stars.search import Star, star_number
 
 ratios = st.floats(1, 1e4)
 
@@ -107,9 +107,9 @@ def test_the_instance_of_a_probabilistic_class_has_its_chances() -> None:
 
 def test_what_is_no_star_has_no_instance() -> None:
     of = of_rows(["10", "11"])
-    with pytest.raises(UsageError, match="not a star of this class around zero"):
+    with pytest.raises(UsageError, match="not a centered star of this class"):
         star_instance(of, Star(2, 2, (0, 1), (0, 1)))
-    with pytest.raises(UsageError, match="not a star of this class around zero"):
+    with pytest.raises(UsageError, match="not a centered star of this class"):
         star_instance(of, star_number(of, centre="any"))
     with pytest.raises(UsageError, match="no hard instance"):
         star_instance(of, Star(0, 0, (), ()))

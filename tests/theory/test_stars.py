@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.theory import star_tree
-from grv.theory.classes import ConceptClass, family, of_rows
-from grv.theory.star_tree import Rows, Tree
-from grv.theory.stars import Star, is_star, narrowing, star_number
+from grv.theory.stars import tree as star_tree
+from grv.theory.stars.classes import ConceptClass, family, of_rows
+from grv.theory.stars.search import Star, is_star, narrowing, star_number
+from grv.theory.stars.tree import Rows, Tree
 
 
 def holds(of: ConceptClass, star: Star, *, eta: float = 1.0, any_centre: bool = False) -> bool:
@@ -237,7 +237,7 @@ def test_pairs_of_more_points_than_fit_are_not_looked_at(monkeypatch: pytest.Mon
     assert star_number(of).number == number
 
 
-def test_what_is_no_star_is_told_apart() -> None:
+def test_is_star_rejects_other_sets() -> None:
     of = of_rows(["10", "11", "01"])
 
     assert is_star(of, (0, 1), (0, 2))
@@ -254,7 +254,7 @@ def test_eta_is_a_positive_probability(eta: float) -> None:
 
 
 def test_eta_is_for_stars_around_zero_and_binary_classes_need_none() -> None:
-    with pytest.raises(UsageError, match="eta is for stars with zero as their centre"):
+    with pytest.raises(UsageError, match="eta can only be used with zero as the centre"):
         star_number(of_rows(["1"]), eta=0.5, centre="any")
-    with pytest.raises(UsageError, match="needs an eta"):
+    with pytest.raises(UsageError, match="needs eta"):
         star_number(ConceptClass(np.array([[0.5]])))

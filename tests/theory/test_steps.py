@@ -23,13 +23,13 @@ from grv.theory.constants import (
     least_constant,
     rounds_constant,
 )
+from grv.theory.proofs.steps import step_cost, step_ratio, worst_ratio
 from grv.theory.rounds import StepLaw, alternate_rounds, balanced_rounds, expected_cost_bound
 from grv.theory.shells import shells
 from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
-from grv.theory.steps import step_cost, step_ratio, worst_ratio
 
 VERIFY_ALL = Schedule((), (BLIND,))
-FEW = 20  # states that are told apart: enough at needles, and what is found is from below anyway
+FEW = 20  # distinct states: enough for needles, and the result is a lower bound in any case
 laws = st.builds(StepLaw, st.floats(0.001, 1), st.floats(0.01, 1))
 ratios = st.one_of(st.floats(0.05, 100), st.integers(1, 60).map(float))
 
@@ -109,12 +109,12 @@ def test_pools_that_are_not_told_apart_widen_the_bracket_and_nothing_else() -> N
     assert narrow.high - narrow.low < 1e-6 * narrow.low
 
 
-def test_what_is_asked_must_make_sense() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(UsageError, match="needs 0 < q, p <= 1"):
         step_cost([Slot(1)], StepLaw(0.0, 1.0), 10)
     with pytest.raises(UsageError, match="a positive ratio of costs"):
         step_cost([Slot(1)], StepLaw(0.5, 1.0), 0)
-    with pytest.raises(UsageError, match="whose cycle draws nothing has no end"):
+    with pytest.raises(UsageError, match="the cycle of a schedule must draw"):
         step_cost(Schedule((Slot(1),), (Slot(0),)), StepLaw(0.5, 1.0), 10)
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grv.core.values import Costs
+from grv.logs.log import LoggedProblem
 from grv.policies import Fixed
 from grv.replay.engine import replay
-from grv.replay.kernels import least_checks_of, paid_checks_of
-from grv.replay.log import LoggedProblem
+from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds
@@ -61,7 +61,7 @@ def scanned(
     for batch in batches(problems, ORDERS, keyed=keyed):
         for order in batch.orders.tolist():
             for m, k in pairs_up_to(size):
-                if m > len(batch.problem):  # nobody knows what it would have found
+                if m > len(batch.problem):  # the log does not show what it would find
                     prices[m - 1, k - 1] += costs.of(m, k)
                     continue
                 outcome = replay(

@@ -77,7 +77,7 @@ def test_at_one_score_that_passes_now_and_then_it_stays_within_three(
 
 
 def passing_only(low: float, high: float, levels: int, seed: int) -> World:
-    """Scores at so many levels, or all different (0); exactly those in an interval pass."""
+    """Scores at this many levels, or all different (0); exactly those in an interval pass."""
     chance = random.Random(f"interval {seed}")
 
     def label(_: int) -> tuple[float, bool]:

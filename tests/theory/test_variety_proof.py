@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from grv.theory.proofs.variety_proof import BY_HAND, prove, prove_at
 from grv.theory.variety import period, varied_ratio
-from grv.theory.variety_proof import BY_HAND, prove, prove_at
 
 SHARES = [10 ** (-7 * i / 300) for i in range(301)]  # from 1 down to 1e-7
 

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..files import TEXT, Layout, bounded_lines, is_torn, parse_json
-from ..replay.writing import replacing
+from ..files import TEXT, Layout, bounded_lines, is_torn, parse_json, replacing
 
 if TYPE_CHECKING:
     from ..runtime.prices import Prices
-    from ..runtime.solve import Solution
+    from ..runtime.solution import Solution
 
 _NAMES = ("problem", "outcome")
 _LAYOUT: Layout = (b'{"problem": "', TEXT, b'", "outcome": "', TEXT, b'", "answer": ')

@@ -162,7 +162,7 @@ def _give_up_output() -> None:
 
 
 def _complain(message: str, code: int) -> int:
-    from ..backends.web import without_secrets
+    from ..backends.http.web import without_secrets
 
     line = visible(without_secrets(" ".join(message.split())))
     print(f"grv: {line}", file=sys.stderr)

@@ -15,15 +15,7 @@ import typer
 from ..core.errors import UsageError
 from . import live
 from .console import check_outputs, listed, parse_cascade, parse_whole, progress, say
-from .live import (
-    LiveOptions,
-    backends_of,
-    limits_of,
-    options_of,
-    protection,
-    read_job,
-    until_interrupted,
-)
+from .live import LiveOptions, backends_of, limits_of, options_of, protection, read_job
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -159,7 +151,7 @@ def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> l
 
 
 def _checked(options: Options, job: str | None) -> Options:
-    from ..replay.convert import check_ending
+    from ..logs.converting import check_ending
 
     if options.n < 1:
         raise UsageError("how many candidates a problem? Give -n")
@@ -182,7 +174,7 @@ def _expected(job: str | None, table: Any) -> Expected | None:
 
 def _run(run: Run) -> bool:
     """Collect, and write the log; whether every problem is in it."""
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
     from ..runtime.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
@@ -217,12 +209,14 @@ def _collect_all(
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
+    from ..runtime.calls import Caller
     from ..runtime.collect import collect_many
-    from ..runtime.desk import first_error
+    from ..runtime.interrupts import until_interrupted
+    from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
     ledger = SqliteLedger(options.ledger_path)
-    calls = options.calls()
+    caller = Caller(options.calls())
 
     def done(collected: Collected) -> None:
         found[collected.problem] = collected
@@ -230,11 +224,11 @@ def _collect_all(
     async def work() -> None:
         with _progress(len(problems), options) as tell:
             collecting = partial(collect_many, problems, collection, done=done, progress=tell)
-            await collecting(ledger=ledger, calls=calls)
+            await collecting(ledger=ledger, caller=caller)
 
     async def everything() -> bool:
         try:
-            return await until_interrupted(work, calls)
+            return await until_interrupted(work, caller, partial(say, err=True))
         except BaseExceptionGroup as errors:
             raise first_error(errors) from errors
         finally:
@@ -251,7 +245,7 @@ def _write(
     problems: Sequence[Problem], found: Mapping[str, Collected], options: Options
 ) -> list[str]:
     """Write the log; what is in it, in words."""
-    from ..replay.convert import write_log
+    from ..logs.converting import write_log
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
@@ -309,10 +303,10 @@ def _needs(run: Run) -> list[str]:
 
 def resources_of(run: Run) -> Resources:
     """What a run needs."""
-    from ..backends.checks import parse_check
-    from ..backends.problems import read_problems
+    from ..backends.http.web import shown
+    from ..backends.problems.files import read_problems
     from ..backends.specs import reward_address
-    from ..backends.web import shown
+    from ..backends.verifiers.checks import parse_check
     from .resources import needed, worst_seconds
 
     options, expected = run.options, run.expected

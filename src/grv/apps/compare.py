@@ -24,7 +24,7 @@ from .console import (
 from .live import defaults_from_job
 
 if TYPE_CHECKING:
-    from ..replay.comparison import Comparison, Row
+    from ..experiments.comparison import Comparison, Row
 
 
 def _from_job(context: typer.Context, job: str | None) -> str | None:
@@ -121,12 +121,12 @@ def compare(
     waits = parse_latency(latency) if latency is not None else None
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json, csv], [log, rewards, job], [score, *(policy or ())])
-    from ..replay.combining import read_scored
-    from ..replay.compare import Unsolvable
-    from ..replay.compare import compare as replay_all
+    from ..experiments.compare import Unsolvable
+    from ..experiments.compare import compare as replay_all
+    from ..experiments.rows import DEFAULT_ROWS, parse_row
+    from ..learning.score_combination import read_scored
+    from ..logs.readers import Unlabelled
     from ..replay.orders import Scheme
-    from ..replay.readers import Unlabelled
-    from ..replay.rows import DEFAULT_ROWS, parse_row
 
     rows = policy or list(DEFAULT_ROWS)
     for text in rows:

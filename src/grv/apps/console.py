@@ -13,7 +13,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs, Latency, Measured
-from ..replay.writing import check_writable
+from ..files import check_writable
 from ..text import visible
 
 _LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers

@@ -46,8 +46,8 @@ def convert(
     grv convert runs.jsonl --problem task --passed ok --score rm=score_rm -o log.csv
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     """
-    from ..replay.convert import Fields, check_ending, join, write_log
-    from ..replay.readers import OPTIONAL, REQUIRED
+    from ..logs.converting import Fields, check_ending, join, write_log
+    from ..logs.readers import OPTIONAL, REQUIRED
 
     check_ending(out)
     check_outputs([out], files)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +18,14 @@ from ..core.values import Costs
 from ..policies import Adaptive
 from .console import say
 from .demo_replay import show_replay
-from .live import backends_of
+from .live import backends_of, search_options
 from .solve import Options, drive
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.desk import Backends
-    from ..runtime.solve import Solution
+    from ..runtime.executor import Backends
+    from ..runtime.solution import Solution
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
@@ -73,7 +72,7 @@ def demo(
     grv demo --first 3 --ledger demo.ledger
     grv demo --replay
     """
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
 
     if replay:
         show_replay()
@@ -99,10 +98,11 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.money import Purse
-    from ..runtime.solve import Job
+    from ..runtime.calls import Caller
 
-    job = Job(backends, POLICY, COSTS, OPTIONS.budget, width=1, about=OPTIONS.about)
+    how = search_options(backends, OPTIONS.about) | {
+        **{"policy": POLICY, "costs": COSTS, "budget": OPTIONS.budget, "at_once": _AT_ONCE}
+    }
     _say_what(len(problems))
     started, lines = time.monotonic(), list[_Line]()
     by_id = {problem.id: problem for problem in problems}
@@ -114,8 +114,8 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             lines.append(line)
             say(_row(line))
 
-        work = partial(drive, list(problems), job, ledger, OPTIONS.calls(), Purse(), done)
-        interrupted = anyio.run(partial(work, _AT_ONCE))
+        how = how | {"ledger": ledger}
+        interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls()), done)
     if lines:
         say("", *_summary(lines, time.monotonic() - started))
     return interrupted
@@ -125,7 +125,7 @@ def _arrivals(
     problem: Problem, solution: Solution, backends: Backends, ledger: SqliteLedger
 ) -> Arrivals:
     """What verifying everything costs; candidates nobody has verified are verified for it now."""
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.pool import CheckVerifier
     from .arrivals import arrivals
 
     verifier = backends.verifier

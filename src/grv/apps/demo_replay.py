@@ -9,14 +9,14 @@ from .compare import heading
 from .console import say
 
 if TYPE_CHECKING:
-    from ..replay.comparison import Comparison
+    from ..experiments.comparison import Comparison
 
 
 def show_replay() -> None:
     """Replay the log that comes with grv, and say in plain words what was saved."""
-    from ..replay.compare import compare
-    from ..replay.readers import read_log
-    from ..replay.rows import DEFAULT_ROWS
+    from ..experiments.compare import compare
+    from ..experiments.rows import DEFAULT_ROWS
+    from ..logs.readers import read_log
 
     with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
         comparison = compare(DEFAULT_ROWS, read_log(str(path)))

@@ -33,7 +33,7 @@ def doctor(
     from ..backends.attacks import suite
     from ..backends.sandbox.limits import Isolation
     from ..backends.sandbox.seccomp import NOT_YET_RUN
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.pool import CheckVerifier
 
     level, count = parse_isolation(isolation), parse_workers(workers)
     if level is Isolation.UNSAFE:

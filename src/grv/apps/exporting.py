@@ -7,8 +7,9 @@ from typing import Any
 
 from ..core.values import Verdict
 from ..ledger.sqlite import SqliteLedger
-from ..runtime.book import Book, Scribe
+from ..runtime.ledger_writer import LedgerWriter
 from ..runtime.prices import Meter, Prices, model_of
+from ..runtime.search_record import SearchRecord
 
 _ALWAYS = ("problem", "candidate", "passed", "score", "key")
 _PAID = ("generate_cost", "verify_cost")
@@ -27,12 +28,12 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
     """
     rows: list[_Row] = []
     seen: set[str] = set()
-    scribe = Scribe(ledger)
+    writer = LedgerWriter(ledger)
     for summary in ledger.searches():
         name = summary.problem
         problem = name if name not in seen else f"{name} ({summary.id})"
         seen.add(name)
-        book = Book(scribe, summary.id, ledger.read(summary.id))
+        book = SearchRecord(writer, summary.id, ledger.read(summary.id))
         rows += [{"problem": problem, **row} for row in _rows(book, prices)]
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
@@ -40,7 +41,7 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _rows(book: Book, prices: Prices | None) -> Iterator[_Row]:
+def _rows(book: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     """The candidates of one search, by number."""
     meter = (
         None if prices is None else Meter(prices, model_of(str(book.about.get("generator", ""))))

@@ -14,8 +14,8 @@ from ..core.errors import UsageError
 from .console import check_outputs, progress, say
 
 if TYPE_CHECKING:
-    from ..policies.prior import Evidence, Prior
-    from ..replay.history import History, PastProblem
+    from ..learning.history import History, PastProblem
+    from ..policies.learned.prior import Evidence, Prior
 
 FEW_PROBLEMS, FEW_LABELS = 20, 200  # with a pass, and that count: less is little evidence
 
@@ -53,10 +53,10 @@ def learn(
         raise UsageError("the same file is given twice: its evidence would count twice")
     if not out.endswith(".json"):
         raise UsageError(f"{out}: the name of a prior ends in .json")
-    from ..policies.prior import hash_of
-    from ..replay.combining import combine, combined_name
-    from ..replay.tuning import learn as learn_prior
-    from ..replay.writing import write_whole
+    from ..files import write_whole
+    from ..learning.score_combination import combine, combined_name
+    from ..learning.tune import learn as learn_prior
+    from ..policies.learned.prior import hash_of
 
     scores = list(score or [])
     if len(set(scores)) < len(scores):
@@ -77,7 +77,7 @@ def learn(
 
 
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:
-    from ..replay.history import History
+    from ..learning.history import History
 
     if problems and not any(x > -math.inf for each in problems for x in each.scores):
         raise UsageError(f"{', '.join(logs)}: no candidate has the score {score!r}")
@@ -87,8 +87,8 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 def _history(logs: Sequence[str], score: str | None) -> History:
     """What all files together say of one score."""
     from ..files import is_sqlite
-    from ..replay.history import read_past
-    from .ledger_history import ledger_past
+    from ..learning.history import read_past
+    from ..learning.ledger_history import ledger_past
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}

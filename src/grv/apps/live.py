@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -13,14 +12,14 @@ import typer
 
 from ..core.errors import UsageError
 from ..files import read_toml
-from .console import MOST, parse_cascade, say
+from .console import MOST, parse_cascade
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..backends.sandbox.limits import Limits
-    from ..backends.verifier import CheckVerifier
     from ..runtime.calls import Calls
-    from ..runtime.desk import Backends, Keying
+    from ..runtime.executor import Backends
+    from ..runtime.solve import SolveOptions
 
 # Flags that mean the same in every live command. None stands for "not given": a job file may say.
 PROBLEMS = typer.Argument(
@@ -74,7 +73,6 @@ WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]
 _MOST = {"workers": 1024, "concurrency": 10_000, "attempts": 1000, "width": MOST, "n": MOST}
 _MOST |= {"memory": 1 << 30, "timeout": 10**8, "call_timeout": 10**8, "first_pause": 10**8}
 _MOST |= {"max_tokens": 1 << 40}
-_GRACE_SECONDS = 10  # for calls in flight at an interrupt
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class LiveOptions:
 
         It goes into the ledger: addresses are without what may be secret in them.
         """
-        from ..backends.web import shown
+        from ..backends.http.web import shown
 
         names = ["generator", "score_model", "score_step", "temperature"]
         names += ["top_p", "max_tokens", "seed"]
@@ -130,7 +128,7 @@ class LiveOptions:
         """How calls are made."""
         from ..runtime.calls import Calls
 
-        return Calls(self.attempts, self.call_timeout, self.concurrency, self.first_pause)
+        return Calls(self.concurrency, self.attempts, self.first_pause, self.call_timeout)
 
 
 def _named_score(score: str) -> str:
@@ -229,8 +227,8 @@ def limits_of(options: LiveOptions) -> Limits:
 def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
     """Who generates, scores and verifies; every mistake in a check is told before any work."""
     from ..backends import specs
-    from ..backends.verifier import CheckVerifier
-    from ..runtime.desk import Backends
+    from ..backends.verifiers.pool import CheckVerifier
+    from ..runtime.executor import Backends
     from .verify import parse_isolation
 
     isolation, limits = parse_isolation(options.isolation), limits_of(options)
@@ -260,14 +258,27 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
             model=options.score_model,
             step=options.score_step,
         )
-        key = _key(verifier) if options.keys else None
+        key = verifier.key if options.keys else None
         again = None if second is None else score(second)
         yield Backends(generator, score(first), verifier, key, again)
 
 
+def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
+    """The options of `grv.solve_many` that say with what, and as what, problems are searched."""
+    options: SolveOptions = {
+        "generator": backends.generator,
+        "scorer": backends.scorer,
+        "verifier": backends.verifier,
+    }
+    options["second_scorer"] = backends.second
+    options["keys"] = backends.key is not None
+    options["identity"] = about
+    return options
+
+
 def protection(options: LiveOptions, problems: Sequence[Problem]) -> list[str]:
     """What verified answers without protection, a line each."""
-    from ..backends.command import is_command, unprotected
+    from ..backends.verifiers.command import is_command, unprotected
 
     lines = []
     if commands := unprotected(problems):
@@ -275,43 +286,3 @@ def protection(options: LiveOptions, problems: Sequence[Problem]) -> list[str]:
     if options.isolation == "unsafe" and not all(map(is_command, problems)):
         lines.append("unprotected, with your rights, ran programs: isolation unsafe")
     return lines
-
-
-def _key(verifier: CheckVerifier) -> Keying:
-    return lambda problem, draft: verifier.prepare(problem).how.key(draft.text)
-
-
-async def until_interrupted(work: Callable[[], Awaitable[None]], calls: Calls) -> bool:
-    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
-
-    Calls in flight are paid for: they may end, for a while. At a second signal, all ends at once.
-    """
-    import anyio
-
-    interrupted = False
-
-    async def watch(scope: anyio.CancelScope) -> None:
-        nonlocal interrupted
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                if interrupted:
-                    scope.cancel()
-                else:
-                    interrupted = True
-                    group.start_soon(leave, scope)
-
-    async def leave(scope: anyio.CancelScope) -> None:
-        if calls.in_flight:
-            say(
-                f"waiting up to {_GRACE_SECONDS} s for {calls.in_flight} calls in flight;"
-                " interrupt again to leave at once",
-                err=True,
-            )
-        await calls.settle(_GRACE_SECONDS)
-        scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch, group.cancel_scope)
-        await work()
-        group.cancel_scope.cancel()
-    return interrupted

@@ -8,7 +8,7 @@ from typing import cast
 
 import typer
 
-from ..replay.text import aligned
+from ..text import aligned
 from .console import check_outputs, choice, parse_costs, parse_whole, progress, say
 
 
@@ -41,9 +41,9 @@ def oracle(
     prices = parse_costs(costs)
     how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
     check_outputs([json], [log, rewards])
-    from ..replay.oracle import oracle as price
-    from ..replay.readers import Unlabelled, read_log
-    from ..replay.writing import write_whole
+    from ..experiments.oracle import oracle as price
+    from ..files import write_whole
+    from ..logs.readers import Unlabelled, read_log
 
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
     logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)

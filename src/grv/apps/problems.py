@@ -41,8 +41,8 @@ def problems(
     grv problems livecodebench test.jsonl --difficulty medium,hard -o livecodebench.jsonl
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     """
-    from ..backends.datasets import DATASETS, read_dataset
-    from ..replay.writing import replacing
+    from ..backends.problems.datasets import DATASETS, read_dataset
+    from ..files import replacing
 
     choice("DATASET", dataset, tuple(DATASETS))
     choice("--match", match, ("equivalent", "exact"))

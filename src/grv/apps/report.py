@@ -27,9 +27,9 @@ from .console import (
 from .live import defaults_from_job, read_job
 
 if TYPE_CHECKING:
-    from ..report.job import Item
+    from ..report.dataset import Request
+    from ..report.print.job import Item
     from ..report.report import Report
-    from ..report.study import Request
     from .sources import Given
 
 # An option that `grv compare` has is the same option here.
@@ -118,10 +118,10 @@ def report(
     for folder in (csv, figures):
         _check_folder(folder)
     items = _items(job)
-    from ..replay.writing import write_whole
-    from ..report.making import make_report
-    from ..report.page import page
-    from ..report.printing import check_plotting, sheet_names, write_sheets
+    from ..files import write_whole
+    from ..report.build import make_report
+    from ..report.page.page import page
+    from ..report.print.printing import check_plotting, sheet_names, write_sheets
     from .sources import read_sources
 
     if figures is not None:
@@ -158,9 +158,9 @@ def _request(
     in_flight = parse_width(width)
     how_many, many = parse_whole("--orders", orders), parse_whole("--many-orders", many_orders)
     drawn_from = parse_whole("--seed", seed, 0)
-    from ..replay.compare import Unsolvable
+    from ..experiments.compare import Unsolvable
     from ..replay.orders import Scheme
-    from ..report.study import Request
+    from ..report.dataset import Request
 
     scheme = cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper")))
     kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
@@ -185,7 +185,7 @@ def _given(
     job: str | None,
 ) -> list[Given]:
     """Each file with each score; those of the job file where none is named."""
-    from ..replay.readers import Unlabelled
+    from ..logs.readers import Unlabelled
     from .sources import Given, parse_given
 
     labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
@@ -205,7 +205,7 @@ def _given(
 
 
 def _items(job: str | None) -> tuple[Item, ...]:
-    from ..report.job import parse_items
+    from ..report.print.job import parse_items
 
     records = read_job(job)["report"].get("items") if job is not None else None
     return parse_items(records, str(job)) if records is not None else ()
@@ -225,10 +225,8 @@ def _check_folder(folder: str | None) -> None:
 
 def words(made: Report, out: str) -> list[str]:
     """What the page says first, and where it is."""
-    from ..report.answers import answers
-
     lines = []
-    for answer in answers(made):
-        lines += [answer.question, *(f"  {sentence}" for sentence in answer.sentences)]
-    lines += [f"Be careful: {warning}" for warning in made.warnings]
+    for conclusion in made.conclusions:
+        lines += [conclusion.question, *(f"  {sentence}" for sentence in conclusion.sentences)]
+    lines += [f"Warning: {warning}" for warning in made.warnings]
     return [*lines, f"The page: {out}"]

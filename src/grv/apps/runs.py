@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
-from ..replay.text import aligned
+from ..text import aligned
 from .console import check_outputs, say
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def export_log(
 
     Candidates that were never verified have no label: see --unlabelled of grv compare.
     """
-    from ..replay.convert import write_log
+    from ..logs.converting import write_log
     from ..runtime.prices import Prices
     from .exporting import log_columns
 
@@ -124,7 +124,7 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as people read it."""
     from ..core.values import Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
-    from ..runtime.book import unanswered
+    from ..runtime.search_record import unanswered
 
     lines = []
     for entry in entries:

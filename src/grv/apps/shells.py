@@ -8,7 +8,7 @@ import json as json_text
 import typer
 
 from ..core.values import Costs
-from ..replay.text import aligned
+from ..text import aligned
 from ..theory import shells as theory
 from .console import check_outputs, parse_costs, parse_whole, say
 
@@ -32,7 +32,7 @@ def shells(
     found = itertools.islice(theory.shells(prices), number)
     records = [_record(shell, prices) for shell in found]
     if json is not None:
-        from ..replay.writing import write_whole
+        from ..files import write_whole
 
         record = {"costs": {"generate": prices.generate, "verify": prices.verify}}
         write_whole(json, json_text.dumps({"format": 1, **record, "shells": records}) + "\n")

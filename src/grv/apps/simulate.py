@@ -10,7 +10,7 @@ from ..core.errors import UsageError
 from .console import check_outputs, parse_costs, parse_whole, parse_width, progress, say
 
 if TYPE_CHECKING:
-    from ..replay.simulation import Simulation
+    from ..experiments.simulate import Simulation
 
 
 def simulate(
@@ -52,7 +52,7 @@ def simulate(
     grv simulate coding --candidates 512 --seed 7 --json table.json
     grv simulate --list
     """
-    from ..testing.populations import ABOUT, ALL, population_named
+    from ..experiments.populations import ABOUT, ALL, population_named
 
     if list_:
         say(*[f"{name:12} {ABOUT[name]}" for name in ALL])
@@ -64,8 +64,8 @@ def simulate(
     pool = None if candidates == "endless" else _pool_size(candidates)
     how_many, trials = parse_whole("--problems", problems), parse_whole("--orders", orders)
     drawn_from = parse_whole("--seed", seed, 0)
-    from ..replay.simulation import DEFAULT_POLICIES, Plan
-    from ..replay.simulation import simulate as try_all
+    from ..experiments.simulate import DEFAULT_POLICIES, Plan
+    from ..experiments.simulate import simulate as try_all
 
     plan = Plan(how_many, trials, pool, drawn_from, in_flight)
     with progress("simulating") as tell:

@@ -18,15 +18,15 @@ from ..core.values import Costs, Measured
 from ..policies import DEFAULT, Learned, spec
 from . import live
 from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value, say
-from .live import LiveOptions, backends_of, options_of, protection, read_job, until_interrupted
+from .live import LiveOptions, backends_of, options_of, protection, read_job, search_options
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..ledger.ledger import Ledger
-    from ..runtime.calls import Calls
-    from ..runtime.money import Purse
+    from ..runtime.calls import Caller
     from ..runtime.prices import Meter, Prices
-    from ..runtime.solve import Job, Solution
+    from ..runtime.progress import Listener, Progress
+    from ..runtime.solution import Solution
+    from ..runtime.solve import SolveOptions
     from .answers import AnswerFile
 
 
@@ -124,9 +124,9 @@ def _options(job: str | None, given: Mapping[str, Any]) -> Options:
 
 
 def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
-    from ..backends.problems import read_problems
+    from ..backends.problems.files import read_problems
+    from ..learning.prior_file import parse_policy
     from ..runtime.prices import Prices
-    from ..runtime.solve import Job
 
     check_outputs(
         (options.out, options.ledger_path),
@@ -142,24 +142,20 @@ def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     if dry_run:
         say(_at_most(options, price_list, len(problems)))
         return
+    plan = parse_policy(options.policy)
+    if isinstance(plan, Learned):
+        plan.check_score(options.score)
     with backends_of(options, problems) as backends:
-        plan = spec.parse(options.policy)
-        if isinstance(plan, Learned):
-            plan.check_score(options.score)
-        scores = parse_cascade(options.score)
-        job = Job(
-            backends,
-            plan,
-            price_list,
-            options.budget,
-            options.width,
-            options.about,
-            value=options.value,
-            most=most,
-            meter=_meter(prices, options) if isinstance(price_list, Measured) else None,
-            cascade=None if scores is None else scores[2],
-        )
-        _solve_all(problems, job, options, prices)
+        how = search_options(backends, options.about) | {
+            **{"policy": plan, "costs": price_list, "most": most, "value": options.value},
+            **{"budget": options.budget, "total_budget": options.total_budget},
+            "width": options.width,
+        }
+        if scores := parse_cascade(options.score):
+            how["cascade"] = scores[2]
+        if isinstance(price_list, Measured):
+            how["meter"] = _meter(prices, options)
+        _solve_all(problems, how, options, prices)
 
 
 def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None:
@@ -189,30 +185,31 @@ def _meter(prices: Prices, options: Options) -> Meter:
     return Meter(prices, model_of(options.generator))
 
 
-def _solve_all(problems: list[Problem], job: Job, options: Options, prices: Prices) -> None:
+def _solve_all(
+    problems: list[Problem], how: SolveOptions, options: Options, prices: Prices
+) -> None:
     import anyio
 
     from ..ledger.sqlite import SqliteLedger
-    from ..runtime.money import Purse
+    from ..runtime.calls import Caller
     from ..runtime.prices import model_of
-    from ..runtime.solve import recorded
+    from ..runtime.solve import check_options
     from .answers import record_of
 
-    calls, purse = options.calls(), Purse(options.total_budget)
+    caller = Caller(options.calls())
+    check_options(how)  # before any file is made
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.generator)
-        solved = [problem for problem in problems if problem.id in answers.solved]
-        todo = [problem for problem in problems if problem.id not in answers.solved]
-        if math.isfinite(purse.total):
-            purse.spend(sum(recorded(ledger, job, problem) for problem in solved))
+        solved = {problem.id for problem in problems if problem.id in answers.solved}
         outcomes = Counter(solved=len(solved))
 
         def done(solution: Solution) -> None:
             answers.add(record_of(solution, prices, model))
             outcomes[solution.outcome] += 1
 
-        interrupted = anyio.run(partial(drive, todo, job, ledger, calls, purse, done))
+        how = how | {"ledger": ledger, "skip": solved}
+        interrupted = anyio.run(drive, problems, how, caller, done)
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
     say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
     for line in protection(options, problems):
@@ -238,54 +235,51 @@ def _counted(outcomes: Counter[str], problems: int) -> str:
 
 
 async def drive(
-    todo: list[Problem],
-    job: Job,
-    ledger: Ledger,
-    calls: Calls,
-    purse: Purse,
+    problems: Sequence[Problem],
+    how: SolveOptions,
+    caller: Caller,
     done: Callable[[Solution], None],
-    at_once: int | None = None,
 ) -> bool:
-    """Solve what is left; whether it was interrupted."""
-    from ..runtime.desk import first_error
-    from ..runtime.solve import solve_many
+    """Solve what is left, with a progress bar; whether it was interrupted."""
+    from ..runtime.interrupts import until_interrupted
+    from ..runtime.solve import config_of, solve_many
+    from ..runtime.tasks import first_error
 
     async def work() -> None:
-        run = solve_many(todo, job, ledger=ledger, calls=calls, purse=purse, at_once=at_once)
-        with _progress(len(todo), purse, calls) as show:
-            async with aclosing(run) as solutions:
+        with _progress() as show:
+            options = how | {"calls": caller, "progress": show}
+            async with aclosing(solve_many(problems, **options)) as solutions:
                 async for solution in solutions:
                     done(solution)
-                    show(solution)
 
     try:
-        return await until_interrupted(work, calls)
+        return await until_interrupted(work, caller, partial(say, err=True))
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
     finally:
-        await job.backends.aclose()
+        await config_of(how).backends.aclose()
 
 
 @contextmanager
-def _progress(total: int, purse: Purse, calls: Calls) -> Iterator[Callable[[Solution], None]]:
+def _progress() -> Iterator[Listener]:
     """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda solution: None
+        yield lambda progress: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
-    with Progress(*columns, console=console, transient=True, redirect_stdout=shared) as bar:
-        task, solved = bar.add_task("solving", total=total), 0
+    shown = (*columns, TimeRemainingColumn())
+    with Bar(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
+        task = bar.add_task("solving", total=None)
 
-        def show(solution: Solution) -> None:
-            nonlocal solved
-            solved += solution.verified
-            words = f"{solved} solved, {purse.spent:g} spent, {calls.in_flight} in flight"
-            bar.update(task, advance=1, description=words)
+        def show(progress: Progress) -> None:
+            words = f"{progress.solved} solved, {progress.spent:g} spent"
+            words += f", {progress.in_flight} in flight"
+            bar.update(task, completed=progress.done, total=progress.problems, description=words)
 
         yield show
 

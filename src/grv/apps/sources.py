@@ -10,10 +10,10 @@ from typing import Any
 
 from ..core.errors import LogError, UsageError
 from ..files import is_sqlite
-from ..replay.combining import read_scored
-from ..replay.log import Log
-from ..replay.readers import Unlabelled, log_of
-from ..replay.tables import Table, column
+from ..learning.score_combination import read_scored
+from ..logs.log import Log
+from ..logs.readers import Unlabelled, log_of
+from ..logs.tables import Table, column
 from ..report.source import Source, is_comparison, read_comparison
 from .console import parse_cascade
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from ..core.errors import UsageError
-from ..replay.text import aligned
+from ..text import aligned
 from .console import check_outputs, choice, listed, parse_number, parse_whole, say, status
 
 if TYPE_CHECKING:
-    from ..theory.classes import ConceptClass
-    from ..theory.stars import Centre, Star
+    from ..theory.stars.classes import ConceptClass
+    from ..theory.stars.search import Centre, Star
 
 
 def star(
@@ -59,7 +59,7 @@ def star(
     where = cast("Centre", choice("--centre", centre, ("zero", "any")))
     least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
     check_outputs([json], [concepts])
-    from ..theory.stars import narrowing
+    from ..theory.stars.search import narrowing
 
     of = _from_log(concepts, bins, score) if bins is not None else _from_file(concepts, score)
     steps = narrowing(of, eta=least, centre=where)
@@ -78,7 +78,7 @@ def star(
 
 
 def _from_file(path: str, score: str | None) -> ConceptClass:
-    from ..theory.class_files import load_class
+    from ..theory.stars.class_files import load_class
 
     if score is not None:
         raise UsageError("--score is for logs: say also --bins")
@@ -86,8 +86,8 @@ def _from_file(path: str, score: str | None) -> ConceptClass:
 
 
 def _from_log(path: str, bins: str, score: str | None) -> ConceptClass:
-    from ..replay.readers import read_log
-    from ..theory.classes import of_scores
+    from ..logs.readers import read_log
+    from ..theory.stars.classes import of_scores
 
     number = parse_whole("--bins", bins, most=1000)
     log = read_log(path, score=score)
@@ -113,7 +113,7 @@ def _closed(steps: Iterator[Star], limit: float) -> tuple[Star, str]:
 
 
 def _save(path: str, found: Star) -> None:
-    from ..replay.writing import write_whole
+    from ..files import write_whole
 
     record: dict[str, object] = {
         "star": found.number,

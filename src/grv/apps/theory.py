@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import UsageError
-from ..replay.text import aligned
+from ..text import aligned
 from .console import check_outputs, parse_costs, parse_number, parse_whole, progress, say
 
 if TYPE_CHECKING:
     from ..core.search import Policy
     from ..core.values import Costs
-    from ..replay.star_trials import Measured
-    from ..theory.star_bounds import StarInstance
+    from ..experiments.star_trials import StarTrials
+    from ..theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
     help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
@@ -69,9 +69,9 @@ def lower_bound(
     limit = parse_number("--time-limit", time_limit, least=0)
     least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
     check_outputs([json], classes or [], policy or ())
-    from ..replay.star_trials import measure
+    from ..experiments.star_trials import measure
 
-    rows: list[tuple[str, Measured]] = []
+    rows: list[tuple[str, StarTrials]] = []
     untold: tuple[str, ...] = ()
     with _kept_so_far() as end:
         for text in classes or _CLASSES:
@@ -97,7 +97,7 @@ def _price_list(text: str) -> Costs:
     return costs
 
 
-def _words(rows: list[Measured], untold: tuple[str, ...]) -> list[str]:
+def _words(rows: list[StarTrials], untold: tuple[str, ...]) -> list[str]:
     """What is not in the table, and what it shows."""
     lines = []
     if untold:
@@ -136,9 +136,9 @@ def _kept_so_far() -> Iterator[_End]:
 
 
 def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
-    from ..theory.class_files import load_class
-    from ..theory.star_bounds import star_instance
-    from ..theory.stars import star_number
+    from ..theory.stars.bounds import star_instance
+    from ..theory.stars.class_files import load_class
+    from ..theory.stars.search import star_number
 
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
@@ -151,8 +151,8 @@ def _policies(
     specs: list[str] | None, instance: StarInstance
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """By name, those that are asked for; or all, and the names of those that cannot be told."""
+    from ..experiments.star_trials import lineup
     from ..policies.spec import parse
-    from ..replay.star_trials import lineup
 
     told, untold = lineup(instance)
     if not specs:
@@ -160,7 +160,7 @@ def _policies(
     return {text: told[text] if text in told else parse(text) for text in specs}, ()
 
 
-def _table(rows: list[tuple[str, Measured]]) -> str:
+def _table(rows: list[tuple[str, StarTrials]]) -> str:
     head = (
         "class",
         "policy",
@@ -189,13 +189,13 @@ def _table(rows: list[tuple[str, Measured]]) -> str:
     return aligned(head, cells, left=2)
 
 
-def _measured(row: Measured) -> str:
+def _measured(row: StarTrials) -> str:
     if not row.sound:
         return "gives up"
     return f"{'>' if row.cut_off > 0 else ''}{row.ratio:.2f}"
 
 
-def _record(text: str, row: Measured) -> dict[str, Any]:
+def _record(text: str, row: StarTrials) -> dict[str, Any]:
     record = dataclasses.asdict(row)
     record["costs"] = {"generate": row.costs.generate, "verify": row.costs.verify}
     record["ratio"] = None if math.isinf(row.ratio) else row.ratio
@@ -228,7 +228,7 @@ def separation(
     error, failure = _share("--epsilon", epsilon, 0.25), _share("--delta", delta, 1)
     how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
     check_outputs([json], [])
-    from ..theory.separation import measure
+    from ..theory.proofs.separation import measure
 
     rows = []
     with _kept_so_far() as end, progress("separating") as tell:
@@ -271,6 +271,6 @@ def _share(option: str, text: str, below: float) -> float:
 
 
 def _save(path: str, record: dict[str, Any]) -> None:
-    from ..replay.writing import write_whole
+    from ..files import write_whole
 
     write_whole(path, json_text.dumps({"format": 1, **record}, indent=1) + "\n")

@@ -18,10 +18,10 @@ from ..core.values import Verdict
 from .console import check_outputs, parse_whole, say
 
 if TYPE_CHECKING:
-    from ..backends.labels import LabelFile
     from ..backends.protocols import Finding, Problem
     from ..backends.sandbox.limits import Isolation, Limits
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.labels import LabelFile
+    from ..backends.verifiers.pool import CheckVerifier
 
 _SHOWN = 5  # broken candidates that are named
 _LONGEST, _MOST_MB = 1e8, 1 << 30  # of a timeout and of memory; more is the same as no limit
@@ -67,10 +67,10 @@ def verify(
     FILE    {"problem": "p1", "check": {"kind": "stdin", "tests": [...]}, "candidates": ["..."]}
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
-    from ..backends.command import unprotected
-    from ..backends.labels import FINGERPRINT, LabelFile, fingerprint, read_batches
-    from ..backends.verdict_store import VerdictStore
-    from ..backends.verifier import CheckVerifier
+    from ..backends.verifiers.command import unprotected
+    from ..backends.verifiers.labels import FINGERPRINT, LabelFile, fingerprint, read_batches
+    from ..backends.verifiers.pool import CheckVerifier
+    from ..backends.verifiers.verdict_store import VerdictStore
 
     level, limits = parse_isolation(isolation), _limits(timeout, memory)
     count = parse_workers(workers)
@@ -118,7 +118,7 @@ class _Done:
 
     def add(self, problem: Problem, number: int, finding: Finding) -> None:
         """Count a verdict."""
-        from ..backends.command import is_command
+        from ..backends.verifiers.command import is_command
 
         self.verdicts[finding.verdict] += 1
         if is_command(problem):
@@ -143,7 +143,7 @@ _Job = tuple[tuple["Problem", int], "Problem", str]
 
 def _jobs(file: str, labels: LabelFile) -> Iterator[_Job]:
     """The candidates that have no label yet."""
-    from ..backends.labels import read_batches
+    from ..backends.verifiers.labels import read_batches
 
     for batch in read_batches(file):
         for number, text in enumerate(batch.texts):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ..core.errors import UsageError
+from .http.web import shown, without_secrets
 from .protocols import Generator, Scorer
-from .web import shown, without_secrets
 
 STEPS = ("last", "min", "mean", "product")  # what the score of several steps may be
 
@@ -53,7 +53,7 @@ def generator(
     """
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):
-        from .openai import OpenaiGenerator
+        from .generators.openai import OpenaiGenerator
 
         return OpenaiGenerator(
             rest,
@@ -69,7 +69,7 @@ def generator(
         )
     if base_url is not None:
         raise UsageError(f"{name} is on this machine and has no base URL; did you mean openai:...?")
-    from .embedded import PARALLEL, EmbeddedGenerator
+    from .generators.embedded import PARALLEL, EmbeddedGenerator
 
     return EmbeddedGenerator(
         chat=name == "embedded-chat",
@@ -103,20 +103,20 @@ def scorer(
     name, rest = _parts(spec, SCORERS, "score")
     match name:
         case "length":
-            from .length import LengthScorer
+            from .scorers.length import LengthScorer
 
             return LengthScorer()
         case "judge":
-            from .judge import JudgeScorer
+            from .scorers.judge import JudgeScorer
 
             return JudgeScorer(rest, base_url=base_url)
         case "score" | "classify" | "pooling":
-            from .reward_http import RewardScorer
+            from .scorers.reward_http import RewardScorer
 
             url, how = reward_address(name, rest)
             return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
         case _:
-            from .logprob import LogprobScorer
+            from .scorers.logprob import LogprobScorer
 
             return LogprobScorer(name.partition("-")[2] or "mean")
 

@@ -1,1 +1,1 @@
-"""The pure heart: what is asked, what is told, how candidates are ranked, when a search ends."""
+"""The pure core: actions and events, the ranking of candidates, the state machine of a search."""

@@ -1,4 +1,4 @@
-"""The tree of errors. Names say whose fault it is.
+"""The tree of errors. Each name says where the fault lies.
 
 GrvError
 ├── UsageError
@@ -12,37 +12,37 @@ GrvError
 │   └── LedgerFormatError
 └── LogError
 
-Not errors: no answer found, budget spent, generator exhausted (`Outcome.reason`), and a verifier
-that could not tell (`Verdict.BROKEN`).
+These are results, not errors: no answer found, budget spent, generator exhausted
+(`Outcome.reason`), and a verifier that could not decide (`Verdict.BROKEN`).
 """
 
 from __future__ import annotations
 
 
 class GrvError(Exception):
-    """Anything that grv raises on purpose."""
+    """Base class of all errors that grv raises."""
 
 
 class UsageError(GrvError, ValueError):
-    """The caller's mistake: a bad argument, an unknown policy name."""
+    """The caller made a mistake: a bad argument, an unknown policy name."""
 
 
 class PolicyError(GrvError):
-    """A policy asked for something illegal: a bug in the policy."""
+    """A policy yielded an illegal step. This is a bug in the policy."""
 
 
 class EventError(GrvError):
-    """A driver told the search something it was not asked for: a bug in the driver."""
+    """An event does not match the action that was asked. This is a bug in the driver."""
 
 
 class BackendError(GrvError):
-    """The outside world failed.
+    """A generator, scorer or verifier failed.
 
     Attributes:
-        backend: which backend, by name.
-        problem_id: the problem it was working on, where known.
-        retry_after: seconds after which another attempt may succeed, where known.
-        final: whether another attempt cannot succeed: a wrong key, a model that does not exist.
+        backend: the backend's name.
+        problem_id: the problem it was working on, if known.
+        retry_after: seconds to wait before the next attempt, if known.
+        final: True if no retry can succeed, e.g. after a wrong API key or an unknown model.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ScorerError(BackendError):
 
 
 class VerifierError(BackendError):
-    """The verifier failed, in a way that says nothing about the candidate."""
+    """The verifier failed. This says nothing about the candidate."""
 
 
 class LedgerError(GrvError):
@@ -78,7 +78,7 @@ class LedgerError(GrvError):
 
     Attributes:
         path: the ledger's file.
-        entry: the number of the entry in question, where known.
+        entry: the number of the faulty entry, if known.
     """
 
     def __init__(self, message: str, *, path: str = "", entry: int | None = None) -> None:
@@ -88,18 +88,18 @@ class LedgerError(GrvError):
 
 
 class LedgerFormatError(LedgerError):
-    """The ledger was written by a newer version."""
+    """A newer version of grv wrote the ledger."""
 
 
 class LogError(GrvError):
-    """Logged data is not what it claims to be.
+    """Logged data is invalid.
 
-    The message starts with the file and the line, as compilers write it.
+    The message starts with the file and the line, as a compiler's message does.
 
     Attributes:
         path: the file.
-        line: the line of a text file, or the row of a table, counted from 1; where known.
-        problem_id: the problem in question, where known.
+        line: the line of a text file, or the row of a table, counted from 1, if known.
+        problem_id: the problem, if known.
     """
 
     def __init__(

@@ -1,18 +1,18 @@
-"""What candidates and verifications cost, estimated from what was paid for them so far."""
+"""Estimates the cost of a candidate and of a verification from the payments so far."""
 
 from __future__ import annotations
 
 from .values import Costs, What
 
-GUESS_WEIGHT = 1  # how many observations the first guess is worth
+GUESS_WEIGHT = 1  # the price list counts as this many observations
 
 
 class Estimates:
-    """Running means, which begin with a price list, and the dearest of each kind.
+    """The running mean and the maximum of the cost of each kind, starting from a price list.
 
-    A mean is that of what was paid and of `GUESS_WEIGHT` more at the price list. So it is positive
-    whatever is paid, also if that is nothing; it takes both into account after the first; and after
-    a few more it is what was paid. What was not measured does not move it.
+    The mean treats the price list as `GUESS_WEIGHT` observations. So it is positive even if every
+    payment is zero, and it approaches the mean payment after a few observations. Items without a
+    measured payment do not change it.
     """
 
     def __init__(self, guess: Costs) -> None:
@@ -24,7 +24,7 @@ class Estimates:
         self.dearest = guess
 
     def see(self, what: What, number: int, paid: float) -> None:
-        """Take in what so many of one kind were paid for together."""
+        """Add `number` items of one kind, for which `paid` was paid in total."""
         if not number:
             return
         self._paid[what] += paid
@@ -40,6 +40,6 @@ class Estimates:
         return known / (GUESS_WEIGHT + self._seen[what])
 
     def _priced(self, prices: dict[What, float]) -> Costs:
-        """A price list; what a score is of a candidate's cost, it stays."""
+        """A price list, in which scoring keeps its share of a candidate's cost."""
         scale = prices["generate"] / self._guess.candidate
         return Costs(self._guess.generate * scale, prices["verify"], self._guess.score * scale)

@@ -1,13 +1,14 @@
-"""The candidates seen so far. The one place where candidates are ranked.
+"""The candidates seen so far. This is the only place where candidates are ranked.
 
-The rule: higher score first, ties to the older. Of those that have a second score, which a cascade
-gives to some, the higher second score comes first, and all of them before the others. Candidates of
-one key stand and fall together, so at most one of them, the best by its first score, is on offer,
-and none once the key is refuted.
+The rule: the higher score first; between equal scores, the older candidate first. A cascade gives
+some candidates a second score. These come before all others, the higher second score first.
+Candidates with the same key have the same verdict. So at most one candidate per key is on offer,
+the best by its first score, and none after the key is refuted (one of them failed).
 
-How it is kept: `_ranked` is a heap with the best on top. Of each key only the *leader*, its best
-open candidate, belongs there; the others wait in `_followers`, and move up when the leader's
-verdict was broken. Entries that are no longer on offer are dropped when they come to the top.
+The data structure: `_ranked` is a heap with the best candidate on top. Only the *leader* of each
+key, its best open candidate, is on offer there. The others wait in `_followers`; the best of them
+becomes the leader if the leader's verdict is broken. Entries that are no longer on offer are
+dropped when they reach the top.
 """
 
 from __future__ import annotations
@@ -21,76 +22,78 @@ _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 
 
 class Pool:
-    """What a search has seen. Policies read it; only `Search` adds to it.
+    """All candidates of a search and their verdicts. Policies read it; only `Search` changes it.
+
+    A candidate is *open* if it has neither a verdict nor a refuted key.
 
     Attributes:
-        costs: what a candidate and a verification cost, as far as is known by now. It is the price
-            list of the search unless events tell what was really paid; it changes between the steps
-            of a plan, never within one.
+        costs: the current estimate of what a candidate and a verification cost. It is the price
+            list of the search, unless events report what was really paid. It changes only between
+            two steps of a plan.
     """
 
     def __init__(self, costs: Costs = Costs()) -> None:  # noqa: B008 (a frozen value)
         self.costs = costs
         self._scores: list[float] = []
-        self._keys: dict[CandidateId, str] = {}  # those that have one
+        self._keys: dict[CandidateId, str] = {}  # only of candidates with a key
         self._verdicts: dict[CandidateId, Verdict] = {}
-        self._second: dict[CandidateId, float] = {}  # of those that wait
+        self._second: dict[CandidateId, float] = {}  # second scores of open candidates
         self._refuted: set[str] = set()
         self._ranked: list[_Ranked] = []
         self._leader: dict[str, _Ranked] = {}
         self._followers: dict[str, list[_Ranked]] = {}
-        self._open: dict[str, int] = {}  # candidates of a key that wait
+        self._open: dict[str, int] = {}  # the number of open candidates per key
         self._waiting = 0
         self._exhausted = False
 
     def __len__(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self._scores)
 
     @property
     def scores(self) -> Sequence[float]:
-        """One a candidate, in order of arrival."""
+        """One score per candidate, in order of arrival."""
         return self._scores
 
     @property
     def verdicts(self) -> Mapping[CandidateId, Verdict]:
-        """Of those candidates that were verified."""
+        """The verdicts of the candidates that were verified."""
         return self._verdicts
 
     @property
     def exhausted(self) -> bool:
-        """Whether the generator has no more to give."""
+        """Whether the generator has no more candidates."""
         return self._exhausted
 
     @property
     def waiting(self) -> int:
-        """How many candidates have neither a verdict nor a refuted key."""
+        """The number of open candidates."""
         return self._waiting
 
     @property
     def keyed(self) -> bool:
-        """Whether any candidate is in an equivalence class."""
+        """Whether any candidate has a key."""
         return bool(self._keys)
 
     def key(self, id: CandidateId) -> str | None:
-        """The candidate's equivalence class, if it is in one."""
+        """The candidate's key (its equivalence class), or None."""
         return self._keys.get(id)
 
     def leader(self, key: str) -> CandidateId | None:
-        """The best open candidate of a class; None where it has none."""
+        """The best open candidate with this key, or None."""
         leader = self._leader.get(key)
         return None if leader is None else leader[1]
 
     def is_open(self, id: CandidateId) -> bool:
-        """Whether verifying the candidate could tell anything: no verdict, no refuted key."""
+        """Whether the candidate has neither a verdict nor a refuted key."""
         return id not in self._verdicts and self._keys.get(id) not in self._refuted
 
     def rescored(self, id: CandidateId) -> bool:
-        """Whether an open candidate has its second score."""
+        """Whether an open candidate has a second score."""
         return id in self._second
 
     def best(self, k: int) -> tuple[CandidateId, ...]:
-        """The `k` best open candidates, one a key: higher score first, ties to the older."""
+        """The `k` best open candidates, at most one per key, ranked by the rule above."""
         first = self.shortlist(k)
         if not self._second:
             return first
@@ -99,11 +102,11 @@ class Pool:
         return (*known, *(id for id in first if id not in known))[:k]
 
     def shortlist(self, k: int) -> tuple[CandidateId, ...]:
-        """The `k` best open candidates by their first score, whatever their second."""
+        """The `k` best open candidates by their first score, at most one per key."""
         taken: list[_Ranked] = []
         while self._ranked and len(taken) < k:
             item = heapq.heappop(self._ranked)
-            # Who led before and leads again is in the heap twice, one behind the other.
+            # A candidate that leads its key for the second time is in the heap twice in a row.
             if self._is_offered(item) and item not in taken[-1:]:
                 taken.append(item)
         for item in taken:
@@ -130,7 +133,7 @@ class Pool:
         self._exhausted |= exhausted
 
     def _join(self, item: _Ranked, key: str) -> None:
-        """Put an open candidate into its class, as the leader or behind it."""
+        """Add an open candidate to its key, as the leader or as a follower."""
         self._open[key] = self._open.get(key, 0) + 1
         leader = self._leader.get(key)
         if leader is None or item < leader:
@@ -159,14 +162,14 @@ class Pool:
         self._second.update(event.scores)
 
     def _refute(self, key: str) -> None:
-        """Take the whole class out of the offer, for free."""
+        """Withdraw all candidates with this key. No verification is billed for them."""
         self._refuted.add(key)
         self._waiting -= self._open.pop(key)
         self._leader.pop(key)
         self._followers.pop(key, None)
 
     def _replace_leader(self, key: str) -> None:
-        """Let the best open follower lead, if the leader has got a verdict that proves nothing."""
+        """Make the best open follower the leader, if the leader has a verdict."""
         followers = self._followers.get(key, [])
         while self._leader[key][1] in self._verdicts:
             if not followers:

@@ -2,32 +2,34 @@
 
 Theory of operation
 -------------------
-A *policy* proposes: its plan is a generator of steps. The *search* disposes: it checks each step,
-cuts it to `width` and `budget`, and asks the driver for it. The *driver* (live or replay) carries
-the action out and tells the result; only then does the plan go on.
+The *policy* proposes: its plan is a generator of steps. The *search* decides: it checks each step,
+cuts it to `width` and `budget`, and asks the driver for an action. The *driver* (live or replay)
+carries out the action and tells the search the result. Only then does the plan continue.
 
 Invariants:
 
-1. `ask` is idempotent: the same action until its result is told.
-2. `tell` is checked completely before anything changes. After an error the search is dead.
-3. What is asked is billed, at the price list or at what the event says was really paid.
-4. The planned cost of an action never takes the bill above the budget. Where the budget does not
-   cover a step, the affordable part of it is asked; where there is no such part, the search stops.
-   Where what is really paid differs, an action is planned to cost the most it can: as given, or
-   else as much as the dearest so far. If the most is given rightly, no bill passes its budget.
+1. `ask` is idempotent: it returns the same action until the result is told.
+2. `tell` checks an event completely before anything changes. After an error the search is dead.
+3. Every action is billed, either from the price list or with the payment that the event reports.
+4. The planned cost of an action never takes the bill above the budget. If the budget does not
+   cover a step, the search asks for the affordable part of it; if no part is affordable, it stops.
+   Where payments are measured, the planned cost is the highest possible one: the limit that the
+   caller gave, or else the highest payment so far. If the caller's limit is right, no bill exceeds
+   its budget.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
-   one of them. With `width=1` that is the first pass; with `width=None` a whole step is paid for,
-   even if its first candidate passes.
-6. The search gives up when the expected cost to go exceeds the value of an answer. After spending S
-   in vain, passes come at an estimated rate of one for S more, so it spends no more than the value;
-   and it generates nothing that it could not afford to verify one of. What it would have solved for
-   no more than the value, it solves all the same. See docs/theory/giving-up.md.
-7. With a cascade, a plan that verifies the best of the pool gets the best by their second scores:
-   those that could be next are given one first, as far as there is money for it and a choice to
-   make. One that verifies others gets those; the newest candidate alone is always such another one,
-   for policies that verify without looking at the score.
-8. Candidates whose key is refuted are never verified, whatever the plan says, and two of one key
-   are never in flight together.
+   one that passed. With `width=1` that is the first pass. With `width=None` a whole step is paid
+   for, even if its first candidate passes.
+6. The search gives up when the expected cost to continue exceeds the value of an answer. After
+   spending S without a pass, the estimated cost per pass is S, so the search never spends more than
+   the value. It generates only if it can also afford to verify one candidate. Every problem that it
+   would have solved for at most the value, it still solves. See docs/theory/giving-up.md.
+7. With a cascade, a plan that verifies the best of the pool gets the best by their second scores.
+   The search first asks for the second scores of the candidates that could be next, as far as the
+   budget allows and if there is more than one to choose from. A plan that verifies other candidates
+   gets exactly these. The newest candidate alone always counts as such: some policies verify it
+   whatever its score.
+8. Candidates with a refuted key are never verified, whatever the plan says, and two candidates with
+   the same key are never in flight together.
 """
 
 from __future__ import annotations
@@ -63,8 +65,8 @@ from .values import (
     What,
 )
 
-_FINISHED = Stop(Reason.FINISHED)  # what a plan that has come to its end stands for
-_IDLE_LIMIT = 1000  # steps in a row that change nothing before it is called a bug
+_FINISHED = Stop(Reason.FINISHED)  # the action that follows the last step of a plan
+_IDLE_LIMIT = 1000  # a plan with this many steps in a row that change nothing has a bug
 
 
 class Policy(Protocol):
@@ -73,10 +75,10 @@ class Policy(Protocol):
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield steps. When resumed, the last step's result is already in `pool`.
 
-        `costs` is the price list at the start; `pool.costs` is what it has become since.
+        `costs` is the price list at the start; `pool.costs` is the current estimate.
 
-        Deterministic given the events. Success and budget are not the plan's business; a plan that
-        ends has given up.
+        A plan is deterministic, given the events. It does not check for success or for the budget:
+        the search does. A plan that ends has given up.
         """
         ...
 
@@ -85,14 +87,15 @@ class Search:
     """A search for one verified answer.
 
     Args:
-        policy: what decides.
-        costs: the price list it plans with; a first guess, where events tell what was paid.
-        budget: the planned cost of all actions together is at most this.
-        value: what an answer is worth, in the unit of the costs; without end, it never gives up.
-        most: what one candidate and one verification can cost at most, where the price list does
-            not say: a budget reserves that for what it has not paid yet.
-        cascade: how second scores are used, if there are any.
-        width: how many verifications are in flight at once; `None` is a whole step of the plan.
+        policy: decides what to do next.
+        costs: the price list; only a first guess if events report payments.
+        budget: the limit on the planned cost of all actions together.
+        value: what an answer is worth, in the unit of the costs. If infinite, the search never
+            gives up.
+        most: the highest possible cost of one candidate and of one verification, if that differs
+            from the price list. The budget reserves this much for each one that is asked for.
+        cascade: how second scores are used; None if there are none.
+        width: the number of verifications in flight at once; `None` means a whole step of the plan.
     """
 
     def __init__(
@@ -122,8 +125,8 @@ class Search:
         self._width = width
         self._plan = policy.plan(self.pool, costs)
         self._asked: Action | None = None
-        self._queue: deque[CandidateId] = deque()  # what is left of the step being verified
-        self._best = 0  # how many of the best are to be verified after those
+        self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
+        self._best = 0  # how many of the pool's best to verify after the queue
         self._why = ""
         self._answer: CandidateId | None = None
         self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
@@ -134,41 +137,41 @@ class Search:
 
     @property
     def bill(self) -> Bill:
-        """What was spent so far."""
+        """The cost so far."""
         return Bill(len(self.pool), self._verified, self._total(), self._rescored)
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended, once it has."""
+        """How the search ended; None while it runs."""
         if isinstance(self._asked, Stop):
             return Outcome(self._asked.reason, self._asked.answer, self.bill, self._asked.why)
         return None
 
     @property
     def rounds(self) -> Rounds:
-        """How often it has waited for results so far."""
+        """How often the search has waited for results so far."""
         kinds = [type(turn.action) for turn in self._trace]
         return Rounds(kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore))
 
     @property
     def trace(self) -> Sequence[Turn]:
-        """What was asked and told, from the start. Each action carries the policy's reason."""
+        """All actions and their results, in order. Each action carries the policy's reason."""
         return self._trace
 
     def ask(self) -> Action:
-        """The next action. The same one, until its result is told."""
+        """Return the next action; the same one until its result is told."""
         if self._error is not None:
             raise self._error
         if self._asked is None:
             try:
                 self._asked = self._choose()
-            except BaseException as error:  # a plan may raise anything; it cannot go on after that
+            except BaseException as error:  # a plan may raise anything, and cannot continue then
                 self._error = error
                 raise
         return self._asked
 
     def tell(self, event: Event) -> None:
-        """Take in the result of the action last asked for."""
+        """Add the result of the last action."""
         if self._error is not None:
             raise self._error
         try:
@@ -195,9 +198,9 @@ class Search:
         self._asked = None
 
     def _total(self, generate: int = 0, verify: int = 0) -> float:
-        """The bill's total, after so many more."""
+        """The bill's total after `generate` more candidates and `verify` more verifications."""
         listed = self._listed
-        if self._reserve is self.costs:  # one sum, which is the later bill to the last bit
+        if self._reserve is self.costs:  # one sum, so that it equals the later bill exactly
             total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
             return total + self._paid
         spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
@@ -205,7 +208,7 @@ class Search:
 
     @property
     def _reserve(self) -> Costs:
-        """What is set aside for each candidate and verification that is asked for."""
+        """The amount that the budget reserves for each candidate and each verification."""
         return self._most if self._most is not None else self._estimates.dearest
 
     def _pay(self, what: What, number: int, paid: float | None) -> None:
@@ -220,16 +223,16 @@ class Search:
         match self._asked, event:
             case Generate(n), Generated(scores, keys):
                 if len(scores) > n:
-                    raise EventError(f"asked for {n} candidates, told of {len(scores)}")
+                    raise EventError(f"asked for {n} candidates, got {len(scores)}")
                 if any(math.isnan(score) for score in scores):
-                    raise EventError("a score is NaN; score it -inf or leave it out")
+                    raise EventError("a score is NaN; use -inf or leave the candidate out")
                 if keys and len(keys) != len(scores):
                     raise EventError(f"{len(scores)} candidates have {len(keys)} keys")
             case Rescore(ids), Rescored(rescored):
                 if set(rescored) != set(ids):
                     raise EventError(f"asked about {ids}, told about {tuple(rescored)}")
                 if any(math.isnan(score) for score in rescored.values()):
-                    raise EventError("a second score is NaN; score it -inf")
+                    raise EventError("a second score is NaN; use -inf")
             case Verify(ids), Verified(verdicts):
                 passed = any(verdict is Verdict.PASSED for verdict in verdicts.values())
                 told = set(verdicts)
@@ -238,7 +241,7 @@ class Search:
             case _:
                 raise EventError(f"asked {self._asked}, told {event}")
         if event.paid is not None and not (math.isfinite(event.paid) and event.paid >= 0):
-            raise EventError(f"what was paid must be finite and not negative, not {event.paid}")
+            raise EventError(f"the payment must be finite and not negative, not {event.paid}")
 
     def _choose(self) -> Action:
         if self._answer is not None:
@@ -269,10 +272,10 @@ class Search:
                         self._queue.extend(ids)
                 case step:
                     raise PolicyError(f"not a legal step: {step}")
-        raise PolicyError(f"the plan took {_IDLE_LIMIT} steps that change nothing")
+        raise PolicyError(f"the plan took {_IDLE_LIMIT} steps in a row that change nothing")
 
     def _generate_some(self, n: int, why: str) -> Action:
-        """As many of `n` candidates as the budget allows and the value of an answer is worth."""
+        """Generate at most `n` candidates: as many as the budget and the answer's value cover."""
         worth = self._affordable("generate", self._value, spare=1)
         n = min(n, worth, self._affordable("generate", self._budget))
         if n:
@@ -281,17 +284,17 @@ class Search:
 
     def _give_up(self, generate: int) -> Stop:
         cost = self._total(generate, 1)
-        why = f"an answer is worth {self._value:g}; the next attempt would bring the cost to"
+        why = f"an answer is worth {self._value:g}; the next attempt would raise the cost to"
         return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
 
     def _is_best(self, ids: tuple[CandidateId, ...]) -> bool:
-        """Whether a step verifies the best of the pool, and a cascade has a say in who that is."""
+        """Whether a step verifies the best of the pool, so that a cascade chooses them."""
         newest = (CandidateId(len(self.pool) - 1),)
         return self._cascade is not None and ids != newest and ids == self.pool.best(len(ids))
 
     @property
     def _next_best(self) -> int:
-        """How many of the best are verified together next."""
+        """How many of the pool's best are verified together next."""
         return self._best if self._width is None else min(self._best, self._width)
 
     @property
@@ -299,7 +302,7 @@ class Search:
         return 0.0 if self._cascade is None else self._cascade.cost
 
     def _rescore_some(self) -> Rescore | None:
-        """Second scores for those that could be verified next, where there is a choice."""
+        """Ask for second scores of the candidates that could be next, if there is a choice."""
         assert self._cascade is not None
         shortlist = self.pool.shortlist(max(self._cascade.top, self._next_best))
         lacking = [id for id in shortlist if not self.pool.rescored(id)]
@@ -311,7 +314,7 @@ class Search:
         return Rescore(tuple(lacking), self._why) if lacking else None
 
     def _verify_some(self) -> Action | None:
-        """The next verifications of the queue, as width and budget allow; None at its end."""
+        """Verify the next of the queue, as width and budget allow; None if the queue is empty."""
         width = len(self._queue) if self._width is None else self._width
         worth = self._affordable("verify", self._value)
         limit = min(width, worth, self._affordable("verify", self._budget))
@@ -342,15 +345,15 @@ class Search:
             raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
 
     def _affordable(self, what: What, limit: float, *, spare: int = 0) -> int:
-        """How many more candidates, or verifications, a limit to the bill covers.
+        """How many more candidates or verifications fit into a limit on the bill.
 
-        Beside them it must cover so many more verifications.
+        The limit must also cover `spare` more verifications.
         """
         if math.isinf(limit):
             return 2**62
         left = (limit - self._total(verify=spare)) / self._reserve.price(what)
         n = math.floor(min(left, 2.0**62))
-        n = max(0, n + 1)  # the quotient may be rounded down, or up; the bill decides
+        n = max(0, n + 1)  # the quotient may be rounded up or down, so test the bill itself
         while n and self._total(*((n, spare) if what == "generate" else (0, n + spare))) > limit:
             n -= 1
         return n

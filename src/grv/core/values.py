@@ -1,4 +1,4 @@
-"""The words of the project: what is asked, what is told, what it costs."""
+"""The values of a search: actions, events, costs and outcomes."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ CandidateId = NewType("CandidateId", int)  # order of arrival: 0, 1, 2, ...
 
 
 class Verdict(enum.Enum):
-    """What a verifier says of a candidate."""
+    """A verifier's result for a candidate."""
 
     PASSED = "passed"
     FAILED = "failed"
-    BROKEN = "broken"  # the verifier could not tell; paid for, proves nothing
+    BROKEN = "broken"  # the verifier could not decide; it is billed and proves nothing
 
 
 class Reason(enum.Enum):
     """Why a search ended."""
 
     SOLVED = "solved"
-    FINISHED = "finished"  # the policy's plan came to its end, or it was not worth going on
+    FINISHED = "finished"  # the policy's plan ended, or continuing was not worth its cost
     EXHAUSTED = "exhausted"  # nothing left to generate or to verify
     OUT_OF_BUDGET = "out of budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Make and score `n` candidates. `why` is the policy's reason, for people."""
+    """Generate and score `n` candidates. `why` is the policy's reason, for people."""
 
     n: int
     why: str = field(default="", compare=False)
@@ -48,9 +48,9 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Rescore:
-    """Give these candidates their second, dearer score. `why` is the policy's reason, for people.
+    """Give these candidates their second, more expensive score. `why` is the policy's reason.
 
-    Policies do not ask for this: the search does, before it verifies the best; see `Cascade`.
+    Policies do not yield this step. The search asks for it before it verifies; see `Cascade`.
     """
 
     ids: tuple[CandidateId, ...]
@@ -59,7 +59,7 @@ class Rescore:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The search is over. `why` says more, for people, where there is more to say."""
+    """The search has ended. `why` is an optional explanation, for people."""
 
     reason: Reason
     answer: CandidateId | None = None
@@ -68,13 +68,13 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Candidates arrived. Fewer than asked for means that there are no more.
+    """Candidates arrived. Fewer than requested means that the generator has no more.
 
     Attributes:
-        scores: one a candidate, in order of arrival; -inf ranks last, NaN is refused.
-        keys: one a candidate, or none at all. Equal keys have equal verdicts; a null key is in no
-            class.
-        paid: what was really paid, where that is known; the price list is used otherwise.
+        scores: one per candidate, in order of arrival; -inf ranks last, NaN is an error.
+        keys: one per candidate, or empty. Candidates with equal keys have equal verdicts; None
+            means that the candidate has no key.
+        paid: the real payment; if None, the price list is used.
     """
 
     scores: tuple[float, ...]
@@ -87,9 +87,9 @@ class Verified:
     """Verdicts arrived.
 
     Attributes:
-        verdicts: one for each candidate asked about. Those cancelled because another one of the
-            same action passed may be left out; they are billed all the same.
-        paid: what was really paid, where that is known; the price list is used otherwise.
+        verdicts: one per candidate of the action. Verifications that were cancelled because another
+            candidate of the same action passed may be missing; they are still billed.
+        paid: the real payment; if None, the price list is used.
     """
 
     verdicts: Mapping[CandidateId, Verdict]
@@ -101,15 +101,15 @@ class Rescored:
     """Second scores arrived.
 
     Attributes:
-        scores: one for each candidate asked about; -inf ranks last, NaN is refused.
-        paid: what was really paid, where that is known; the cascade's cost is used otherwise.
+        scores: one per candidate of the action; -inf ranks last, NaN is an error.
+        paid: the real payment; if None, the cascade's cost is used.
     """
 
     scores: Mapping[CandidateId, float]
     paid: float | None = None
 
 
-What = Literal["generate", "verify"]  # what a policy can buy
+What = Literal["generate", "verify"]  # the kinds of step that a policy pays for
 Step = Generate | Verify  # what a policy may yield
 Task = Step | Rescore  # what a driver may be asked to do
 Action = Task | Stop  # what a search may ask of its driver
@@ -118,13 +118,13 @@ Event = Generated | Verified | Rescored  # what a driver may tell a search
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange of a search: what was asked, and what was told."""
+    """One turn of a search: the action and its result."""
 
     action: Task
     event: Event
 
     def __str__(self) -> str:
-        """The exchange and the policy's reason for it, for people."""
+        """The result and the policy's reason for the action, for people."""
         match self.event:
             case Generated(scores):
                 line = f"generated {len(scores)}"
@@ -138,12 +138,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The price list that a policy plans with, in any one unit.
+    """The price list that a policy plans with, in any unit.
 
     Attributes:
-        generate: one candidate generated.
-        verify: one candidate verified.
-        score: one candidate scored, where that is not part of `generate`.
+        generate: the cost to generate one candidate.
+        verify: the cost to verify one candidate.
+        score: the cost to score one candidate, if `generate` does not include it.
     """
 
     generate: float = 1.0
@@ -159,42 +159,41 @@ class Costs:
 
     @property
     def candidate(self) -> float:
-        """One candidate, generated and scored: the paper's c_rew."""
+        """The cost to generate and score one candidate: the paper's c_rew."""
         return self.generate + self.score
 
     @property
     def ratio(self) -> float:
-        """How many candidates one verification is worth: c_ver / c_rew."""
+        """The cost of one verification, in candidates: rho = c_ver / c_rew."""
         return self.verify / self.candidate
 
     def price(self, what: What) -> float:
-        """One candidate, generated and scored, or one verification."""
+        """The cost of one candidate (generated and scored) or of one verification."""
         return self.candidate if what == "generate" else self.verify
 
     def of(self, generated: int, verified: int) -> float:
-        """What so many candidates and verifications cost."""
+        """The cost of `generated` candidates and `verified` verifications."""
         return generated * self.candidate + verified * self.verify
 
 
 @dataclass(frozen=True, slots=True)
 class Measured(Costs):
-    """A first guess of the costs, where what is really paid is measured.
+    """A first guess of the costs, for searches whose real payments are measured.
 
-    Drivers then tell with each event what was paid for it, and policies find the costs as they are
-    estimated by now in `Pool.costs`.
+    Drivers then report the payment with each event, and `Pool.costs` is the current estimate.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """A second, dearer score, only for candidates that could be verified next.
+    """A second, more expensive score, only for candidates that could be verified next.
 
-    When the best are to be verified, the `top` best by the first score get their second one, and
-    the best by that are verified.
+    When a policy verifies the best candidates, the `top` best by the first score get a second
+    score, and the best by their second score are verified.
 
     Attributes:
-        top: how many stand for choice.
-        cost: what a second score costs; the most it can, where that is measured.
+        top: the number of candidates to choose from.
+        cost: the cost of a second score; its maximum, if payments are measured.
     """
 
     top: int
@@ -211,7 +210,7 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a search has spent: counts, and the total in the unit of its `Costs`."""
+    """The cost of a search: the counts, and the total in the unit of its `Costs`."""
 
     generated: int
     verified: int
@@ -221,11 +220,11 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How often a search waited for results: each action asked for is a round, whatever its size.
+    """How often a search waited for results. Each action is one round, whatever its size.
 
-    A batch generated (and scored) is one, and so are the verifications in flight together, and the
-    second scores that a cascade asks for together. Asking for candidates where there are no more is
-    one too: that had to be waited for.
+    One round is a batch generated and scored together, the verifications in flight together, or the
+    second scores that a cascade requests together. A request to a generator that has no more
+    candidates counts too, because the search waited for it.
     """
 
     generate: int
@@ -234,13 +233,13 @@ class Rounds:
 
     @property
     def total(self) -> int:
-        """Rounds of all kinds."""
+        """The number of rounds of all kinds."""
         return self.generate + self.verify + self.rescore
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How many seconds a round of each kind takes."""
+    """The duration of a round of each kind, in seconds."""
 
     generate: float
     verify: float
@@ -254,18 +253,18 @@ class Latency:
         ):
             if not (math.isfinite(value) and value >= 0):
                 raise UsageError(
-                    f"a round of {name} must take a finite time, not negative, not {value}"
+                    f"the seconds of a round of {name} must be finite and not negative, not {value}"
                 )
 
     def of(self, rounds: Rounds) -> float:
-        """How many seconds so many rounds take, one after the other."""
+        """The duration of these rounds in seconds, one after the other."""
         seconds = rounds.generate * self.generate + rounds.verify * self.verify
         return seconds + rounds.rescore * self.rescore
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended. `answer` is set exactly when it is solved; `why` is for people."""
+    """How a search ended. `answer` is set if and only if it is solved; `why` is for people."""
 
     reason: Reason
     answer: CandidateId | None

@@ -1,1 +1,1 @@
-"""What was paid for, for ever. Append-only; what a search knows is rebuilt from its entries."""
+"""The ledger: an append-only record of everything paid for. Searches resume from its entries."""

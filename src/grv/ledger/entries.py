@@ -1,20 +1,21 @@
-"""What a ledger holds: one entry for each thing that was decided, paid for or found out.
+"""The entries of a ledger: one for each decision, payment and result.
 
-The order of a search's entries is the order of its life:
+The entries of a search have this order:
 
     Started
-    Intended, Made..., Scored..., Told      a generation: each draft is down before it is scored
-    Intended, ScoredAgain..., Told          second scores, where there is a cascade
-    Intended, Found..., Told                verifications: each finding is down as it arrives
+    Intended, Made..., Scored..., Told      a generation; each draft is written before it is scored
+    Intended, ScoredAgain..., Told          second scores, if there is a cascade
+    Intended, Found..., Told                verifications; each verdict is written as it arrives
     ...
-    Ended | Failed                          its absence means: resume
+    Ended | Failed                          if this is missing, the search can be resumed
 
-To resume, the search is begun anew and given what is recorded before anything is asked for again. A
-plan is deterministic, so it takes the same course up to where it stopped. A second `Started` marks
-such a beginning under another policy, budget or width: it takes its own course over the same
-candidates.
+To resume, a new search is started and told the recorded results before anything new is requested. A
+plan is deterministic, so it takes the same steps up to the point where it stopped. A second
+`Started` means that the search was resumed with another policy, budget or width; its steps may then
+differ, but it uses the same candidates.
 
-An `Intended` whose results are missing was in flight when the process died: possibly paid, lost.
+An `Intended` without results was in flight when the process died. It may have been paid for; its
+results are lost.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from ..files import DEEPEST, is_number, parse_json, shown, typed
 FORMAT = 1
 
 Call = Literal["generate", "score", "rescore", "verify"]
-# JSON data of backends, kept as it is; hence `Any`.
+# JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A search begins. `about` says with what: generator, scorer, policy, costs, budget, seed."""
+    """A search starts. `about` has its settings: generator, scorer, policy, costs, budget, seed."""
 
     problem: str
     about: Data
@@ -64,7 +65,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score arrived; None where it could not be had, with the reason."""
+    """A score arrived; None if scoring failed, with the reason."""
 
     candidate: int
     score: float | None
@@ -75,7 +76,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class ScoredAgain:
-    """A second score arrived; None where it could not be had, with the reason."""
+    """A second score arrived; None if scoring failed, with the reason."""
 
     candidate: int
     score: float | None
@@ -96,7 +97,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The search was told this, the result of the action it had asked for, and why it had."""
+    """The search was told this result of its last action; `why` is the reason of the action."""
 
     event: Event
     why: str = ""
@@ -104,7 +105,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The search is over. `why` says more where there is more to say."""
+    """The search has ended. `why` is an optional explanation."""
 
     reason: str
     answer: int | None
@@ -116,7 +117,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The search could not go on: a backend failed for good."""
+    """The search could not continue: a backend failed permanently."""
 
     message: str
 
@@ -150,7 +151,7 @@ def to_text(entry: Entry) -> str:
 
 
 def from_text(kind: str, text: str) -> Entry:
-    """The entry that a line of a ledger holds."""
+    """The entry in a line of a ledger."""
     try:
         record = parse_json(text, deepest=2 * DEEPEST)  # what was written can be read
         if kind == "told":
@@ -162,7 +163,7 @@ def from_text(kind: str, text: str) -> Entry:
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """What an entry holds, by name; not `asdict`, which copies all and takes longer than JSON."""
+    """The fields of an entry by name. `asdict` would copy them and take longer than JSON."""
     return {name: getattr(entry, name) for name in entry.__slots__}
 
 

@@ -1,4 +1,4 @@
-"""The ledger as everybody else sees it: append and read, and whose search it is."""
+"""The interface of a ledger: append, read, and claim searches."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from .entries import Entry
 
 
 class Ledger(Protocol):
-    """Where entries are kept, search by search."""
+    """Stores the entries of searches."""
 
     def append(self, search: str, entries: Sequence[Entry]) -> None:
-        """Write entries behind those that are there; durable when it returns."""
+        """Append entries to a search. They are durable when this returns."""
         ...
 
     def read(self, search: str) -> Sequence[Entry]:
-        """All entries of a search, in order; none where there is no such search."""
+        """All entries of a search, in order; empty if there is no such search."""
         ...
 
     def claim(self, search: str) -> bool:
-        """Make the search ours until `release`; False while it is somebody else's who lives."""
+        """Claim the search until `release`; False if another live owner has claimed it."""
         ...
 
     def release(self, search: str) -> None:
-        """Let go of a search."""
+        """Give up the claim on a search."""
         ...
 
 
 class MemoryLedger:
-    """A ledger that is gone with its process."""
+    """A ledger in memory. Its entries are lost when the process ends."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[Entry]] = {}
         self._claimed: set[str] = set()
 
     def append(self, search: str, entries: Sequence[Entry]) -> None:
-        """Write entries behind those that are there."""
+        """Append entries to a search."""
         self._entries.setdefault(search, []).extend(entries)
 
     def read(self, search: str) -> Sequence[Entry]:
@@ -44,12 +44,12 @@ class MemoryLedger:
         return tuple(self._entries.get(search, ()))
 
     def claim(self, search: str) -> bool:
-        """Make the search ours, unless it is already being worked on."""
+        """Claim the search; False if it is already claimed."""
         if search in self._claimed:
             return False
         self._claimed.add(search)
         return True
 
     def release(self, search: str) -> None:
-        """Let go of a search."""
+        """Give up the claim on a search."""
         self._claimed.discard(search)

@@ -1,4 +1,4 @@
-"""How a ledger's tables came to be: numbered functions, each run once, in order."""
+"""The migrations of a ledger's tables: numbered functions, each run once, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _migration(function: Migration) -> Migration:
 
 @_migration
 def m001_entries(connection: sqlite3.Connection) -> None:
-    """Entries, their texts by content, an index of searches, and who works on which."""
+    """Entries, their texts by content, an index of searches, and claims on searches."""
     for statement in (
         "CREATE TABLE entries (search TEXT, number INTEGER, kind TEXT, at REAL, body TEXT,"
         " seal TEXT, PRIMARY KEY (search, number)) WITHOUT ROWID",
@@ -33,17 +33,17 @@ def m001_entries(connection: sqlite3.Connection) -> None:
 
 
 def check_format(connection: sqlite3.Connection, path: str) -> int:
-    """The number of the last migration; refuse what is no ledger, or one of a newer version."""
-    # In this order: whoever makes the tables at this moment raises the number with them.
+    """The number of the last migration; an error if the file is not a ledger or is newer."""
+    # Keep this order: a process that creates the tables now commits the number with them.
     used = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if not 0 <= version <= len(MIGRATIONS):
         raise LedgerFormatError(
-            f"{path}: written by a newer grv (format {version}; this one knows {len(MIGRATIONS)})",
+            f"{path}: written by a newer grv (format {version}; this grv reads {len(MIGRATIONS)})",
             path=path,
         )
     if version == 0 and used:
-        raise LedgerError(f"{path}: not a ledger but some other database", path=path)
+        raise LedgerError(f"{path}: not a ledger but another database", path=path)
     if _schema(connection) != _expected(version):
         raise LedgerError(f"{path}: not a ledger: its tables are not those of one", path=path)
     return int(version)
@@ -67,13 +67,13 @@ def _expected(version: int) -> _Schema:
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring the tables up to date."""
+    """Run the missing migrations."""
     if check_format(connection, path) == len(MIGRATIONS):
         return
-    connection.execute("PRAGMA journal_mode = WAL")  # the file keeps it; no matter of a transaction
+    connection.execute("PRAGMA journal_mode = WAL")  # stored in the file; outside transactions only
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        version = check_format(connection, path)  # somebody else may have been here
+        version = check_format(connection, path)  # another process may have migrated
         for number, function in enumerate(MIGRATIONS[version:], version + 1):
             function(connection)
             connection.execute(f"PRAGMA user_version = {number}")

@@ -1,7 +1,7 @@
-"""Who is alive: a process that works on searches holds a lock on a file of its own.
+"""Owners of claims: each process that works on searches holds a lock on a file of its own.
 
-The system drops the lock however the process ends, so a claim of somebody dead is known at once and
-never has to time out.
+The operating system releases the lock when the process ends, however it ends. So a claim of a dead
+process is detected at once, without a timeout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAME = re.compile("[0-9a-f]{32}")
 
 
 class Owner:
-    """This process, for as long as the object is open."""
+    """This process as an owner of claims, until `close`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -26,15 +26,15 @@ class Owner:
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        """Be dead."""
+        """Release the lock; the owner then counts as dead."""
         self._path(self.name).unlink(missing_ok=True)
         self._file.close()
 
     def is_alive(self, name: str) -> bool:
-        """Whether the owner of that name still works.
+        """Whether the owner of this name still runs.
 
-        The name comes from the ledger. One that we could not have given is nobody's, and no file of
-        that name is touched.
+        The name comes from the ledger. A name that grv could not have given has no owner, and no
+        file of that name is touched.
         """
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             return False

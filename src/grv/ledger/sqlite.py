@@ -1,8 +1,9 @@
 """A ledger in one SQLite file, shared by any number of processes.
 
-Entries are only ever added, each with a seal over all of its search that came before it. Texts are
-kept once, under a hash of their content that is tagged with its algorithm. The table of searches is
-an index: it says nothing that the entries do not, and `check` derives it again.
+Entries are only appended. Each has a seal: a hash over itself and all earlier entries of its
+search. Each text is stored once, under a hash of its content with a tag for the algorithm. The
+table of searches is an index: it contains nothing that is not in the entries, and `check` derives
+it again.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from .entries import Ended, Entry, Failed, Made, Started, from_text, kind_of, to
 from .migrations import check_format, migrate
 from .owners import Owner
 
-_SIZES = (128, 16, 4, 1)  # rows of one statement: few sizes, so that statements are used again
+_SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
 _End = tuple[int, str]  # number and seal of a search's last entry
-_TAG = "blake2b-16:"  # how texts are hashed; another way would get another tag
+_TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
 
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """One search, at a glance. `outcome` is None while it is not over."""
+    """A summary of one search. `outcome` is None until it has ended."""
 
     id: str
     problem: str
@@ -43,35 +44,35 @@ class SearchSummary:
 
 
 class SqliteLedger:
-    """A ledger in a file. Safe to use from several threads and processes at once."""
+    """A ledger in a file. Several threads and processes can use it at once."""
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = str(path)
         self._lock = threading.Lock()
         self._owner: Owner | None = None
-        self._ends: dict[str, _End] = {}  # of searches that are ours: nobody else adds to them
+        self._ends: dict[str, _End] = {}  # of searches we claimed, to which only we append
         if read_only and not Path(path).is_file():
-            raise LedgerError(f"{path}: there is no such ledger", path=self.path)
+            raise LedgerError(f"{path}: no such ledger", path=self.path)
         try:
             self._db = _connect(self.path, read_only=read_only)
         except sqlite3.Error as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
 
     def close(self) -> None:
-        """Let go of all claims and of the file."""
+        """Release all claims and close the file."""
         with self._reading() as db:
             if self._owner is not None:
-                self._owner.close()  # claims of the dead are free, also where they stay
+                self._owner.close()  # this frees the claims, even if the rows are not deleted
                 with suppress(sqlite3.Error):
                     db.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
             db.close()
 
     def append(self, search: str, entries: Sequence[Entry]) -> None:
-        """Write entries behind those that are there; durable when it returns."""
+        """Append entries to a search. They are durable when this returns."""
         self.append_all([(search, entries)])
 
     def append_all(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
-        """Write entries of several searches in one go, which costs as much as one append."""
+        """Append entries to several searches in one transaction, as fast as one append."""
         together: dict[str, list[Entry]] = {}
         for search, entries in groups:
             together.setdefault(search, []).extend(entries)
@@ -113,7 +114,7 @@ class SqliteLedger:
         return entries
 
     def claim(self, search: str) -> bool:
-        """Make the search ours until `release`; False while it is somebody else's who lives."""
+        """Claim the search until `release`; False if another live owner has claimed it."""
         with self._reading() as db, _transaction(db, durable=False):
             if self._owner is None:
                 self._owner = Owner(Path(f"{self.path}.owners"))
@@ -125,7 +126,7 @@ class SqliteLedger:
         return True
 
     def release(self, search: str) -> None:
-        """Let go of a search, if it is ours."""
+        """Give up the claim on a search, if we have it."""
         if self._owner is not None:
             with self._reading() as db, _transaction(db, durable=False):
                 self._ends.pop(search, None)
@@ -140,7 +141,7 @@ class SqliteLedger:
         return iter([self._summary(row) for row in rows])
 
     def so_far(self) -> dict[str, tuple[int, int]]:
-        """Candidates generated and verified, of the searches whose bill is not written yet."""
+        """Candidates generated and verified, per search that has no bill yet."""
         with self._reading() as db:
             rows = db.execute(
                 "SELECT search, SUM(kind = 'made'), SUM(kind = 'found') FROM entries"
@@ -150,12 +151,12 @@ class SqliteLedger:
         return {search: (generated, verified) for search, generated, verified in rows}
 
     def check(self) -> list[str]:
-        """What is wrong with the ledger, a line each; nothing if all is well."""
+        """The faults of the ledger, one line each; empty if there are none."""
         with self._reading() as db:
             found = [said for (said,) in db.execute("PRAGMA quick_check") if said != "ok"]
             for hash, text in db.execute("SELECT hash, text FROM texts"):
                 if not isinstance(text, str | bytes) or hash != _hash(_restored(text)):
-                    found.append(f"a text is not what its hash {hash} says")
+                    found.append(f"a text does not match its hash {hash}")
             ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
         try:
             listed = {summary.id: summary for summary in self.searches()}
@@ -168,7 +169,7 @@ class SqliteLedger:
                 found.append(str(error))
                 continue
             if id not in listed or replace(listed[id], started=0, ended=None) != expected:
-                found.append(f"search {id} is not what the index says")
+                found.append(f"search {id} does not match the index")
         return found
 
     def _end(self, db: sqlite3.Connection, search: str) -> _End:
@@ -190,7 +191,7 @@ class SqliteLedger:
             query, hash = "SELECT text FROM texts WHERE hash = ?", entry.text
             row = db.execute(query, (hash,)).fetchone() if hash.isascii() else None
             if row is None:
-                message = f"{self.path}: the text {shown(hash)} is gone"
+                message = f"{self.path}: the text {shown(hash)} is missing"
                 raise LedgerError(message, path=self.path)
             entry = replace(entry, text=_restored(row[0]))
         return entry
@@ -209,7 +210,7 @@ class SqliteLedger:
 
 
 def _connect(path: str, *, read_only: bool) -> sqlite3.Connection:
-    """An open ledger of this format; one that is only read is not touched."""
+    """Open a ledger and migrate it if needed; with `read_only` the file is not changed."""
     where = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     db = sqlite3.connect(where, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
     try:
@@ -227,7 +228,7 @@ def _connect(path: str, *, read_only: bool) -> sqlite3.Connection:
 
 @contextmanager
 def _transaction(db: sqlite3.Connection, *, durable: bool = True) -> Iterator[None]:
-    """All or nothing. What need not be durable waits for no disk, but for the next that does."""
+    """A transaction. If not durable, it reaches the disk only with the next durable one."""
     if not durable:
         db.execute("PRAGMA synchronous = NORMAL")
         try:
@@ -241,13 +242,13 @@ def _transaction(db: sqlite3.Connection, *, durable: bool = True) -> Iterator[No
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # a full disk has ended it already
+        if db.in_transaction:  # a full disk has already ended it
             db.execute("ROLLBACK")
         raise
 
 
 def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Insert rows, many at a time: between any two statements another thread may take over."""
+    """Insert rows, many per statement: other threads may run between two statements."""
     at = 0
     while at < len(rows):
         count = next(size for size in _SIZES if size <= len(rows) - at)
@@ -266,9 +267,9 @@ def _end(db: sqlite3.Connection, search: str) -> _End:
 def _rows(
     end: _End, search: str, entries: Sequence[Entry], texts: dict[str, str | bytes]
 ) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Entries as they are kept, numbered and sealed behind those that are there.
+    """The rows of new entries, with numbers and seals that continue those of the search.
 
-    Their texts, which are kept apart, are put into `texts`.
+    Their texts, which have a table of their own, are added to `texts`.
     """
     number, seal = end
     for entry in entries:
@@ -303,7 +304,7 @@ def _index(db: sqlite3.Connection, search: str, entries: Iterable[Entry]) -> Non
 
 
 def _summary(id: str, entries: Sequence[Entry]) -> SearchSummary:
-    """What the index should say, without the times."""
+    """The correct row of the index, without the times."""
     summary = SearchSummary(id, "", 0, None, None, None, None, None)
     for entry in entries:
         match entry:
@@ -319,18 +320,18 @@ def _summary(id: str, entries: Sequence[Entry]) -> SearchSummary:
 
 
 def _hash(text: str) -> str:
-    content = json.dumps(text).encode()  # also texts with lone surrogates have one
+    content = json.dumps(text).encode()  # this works for lone surrogates too
     return _TAG + hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _seal(before: str, kind: str, body: str) -> str:
-    """What an entry and all before it come to: none can be changed or left out unnoticed."""
+    """A hash over an entry and all before it, so that changes and omissions are detected."""
     content = f"{before}\n{kind}\n{body}".encode()
     return hashlib.blake2b(content, digest_size=12).hexdigest()
 
 
 def _storable(text: str) -> str | bytes:
-    """The text as SQLite takes it, which knows no halves of characters."""
+    """The text in a form that SQLite can store; it refuses lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

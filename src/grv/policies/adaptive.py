@@ -15,20 +15,23 @@ from ..theory.shells import nth_shell
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Spend in doubling shells: in each, generate, then verify the best of the pool.
+    """Spend in rounds of doubling cost; in each, generate, then verify the best candidates.
 
-    The paper's ADAP (Algorithm 1): with `width=1` the algorithm as stated, with `width=None` the
-    accounting of its experiments. At most 400 J* where higher scores pass no less often
-    (Theorem 4.2).
+    This is the paper's ADAP (Algorithm 1). With `width=1` it is the algorithm as stated; with
+    `width=None` it is the accounting of the paper's experiments, which pay for whole rounds. Choose
+    it to reproduce the paper. The paper calls a round a cost shell.
 
     Attributes:
-        draws: candidates generated in a shell, times the shell's largest scale of generation.
-        checks: verifications in a shell, times the shell's largest scale of verification.
+        draws: the number of candidates generated in a shell is this times the shell's largest scale
+            of generation.
+        checks: the number of verifications in a shell is this times the shell's largest scale of
+            verification.
     """
 
     draws: float = 2
     checks: float = 6
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = "at most 400 J* if higher scores pass no less often (Theorem 4.2)"
 
     def __post_init__(self) -> None:
         for name, value in (("draws", self.draws), ("checks", self.checks)):
@@ -36,9 +39,9 @@ class Adaptive:
                 raise UsageError(f"adaptive: {name} must be positive and below 1e9, not {value}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield the shells, one after the other, each at the costs as they are by then."""
-        for number in itertools.count():  # pragma: no branch (there is always another)
+        """Yield the steps of one shell after another, each at the current costs."""
+        for number in itertools.count():  # pragma: no branch (there is always another shell)
             shell = nth_shell(number, pool.costs)
-            why = f"shell {shell.s}: costs from {shell.low:g} to {shell.high:g}"
+            why = f"cost shell {shell.s}, from {shell.low:g} to {shell.high:g}"
             yield Generate(shell.draws(self.draws), why)
             yield Verify(pool.best(shell.checks(self.checks)), why)

@@ -1,4 +1,4 @@
-"""Verify one blindly, then the best of some, and so on in turns."""
+"""Verify a new candidate, then the best of several, in turns."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, alternate_draws
-from .following import follow
+from .schedule import follow
 
 
 @dataclass(frozen=True)
 class Alternate:
-    """Repeat: generate one and verify it unseen; generate n = round(rho), verify the best.
+    """In turns: verify a new candidate whatever its score, then the best of several.
 
-    For a score of unknown quality; the first n is a quarter of the others. Costs less than 3 J*
-    where higher scores pass no less often, and at most 3 times verify-all whatever the score is
-    worth. rho is the cost of a verification in candidates; below 1.5 this is verify-all.
+    Each round generates one candidate and verifies it, then generates n = round(rho) more and
+    verifies the best open candidate. rho is the cost of a verification in candidates; the first
+    round generates only a quarter of n. Choose it for a score of unknown quality. If rho is below
+    1.5, it verifies everything.
     """
 
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = (
+        "less than 3 J* if higher scores pass no less often;"
+        " at most 3 times verify-all for any score"
+    )
 
     def slots(self, costs: Costs) -> Schedule:
         """The path: a blind slot before each of the others."""

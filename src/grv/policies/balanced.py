@@ -1,4 +1,4 @@
-"""Generate as much as a verification costs, verify the best."""
+"""Spend as much on generating as on verifying."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import Schedule, Slot, balanced_draws
-from .following import follow
+from .schedule import follow
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """Repeat: generate g = floor(1 + rho), verify the best; the first time after a quarter of g.
+    """Generate until that has cost as much as a verification, then verify the best.
 
-    For a score one trusts. Costs at most (g + rho) / g J*, less than 2 J*, where higher scores pass
-    no less often, and no policy has a smaller constant when rho is whole. rho is the cost of a
-    verification in candidates.
+    Each round generates g = floor(1 + rho) candidates and verifies the best open candidate; the
+    first round generates only a quarter of g. rho is the cost of a verification in candidates.
+    Choose it for a score that you trust.
     """
 
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = (
+        "at most (g + rho) / g J*, less than 2 J*, if higher scores pass no less often;"
+        " no policy has a smaller constant for whole rho"
+    )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: a small round, then equal ones."""
+        """The path: one small round, then equal rounds."""
         first, later = balanced_draws(exact_ratio(costs))
         return Schedule((Slot(first),), (Slot(later),))
 

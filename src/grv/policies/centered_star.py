@@ -1,4 +1,4 @@
-"""Certify batch after batch, for somebody who knows a class that the truth is in."""
+"""Centered-star search, for problems with a known class of concepts."""
 
 from __future__ import annotations
 
@@ -16,59 +16,60 @@ from ..theory.decimals import whole
 from .verify_all import VerifyAll
 
 if TYPE_CHECKING:
-    from ..theory.classes import ConceptClass
+    from ..theory.stars.classes import ConceptClass
 
-Concepts = tuple[frozenset[int], ...]  # the points that each lets pass
+Concepts = tuple[frozenset[int], ...]  # for each concept, the points at which candidates pass
 
-_EXACT = 20_000  # concepts times points; in larger classes, sets that can spare nothing will do
-_NODES = 100  # of the integer programme that finds a smallest set
-_STEPS = 2_000  # of the search for the star number, beyond which its upper bound stands for it
+_EXACT = 20_000  # concepts times points; larger classes use `quick_hitting_set`
+_NODES = 100  # the node limit of `smallest_hitting_set`
+_STEPS = 2_000  # the step limit of `star_number`; after it, the upper bound is used
 
 
 @dataclass(frozen=True)
 class CenteredStar:
-    """Generate a batch; verify the fewest that tell whether any of it passes; repeat.
+    """Generate a batch and verify the fewest candidates that show whether any of it passes.
 
-    The paper's centered-star search (Algorithm 2), for a binary class of concepts in which the
-    truth is: a candidate's score is its point, and whether it passes depends on the point alone.
-    At most 6 min(s_0, c_ver / c_rew) J* for c_ver >= c_rew (Theorem 6.3), s_0 the centered star
-    number of the class. Where s_0 is above c_ver / c_rew, or unknown, or infinite, everything is
-    verified as it arrives.
+    This is the paper's centered-star search (Algorithm 2). It needs a binary class of concepts that
+    contains the truth: a candidate's score is its point, and whether it passes depends only on the
+    point. s_0 is the centered star number of the class. If s_0 is above c_ver / c_rew, unknown or
+    infinite, every candidate is verified as it arrives.
 
-    Without the certainty that the truth is in the class there is no guarantee. If every concept has
-    been refuted, it was not: then all that waits is verified, and everything after that.
+    Nothing is guaranteed if the class does not contain the truth. When every concept is refuted,
+    the policy verifies all open candidates and then every new one.
 
     Attributes:
-        concepts: a family, as in "intervals:16", or the concepts themselves, as in "0011 0110";
-            "intervals:inf" is infinite; empty is unknown.
-        points: the scores that are the points, increasing; a score in between counts as the next
-            lower one, and nothing passes below the first. Default: 0, 1, 2, ...
-        remember: whether concepts that a failure has refuted are left out from then on, so that no
-            point is verified twice. The paper's algorithm does not; the bound holds either way.
+        concepts: a family, such as "intervals:16", or the concepts, such as "0011 0110".
+            "intervals:inf" means an infinite class; the empty string means an unknown one.
+        points: the scores of the points, increasing. Any other score counts as the next lower
+            point; nothing passes below the first point. Default: 0, 1, 2, ...
+        remember: whether refuted concepts stay refuted in later batches, so that no point is
+            verified twice. The paper's algorithm does not remember; the bound holds in both cases.
     """
 
     concepts: str = ""
     points: tuple[float, ...] = ()
     remember: bool = True
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = "at most 6 min(s_0, c_ver / c_rew) J* if c_ver >= c_rew (Theorem 6.3)"
 
     def __post_init__(self) -> None:
         if not isinstance(self.concepts, str) or not isinstance(self.points, tuple):
             raise TypeError
         following = zip(self.points, self.points[1:], strict=False)
         if any(math.isnan(point) for point in self.points) or not all(a < b for a, b in following):
-            raise UsageError("centered-star: the points must be numbers that increase")
+            raise UsageError("centered-star: the points must be increasing numbers")
         if (known := _class(self.concepts)) is None:
             return
         if self.points and len(self.points) != known.points:
             raise UsageError(
-                f"centered-star: concepts on {known.points} points, but {len(self.points)} points"
+                f"centered-star: the concepts have {known.points} points, but {len(self.points)}"
+                " points are given"
             )
         if not known.values.any():
-            raise UsageError("centered-star: no concept lets anything pass (s_0 = 0)")
+            raise UsageError("centered-star: nothing passes under any concept (s_0 = 0)")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield batches, each with the verifications that certify it; or one after the other."""
+        """Yield batches and the verifications that certify them, or verify everything."""
         known = _known(self.concepts)
         generate, verify = whole(costs)
         if known is None or known.star * generate > verify:
@@ -79,26 +80,26 @@ class CenteredStar:
         alive = known.concepts
         while not pool.exhausted and alive:
             start = len(pool)
-            yield Generate(size, f"a batch for a star number of {known.star}")
+            yield Generate(size, f"a batch, sized for the star number {known.star}")
             batch = map(CandidateId, range(start, len(pool)))
             place = {id: bisect.bisect_right(points, pool.scores[id]) - 1 for id in batch}
             left = yield from _certified(pool, place, alive, known.exact)
             alive = left if self.remember else known.concepts
         if not alive:
             while pool.waiting:
-                yield Verify(pool.best(pool.waiting), "the class is refuted")
+                yield Verify(pool.best(pool.waiting), "no concept of the class fits the verdicts")
             yield from VerifyAll().plan(pool, costs)
 
 
 def _certified(
     pool: Pool, place: dict[CandidateId, int], alive: Concepts, exact: bool
 ) -> Generator[Step, None, Concepts]:
-    """Verify until nothing of a batch passes under any concept; the concepts that are left.
+    """Verify until no candidate of a batch passes under any concept; return the concepts left.
 
-    That takes one hitting set, or more where verdicts are broken and prove nothing. `place` has the
-    number of each candidate's point, -1 below them all.
+    This takes one hitting set, or more if verdicts are broken. `place` maps each candidate to the
+    number of its point, -1 below the first point.
     """
-    from ..theory.hitting import quick_hitting_set, smallest_hitting_set
+    from ..theory.stars.hitting import quick_hitting_set, smallest_hitting_set
 
     while True:
         failed = {at for id, at in place.items() if _has_failed(pool, id)}
@@ -109,28 +110,28 @@ def _certified(
         if not found.members:
             return alive
         ids = tuple(oldest[at] for at in reversed(found.members))  # the highest score first
-        yield Verify(ids, f"if these fail, all {len(place)} of the batch do")
+        yield Verify(ids, f"if these fail, all {len(place)} of the batch fail")
 
 
 def _has_failed(pool: Pool, id: CandidateId) -> bool:
-    """Whether the candidate is known to fail, by its own verdict or by its key."""
+    """Whether the candidate is known to fail, by its verdict or by its key."""
     return not pool.is_open(id) and pool.verdicts.get(id) is not Verdict.BROKEN
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What there is to know of a class: its star number, or an upper bound, and its concepts."""
+class _KnownClass:
+    """A class of concepts and its star number, or an upper bound on it."""
 
     star: int
     points: int
     concepts: Concepts
-    exact: bool  # whether smallest hitting sets are within reach
+    exact: bool  # whether the class is small enough for `smallest_hitting_set`
 
 
 @lru_cache(maxsize=64)
 def _class(text: str) -> ConceptClass | None:
-    """The class that a text stands for; None where it is unknown or infinite."""
-    from ..theory.classes import FAMILIES, family, of_rows
+    """The class that a text describes; None if it is unknown or infinite."""
+    from ..theory.stars.classes import FAMILIES, family, of_rows
 
     name, _, size = text.partition(":")
     if not text or (name in FAMILIES and size == "inf"):
@@ -141,21 +142,21 @@ def _class(text: str) -> ConceptClass | None:
     rows = text.split()
     if len({len(row) for row in rows}) != 1 or not set("".join(rows)) <= {"0", "1"}:
         raise UsageError(
-            "centered-star: concepts are a family, as in 'intervals:16', or texts of 0 and 1 of one"
-            f" length, as in '0011 0110', not {text[:40]!r}"
+            "centered-star: concepts must be a family, such as 'intervals:16', or strings of 0 and"
+            f" 1 of equal length, such as '0011 0110', not {text[:40]!r}"
         )
     return of_rows(rows)
 
 
 @lru_cache(maxsize=64)
-def _known(text: str) -> _Known | None:
+def _known(text: str) -> _KnownClass | None:
     known = _class(text)
     if known is None:
         return None
-    from ..theory.stars import star_number
+    from ..theory.stars.search import star_number
 
     concepts = {frozenset(row.nonzero()[0].tolist()) for row in known.values} - {frozenset()}
-    return _Known(
+    return _KnownClass(
         star_number(known, steps=_STEPS).upper,
         known.points,
         tuple(sorted(concepts, key=sorted)),

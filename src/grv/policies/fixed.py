@@ -1,4 +1,4 @@
-"""Generate so many, verify the best few, stop."""
+"""Generate a fixed number of candidates, verify the best ones, stop."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from ..core.values import Costs, Generate, Step, Verify
 class Fixed:
     """Generate `m` candidates and verify the best `k` of them, whatever the problem.
 
-    The paper's Uniform: a non-adaptive pair (N_rew, N_ver).
+    This is the paper's Uniform, a non-adaptive pair (N_rew, N_ver), also known as best-of-n. Choose
+    it as a baseline.
     """
 
     m: int
     k: int
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.m, int) and isinstance(self.k, int) and 1 <= self.k <= self.m):
@@ -28,5 +30,5 @@ class Fixed:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the two steps."""
-        yield Generate(self.m, f"the first {self.m}")
+        yield Generate(self.m, f"{self.m} to choose from")
         yield Verify(pool.best(self.k), f"the best {self.k} of {len(pool)}")

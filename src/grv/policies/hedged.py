@@ -1,4 +1,4 @@
-"""Verify the best of some, and now and then one blindly."""
+"""Verify the best of several, and sometimes a new candidate."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
-from .following import follow
+from .schedule import follow
 
 
 @dataclass(frozen=True)
 class Hedged:
-    """Repeat: generate g = round(alpha (1 + rho)), verify the best; at times, also one unseen.
+    """Verify the best of several, and sometimes a new candidate whatever its score.
 
-    An earlier relative of Alternate, kept for comparison. At most 7 - 2 / (1 + rho) times
-    verify-all for any score, with the parameters as they are; its constant against J* is known by
-    computation only. rho is the cost of a verification in candidates.
+    Each round generates g = round(alpha (1 + rho)) candidates and verifies the best open candidate.
+    rho is the cost of a verification in candidates. It is a predecessor of `alternate`, kept for
+    comparison.
 
     Attributes:
-        alpha: candidates of a round, over those that are worth generating and verifying one.
-        every: so many rounds before one more is generated and verified whatever its score.
-        first: so many rounds at the start with one candidate each.
+        alpha: the number of candidates of a round, divided by 1 + rho.
+        every: after this many rounds, one more candidate is generated and verified.
+        first: the number of rounds at the start that generate only one candidate.
     """
 
     alpha: float = 0.5
     every: int = 4
     first: int = 1
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = "at most 7 - 2 / (1 + rho) times verify-all for any score"
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1e9:
@@ -43,7 +44,7 @@ class Hedged:
                 )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: rounds, every so many of them with a blind slot behind."""
+        """The path: rounds, with a blind slot after every `every` of them."""
         later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
         first: list[Slot] = []
         for number in range(self.first + -self.first % self.every):  # up to a blind slot

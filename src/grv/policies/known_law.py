@@ -1,4 +1,4 @@
-"""The optimum, for somebody who knows the law."""
+"""The optimum, if the law is known."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ from ..theory.optimum import Law, optimum
 
 @dataclass(frozen=True)
 class KnownLaw:
-    """Stream: verify a candidate exactly if its chance of passing is worth the cost.
+    """Verify each new candidate whose chance of passing is worth the cost.
 
-    The distribution-aware optimum (Theorem 3.2): costs J* on average, and no policy costs less.
+    This is the distribution-aware optimum (Theorem 3.2). It needs the law: which scores occur, and
+    how often each passes. Its expected cost J* is the reference for other policies.
 
     Attributes:
-        scores: the atoms of the law, increasing.
-        passes: the chance of passing at each.
-        masses: the probability of each; equal where not given.
+        scores: the scores that occur, increasing.
+        passes: the chance of passing at each score.
+        masses: the probability of each score; equal if not given.
     """
 
     scores: tuple[float, ...]
     passes: tuple[float, ...]
     masses: tuple[float, ...] = ()
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"
 
     def __post_init__(self) -> None:
-        _ = self.law  # refuses what is not a law
+        _ = self.law  # checks the parameters
 
     @property
     def law(self) -> Law:
-        """The law as given."""
+        """The law that the parameters describe."""
         return Law(self.scores, self.masses or (1.0,) * len(self.scores), self.passes)
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, and the verifications of the good ones."""
+        """Yield one candidate after another, and the verifications of the good ones."""
         law = self.law
         tau = optimum(law, costs).tau
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             if pool.costs != costs:
                 costs = pool.costs
                 tau = optimum(law, costs).tau
@@ -49,4 +51,5 @@ class KnownLaw:
             if newest >= 0 and pool.is_open(newest):
                 passing = law.passing(pool.scores[newest])
                 if passing >= tau:
-                    yield Verify((newest,), f"passes with {passing:.3g}, break-even is {tau:.3g}")
+                    why = f"chance of passing {passing:.3g}, at least the break-even {tau:.3g}"
+                    yield Verify((newest,), why)

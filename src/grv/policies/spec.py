@@ -1,4 +1,4 @@
-"""A policy as text and back: `adaptive(checks=4)`. What ledgers and command lines store."""
+"""Policies as text, such as `adaptive(checks=4)`, for command lines and ledgers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import ast
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..core.errors import UsageError
 from ..core.search import Policy
-from . import DEFAULT, POLICIES
 
+FILE = "file"  # in a field's metadata: a specification gives the value as the name of a file
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def parse(text: str) -> Policy:
-    """The policy that a specification names; `default` is what decides where nobody says.
+def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
+    """The policy that a specification names; `default` is the policy used if none is named.
+
+    `load` reads the values that a specification gives as the name of a file.
 
     >>> parse("fixed(64, k=4)")
     Fixed(m=64, k=4)
     """
+    from . import DEFAULT, POLICIES
+
     name, positional, named = split(text)
     if name == "default":
         if positional or named:
@@ -45,6 +49,9 @@ def parse(text: str) -> Policy:
     ]
     if missing:
         raise UsageError(f"{name} needs {_listed(missing)}, as in {_example(name, fields)}")
+    for field in dataclasses.fields(policy):
+        if FILE in field.metadata and isinstance(given[field.name], str) and load is not None:
+            given[field.name] = load(str(given[field.name]))
     try:
         made: Policy = policy(**given)
     except TypeError as error:
@@ -53,25 +60,32 @@ def parse(text: str) -> Policy:
 
 
 def spec(policy: Policy) -> str:
-    """The specification of a policy, without the parameters that are at their defaults.
+    """The specification of a policy, without parameters that have their default value.
 
     >>> from grv.policies import Adaptive
     >>> spec(Adaptive(checks=4))
     'adaptive(checks=4)'
     """
+    from . import POLICIES
+
     name = next((name for name, cls in POLICIES.items() if type(policy) is cls), None)
     if name is None:
         raise UsageError(f"{type(policy).__name__} is not a registered policy")
     values = [
-        f"{field.name}={getattr(policy, field.name)!r}"
+        f"{field.name}={_shown(field, getattr(policy, field.name))!r}"
         for field in dataclasses.fields(POLICIES[name])
         if getattr(policy, field.name) != field.default
     ]
     return f"{name}({', '.join(values)})" if values else name
 
 
+def _shown(field: dataclasses.Field[object], value: object) -> object:
+    """A value in a specification; if it comes from a file, the name of the file."""
+    return getattr(value, "name", value) if FILE in field.metadata else value
+
+
 def split(text: str) -> tuple[str, list[object], dict[str, object]]:
-    """Name, positional and named parameters of a specification."""
+    """The name, the positional and the named parameters of a specification."""
     match = _SPEC.fullmatch(text)
     if match is None:
         raise UsageError(f"not a policy: {text!r}; write a name, or name(parameter=value, ...)")
@@ -85,12 +99,12 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
         if len(named) < len(call.keywords):
             raise ValueError
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the parameters of {text!r} cannot be read") from error
+        raise UsageError(f"the parameters of {text!r} are not valid") from error
     return name, positional, named
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A message that names what exists, and the nearest to what was meant."""
+    """An error message that lists the known names and suggests the closest one."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -98,7 +112,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _value(node: ast.expr) -> object:
-    """A literal; lists become tuples, and inf is a number."""
+    """The value of a literal; lists become tuples, and `inf` is a number."""
     if isinstance(node, ast.List | ast.Tuple):
         return tuple(_value(each) for each in node.elts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

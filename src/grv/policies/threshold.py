@@ -1,4 +1,4 @@
-"""Verify a candidate exactly if it scores high enough."""
+"""Verify candidates that score high enough, as they arrive."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from ..core.values import CandidateId, Costs, Generate, Step, Verify
 
 @dataclass(frozen=True)
 class Threshold:
-    """Stream: generate one, verify it if its score is at least `t`, else forget it.
+    """Verify each new candidate whose score is at least `t`.
 
-    Costs J_t = (c_rew + c_ver q_t) / s_t on average (section 4.1); the best t is the
-    distribution-aware optimum where higher scores pass no less often (Lemma C.1).
+    It costs J_t = (c_rew + c_ver q_t) / s_t on average (section 4.1), where q_t is the chance to
+    score at least t and s_t the chance to score at least t and pass. Choose it if you know a good
+    threshold.
     """
 
     t: float
     rank_only: ClassVar[bool] = False
+    proven: ClassVar[str] = "J* for the best t, if higher scores pass no less often (Lemma C.1)"
 
     def __post_init__(self) -> None:
         if not isinstance(self.t, int | float) or math.isnan(self.t):
             raise UsageError(f"threshold: t must be a number, not {self.t!r}")
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, and the verifications of the good ones."""
+        """Yield one candidate after another, and the verifications of the good ones."""
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest) and pool.scores[newest] >= self.t:
-                yield Verify((newest,), f"{pool.scores[newest]:g} is at least {self.t:g}")
+                yield Verify((newest,), f"score {pool.scores[newest]:g} is at least {self.t:g}")

@@ -1,4 +1,4 @@
-"""Alternate, with some variety where the score repeats itself."""
+"""Alternate, with other candidates if the same score fails repeatedly."""
 
 from __future__ import annotations
 
@@ -13,70 +13,76 @@ from ..theory.slots import alternate_draws
 from ..theory.variety import period
 from .variety import Variety
 
-ONE_IN = 3  # of the verifications after the last draw, this is blind: the oldest candidate
+ONE_IN = 3  # after the last draw, one in this many verifications takes the oldest candidate
 
 
 @dataclass(frozen=True)
 class Varied:
-    """Rounds of `alternate`; but a score, or a key, that has failed makes way for another.
+    """Like `alternate`, but tries other candidates instead of scores and answers that have failed.
 
-    Three things differ, and only where there is something to gain: after some failures in a row at
-    the very same score, the best slot goes once to the score that failed least often; where a blind
-    draw has a refuted key, its slot goes to the key with the most candidates; and when there is
-    nothing more to generate, what is left is tried in that order, every third time the oldest. The
-    failures of a score count only where equal scores are more than rounding or marks on a scale.
+    It differs from `alternate` in three places. After several failures in a row at exactly the same
+    score, it verifies once the best candidate of the scores that failed least often. If a new
+    candidate has a refuted key, it verifies the key with the most candidates instead. When nothing
+    more can be generated, it verifies the rest in that order, every third time the oldest
+    candidate. Failures of a score count only if equal scores suggest equal answers, and are not due
+    to rounding or to a scale of marks.
 
-    Costs at most 3 J* where higher scores pass no less often, and at most 3 times verify-all
-    whatever the score is worth, like `alternate`. Below a ratio of 1.5 this is verify-all.
+    It is the default. rho is the cost of a verification in candidates; if it is below 1.5, the
+    policy verifies everything.
     """
 
-    rank_only: ClassVar[bool] = False  # the gaps between scores tell what a tie is
+    rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
+    proven: ClassVar[str] = (
+        "at most 3 J* if higher scores pass no less often; at most 3 times verify-all for any score"
+    )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield the rounds, and what comes after the last one."""
+        """Yield the rounds, then verify the rest."""
         draws, later = alternate_draws(exact_ratio(costs))
-        variety, run = Variety(pool), _Run(period(later) - 1)
+        variety, run = Variety(pool), _ScoreRun(period(later) - 1)
         while not pool.exhausted:
             seen = len(pool)
-            yield Generate(1, "one to verify unseen")
-            variety.take_in()
+            yield Generate(1, "one to verify whatever its score")
+            variety.add_new()
             if len(pool) > seen:
                 if pool.is_open(newest := CandidateId(seen)):
-                    yield from _verify(newest, "whatever its score", variety)
+                    yield from _verify(newest, "the new one, whatever its score", variety)
                 else:
-                    yield from _verify(variety.first(), "in place of a refuted draw", variety)
+                    why = "instead of the new one, whose key has failed"
+                    yield from _verify(variety.first(), why, variety)
                 yield Generate(draws, f"{draws} more to choose from")
-                variety.take_in()
+                variety.add_new()
                 yield from self._best(pool, variety, run)
                 _, draws = alternate_draws(exact_ratio(pool.costs))
         yield from self._finish(variety)
 
-    def _best(self, pool: Pool, variety: Variety, run: _Run) -> Iterator[Step]:
-        """The slot for the best one, which is not for one score all the time."""
+    def _best(self, pool: Pool, variety: Variety, run: _ScoreRun) -> Iterator[Step]:
+        """Verify the best candidate, or another one if its score had too many slots in a row."""
         best = next(iter(pool.best(1)), None)
         if best is None:
             return
         other = variety.first() if not pool.keyed and run.is_over(pool.scores[best]) else None
-        if other is not None and variety.tell:
-            yield from _verify(other, f"not {run.limit + 1} in a row of a score", variety)
+        if other is not None and variety.ties_count:
+            why = f"another score, after {run.limit} in a row with the same score"
+            yield from _verify(other, why, variety)
         else:
-            yield from _verify(best, f"the best of {pool.waiting} that wait", variety)
+            yield from _verify(best, f"the best of {pool.waiting} open candidates", variety)
 
     def _finish(self, variety: Variety) -> Iterator[Step]:
-        """What is left when no more can be generated."""
-        variety.look()
-        least = ", its score failed least" if variety.tell else ""
+        """Verify the rest when no more can be generated."""
+        variety.recheck_ties()
+        least = ", of the scores that failed least" if variety.ties_count else ""
         turn = 0
         while (id := variety.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
-                yield from _verify(variety.oldest(), f"the oldest that is left{least}", variety)
+                yield from _verify(variety.oldest(), f"the oldest of the rest{least}", variety)
             else:
-                yield from _verify(id, f"the first of those left{least}", variety)
+                yield from _verify(id, f"the best of the rest{least}", variety)
 
 
-class _Run:
-    """How many best slots in a row went to one score."""
+class _ScoreRun:
+    """Counts how many best slots in a row went to the same score."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -84,7 +90,7 @@ class _Run:
         self._length = 0
 
     def is_over(self, score: float) -> bool:
-        """Whether this score has had its `limit` in a row; the slot counts for it if not."""
+        """Whether this score has had `limit` slots in a row. If not, count this slot for it."""
         if score != self._score:
             self._score, self._length = score, 0
         if self._length == self.limit:
@@ -97,4 +103,4 @@ class _Run:
 def _verify(id: CandidateId | None, why: str, variety: Variety) -> Iterator[Step]:
     if id is not None:
         yield Verify((id,), why)
-        variety.told(id)
+        variety.record_verdict(id)

@@ -1,15 +1,16 @@
-"""A second ranking: where the best score has failed, something else than more of the same.
+"""A second ranking, which prefers candidates that differ from those that have failed.
 
-Two candidates of exactly one score are often one answer written twice, or two programs that behave
-alike; so a score that has failed is worth less the next time, whatever its rank. And a class of
-candidates (a key) that comes up often is more likely to be right than one that came up once.
+Two candidates with exactly the same score are often the same answer, or two programs with the same
+behaviour. So after a failure, other candidates with this score are less likely to pass. And a key
+with many candidates is more likely to be right than a key with one.
 
-But scores are also equal because they were rounded, or because a judge gives marks from 1 to 5, and
-then a failure says nothing of the others with its mark. `ties_tell` tells the two apart.
+But scores can also be equal because they were rounded, or because a judge gives marks from 1 to 5.
+Then a failure says nothing about others with the same score. `ties_are_evidence` decides which case
+it is.
 
-The rule: where ties tell, the score that failed least often first; of these, or of all, the key
-with the most candidates; then the higher score; ties to the older. Of a key, the candidate with the
-best score speaks.
+The rule: if ties are evidence, the score with the fewest failures first; then the key with the most
+candidates; then the higher score; then the older candidate. A key is represented by its candidate
+with the best score.
 """
 
 from __future__ import annotations
@@ -25,22 +26,24 @@ from ..core.pool import Pool
 from ..core.values import CandidateId, Verdict
 
 _Place = tuple[int, int, float, CandidateId]  # failures, -votes, -score, id: the smallest is first
-ENOUGH = 512  # candidates that tell what a tie is
-_SAME_STEP = 1.5  # gaps up to this many times the smallest are one step, as differences are inexact
+ENOUGH = 512  # the number of candidates that `ties_are_evidence` needs at most
+_SAME_STEP = 1.5  # gaps up to this many times the smallest count as one step: floats are inexact
 
 
-def ties_tell(scores: Iterable[float]) -> bool:
-    """Whether candidates of equal score are likely to be alike, by the scores of a pool.
+def ties_are_evidence(scores: Iterable[float]) -> bool:
+    """Whether candidates with equal scores are likely to be alike, judged by the scores of a pool.
 
-    Not on a scale whose marks are one step apart, all of them in use. Elsewhere, if more pairs of
-    candidates have equal scores than scores that are one step apart, the smallest gap between any
-    two: rounding brings about half as many of the first as of the second, the same answer twice
-    only the first.
+    False if all neighbouring scores are one step apart, as on a scale of marks. Otherwise compare
+    the number of pairs with equal scores to the number of pairs one step apart, where a step is the
+    smallest gap between two scores. Rounding makes about half as many of the first kind as of the
+    second; repeated answers make only pairs of the first kind. So True if the first are more.
 
-    >>> ties_tell([0.137, 0.137, 0.252, 0.9, 0.9, 0.9])
+    >>> ties_are_evidence([0.137, 0.137, 0.252, 0.9, 0.9, 0.9])
     True
-    >>> ties_tell([5, 4, 4, 3, 3, 3, 2, 1]), ties_tell([0.11, 0.12, 0.12, 0.13, 0.19, 0.25])
-    (False, False)
+    >>> ties_are_evidence([5, 4, 4, 3, 3, 3, 2, 1])
+    False
+    >>> ties_are_evidence([0.11, 0.12, 0.12, 0.13, 0.19, 0.25])
+    False
     """
     counts = Counter(filter(math.isfinite, scores))
     equal = sum(count * (count - 1) // 2 for count in counts.values() if count > 1)
@@ -54,29 +57,29 @@ def ties_tell(scores: Iterable[float]) -> bool:
 
 
 class Variety:
-    """Ranks the open candidates of a pool. It is told when there are arrivals or a verdict.
+    """Ranks the open candidates of a pool. Call it after every arrival and every verdict.
 
-    How it is kept: a heap in which every key, and every open candidate without one, has an entry at
-    its place or ahead of it. More votes bring a new entry; failures, and another leader of the key,
-    are seen when the entry comes to the top.
+    The data structure: a heap in which every key, and every open candidate without a key, has an
+    entry at its correct place or ahead of it. A new vote adds an entry. Failures, or a new leader
+    of the key, are noticed when the entry reaches the top.
 
     Attributes:
-        tell: whether ties tell, as they stood at the last look; until then they do not. One looks
-            when a candidate is asked for and the pool has doubled, up to `ENOUGH`.
+        ties_count: whether equal scores count as evidence. False at first; rechecked by `first`
+            whenever the pool has doubled, up to `ENOUGH` candidates.
     """
 
     def __init__(self, pool: Pool) -> None:
-        self.tell = False
+        self.ties_count = False
         self._pool = pool
         self._seen = 0
-        self._looked = 0
+        self._checked = 0  # the size of the pool at the last check of the ties
         self._heap: list[_Place] = []
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
         self._ages: list[tuple[int, CandidateId]] | None = None
 
-    def take_in(self) -> None:
-        """Rank what has arrived. Best done after every draw, so that no decision has it all."""
+    def add_new(self) -> None:
+        """Rank the new candidates. Call it after every draw, to spread the work."""
         for number in range(self._seen, len(self._pool)):
             id = CandidateId(number)
             key = self._pool.key(id)
@@ -88,28 +91,28 @@ class Variety:
         self._seen = len(self._pool)
         self._ages = None
 
-    def told(self, id: CandidateId) -> None:
-        """Take note of the candidate's verdict."""
+    def record_verdict(self, id: CandidateId) -> None:
+        """Count the candidate's verdict if it failed."""
         if self._pool.verdicts.get(id) is Verdict.FAILED:
             score = self._pool.scores[id]
             self._failures[score] = self._failures.get(score, 0) + 1
 
-    def look(self) -> None:
-        """See anew whether ties tell."""
-        if self._looked >= ENOUGH:
-            return  # what is looked at has not changed
-        self._looked = len(self._pool)
-        before, self.tell = self.tell, ties_tell(self._pool.scores[:ENOUGH])
-        if self.tell is not before:
+    def recheck_ties(self) -> None:
+        """Decide again whether equal scores count as evidence."""
+        if self._checked >= ENOUGH:
+            return  # the first `ENOUGH` scores have not changed
+        self._checked = len(self._pool)
+        before, self.ties_count = self.ties_count, ties_are_evidence(self._pool.scores[:ENOUGH])
+        if self.ties_count is not before:
             places = {self._place(CandidateId(number)) for number in range(self._seen)}
             self._heap = [place for place in places if place is not None]
             heapq.heapify(self._heap)
             self._ages = None
 
     def first(self) -> CandidateId | None:
-        """The first open candidate of those taken in; None where there is none."""
-        if len(self._pool) >= 2 * self._looked:
-            self.look()
+        """The first open candidate in this ranking; None if there is none."""
+        if len(self._pool) >= 2 * self._checked:
+            self.recheck_ties()
         while self._heap:
             now = self._place(self._heap[0][3])
             if now is None:
@@ -121,7 +124,7 @@ class Variety:
         return None
 
     def oldest(self) -> CandidateId | None:
-        """The oldest open candidate; where ties tell, of those whose score failed least often."""
+        """The oldest open candidate; if ties count, of those whose score failed least often."""
         if self._ages is None:
             everyone = map(CandidateId, range(self._seen))
             self._ages = [(self._failed(id), id) for id in everyone if self._pool.is_open(id)]
@@ -137,7 +140,7 @@ class Variety:
         return None
 
     def _place(self, id: CandidateId) -> _Place | None:
-        """Where the candidate stands, or who speaks for its key; None where nobody is open."""
+        """The place of the candidate, or of the leader of its key; None if neither is open."""
         pool, key, votes = self._pool, self._pool.key(id), 1
         if key is not None:
             leader, votes = pool.leader(key), self._votes[key]
@@ -149,5 +152,5 @@ class Variety:
         return self._failed(id), -votes, -pool.scores[id], id
 
     def _failed(self, id: CandidateId) -> int:
-        """How many failures of its score count against the candidate."""
-        return self._failures.get(self._pool.scores[id], 0) if self.tell else 0
+        """The number of failures that count against the candidate's score."""
+        return self._failures.get(self._pool.scores[id], 0) if self.ties_count else 0

@@ -12,17 +12,19 @@ from ..core.values import CandidateId, Costs, Generate, Step, Verify
 
 @dataclass(frozen=True)
 class VerifyAll:
-    """Generate one, verify it, and so on: the score is not looked at.
+    """Verify every candidate as it arrives; the score is not used.
 
-    Costs (c_rew + c_ver) / p on average, p the pass rate.
+    It costs (c_rew + c_ver) / p on average, where p is the pass rate. Choose it if there is no
+    score, or if a verification costs less than a candidate.
     """
 
     rank_only: ClassVar[bool] = True
+    proven: ClassVar[str] = ""
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield one candidate after the other, each with its verification."""
+        """Yield one candidate after another, each with its verification."""
         while not pool.exhausted:
-            yield Generate(1, "the next one")
+            yield Generate(1, "the next candidate")
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest):
-                yield Verify((newest,), "as it arrived")
+                yield Verify((newest,), "every candidate is verified")

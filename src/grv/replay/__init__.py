@@ -1,1 +1,1 @@
-"""Searches over logged scores and verdicts: the same `Search`, driven fast."""
+"""Drives the same `Search` as live runs, over logged scores and verdicts."""

@@ -1,4 +1,4 @@
-"""Any policy over one logged order of candidates, through the same `Search` as live."""
+"""Replays any policy over one order of logged candidates, with the same `Search` as live runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from .log import LoggedProblem
+from ..logs.log import LoggedProblem
 
 
 def replay(
@@ -36,18 +36,18 @@ def replay(
     width: int | None = None,
     keys: bool = False,
 ) -> Outcome:
-    """How the policy would have fared, had the candidates arrived in this order.
+    """The outcome of the policy if the candidates had arrived in this order.
 
     Args:
-        policy: what decides.
+        policy: decides what to do next.
         problem: the logged candidates.
-        costs: the price list; if it is `Measured`, a first guess, and the log says what was paid.
-        order: candidate numbers in order of arrival; as logged where not given.
-        budget: the most it may spend.
+        costs: the price list. If it is `Measured`, it is a first guess and the log has the costs.
+        order: candidate numbers in order of arrival; by default the order of the log.
+        budget: the limit on the cost.
         value: what an answer is worth.
-        cascade: how the log's second scores are used, if at all.
-        width: verifications in flight at once; `None` is a whole step of the plan.
-        keys: whether the log's equivalence classes are known to the search.
+        cascade: how the log's second scores are used; None if they are not.
+        width: the number of verifications in flight at once; `None` means a whole step of the plan.
+        keys: whether the search uses the log's keys.
     """
     search = replayed(
         policy,
@@ -76,7 +76,7 @@ def replayed(
     width: int | None = None,
     keys: bool = False,
 ) -> Search:
-    """The whole search, with its trace and its pool, after it has ended."""
+    """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     passed = problem.passed.tolist()
@@ -107,11 +107,11 @@ def replayed(
                 return search
 
 
-_Column = list[float] | None  # what each candidate cost, where that is to be used and known
+_Column = list[float] | None  # the cost of each candidate; None if unknown or not used
 
 
 def _costs(problem: LoggedProblem, costs: Costs) -> tuple[_Column, _Column]:
-    """What generating and verifying each candidate cost."""
+    """The logged costs to generate and to verify each candidate."""
     if not isinstance(costs, Measured):
         return None, None
     generate, verify = problem.generate_costs, problem.verify_costs

@@ -1,8 +1,9 @@
 """Orders: the sequences in which logged candidates arrive.
 
-Two schemes. `stable` draws each order from the seed, the problem's id and the order's number, so
-that adding a problem changes no other one's orders. `paper` is the published experiment's: one
-generator, the solvable problems sorted by id, one permutation an order, in sequence.
+There are two schemes. `stable` draws each order from the seed, the problem's id and the order's
+number, so that adding a problem does not change the orders of other problems. `paper` is the scheme
+of the published experiment: one random generator, the solvable problems sorted by id, one
+permutation per order, in sequence.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from .log import LoggedProblem
+from ..logs.log import LoggedProblem
 
 Scheme = Literal["stable", "paper"]
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """One problem in several orders at once. All arrays are `[orders, candidates]`.
+class OrderBatch:
+    """One problem in several orders. All arrays are `[orders, candidates]`.
 
     Attributes:
-        problem: whose candidates they are.
+        problem: the problem with its candidates.
         orders: candidate numbers in order of arrival.
-        keyed: whether equivalence classes count.
+        keyed: whether keys are used.
     """
 
     problem: LoggedProblem
@@ -38,39 +39,39 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """How many orders there are."""
+        """The number of orders."""
         return len(self.orders)
 
     @cached_property
     def levels(self) -> NDArray[np.integer]:
-        """0 for the best score, 1 for the next distinct one, ..., in order of arrival."""
+        """0 for the best score, 1 for the next distinct score, ..., in order of arrival."""
         levels = self.problem.levels
-        # Sixteen bits are enough for most logs, and numpy sorts them several times faster.
+        # Sixteen bits are enough for most logs, and NumPy sorts them several times faster.
         small = levels.astype(np.int16) if len(levels) < 2**15 else levels
         return small[self.orders]
 
     @cached_property
     def passed(self) -> NDArray[np.bool_]:
-        """In order of arrival."""
+        """Whether each candidate passes, in order of arrival."""
         return self.problem.passed[self.orders]
 
     @cached_property
     def keys(self) -> NDArray[np.int32] | None:
-        """Class numbers in order of arrival, -1 for none; None where classes do not count."""
+        """Key numbers in order of arrival, -1 for none; None if keys are not used."""
         if not self.keyed or self.problem.keys is None:
             return None
         return self.problem.keys[self.orders]
 
     @cached_property
     def ranked(self) -> NDArray[np.intp]:
-        """Positions of arrival, best candidate first, ties to the older."""
+        """Positions of arrival, best candidate first; on ties, the older first."""
         return np.argsort(self.levels, axis=1, kind="stable")
 
     @cached_property
     def by_place(self) -> list[tuple[list[int], list[bool], list[int]]]:
-        """For each order the place in the ranking of each arrival; then verdicts, levels by place.
+        """For each order: the rank of each arrival, then verdicts and levels by rank.
 
-        Plain lists, for what goes through candidates one by one.
+        These are lists, for loops over single candidates.
         """
         places = np.empty_like(self.ranked)
         np.put_along_axis(places, self.ranked, np.arange(places.shape[1])[None, :], axis=1)
@@ -87,8 +88,8 @@ def batches(
     seed: int = 0,
     scheme: Scheme = "stable",
     keyed: bool = False,
-) -> Iterator[Batch]:
-    """The problems, each in so many orders, one problem at a time."""
+) -> Iterator[OrderBatch]:
+    """Yield each problem with `orders` orders."""
     if orders < 1:
         raise UsageError(f"there must be at least 1 order, not {orders}")
     if seed < 0:
@@ -96,14 +97,14 @@ def batches(
     if scheme not in get_args(Scheme):
         raise UsageError(f"the order scheme must be stable or paper, not {scheme!r}")
     sequence = np.random.default_rng(seed)
-    # The published code never sees unsolvable problems; they must not disturb the others' orders.
+    # The published code skips unsolvable problems; they must not change the orders of the others.
     first = sorted(problems, key=lambda problem: not problem.solvable)
     for problem in first if scheme == "paper" else problems:
         if scheme == "paper":
             rows = [sequence.permutation(len(problem)) for _ in range(orders)]
         else:
             rows = [_stable_order(problem, number, seed) for number in range(orders)]
-        yield Batch(problem, np.array(rows, dtype=np.intp), keyed)
+        yield OrderBatch(problem, np.array(rows, dtype=np.intp), keyed)
 
 
 def _stable_order(problem: LoggedProblem, number: int, seed: int) -> NDArray[np.intp]:

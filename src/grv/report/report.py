@@ -1,4 +1,4 @@
-"""A report: all tables of some logs, what they were made with, and what is to be said first."""
+"""A report: the tables of some logs, the settings behind them, and the conclusions."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..replay.writing import write_whole
+from ..files import write_whole
 from .table import Table
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What a report was made on. Counts are of the log, not of what was compared.
+    """The log behind a report. The counts are of the whole log.
 
     Attributes:
-        name: as tables call it.
+        name: its name in tables.
         path: the file.
         kind: `log`, `ledger` of live runs, or a saved `comparison`.
-        score: what ranks.
-        problems: in the log.
-        solvable: with at least one pass.
-        candidates: in the log.
-        unlabelled: candidates without a label.
-        unscored: candidates without a score.
+        score: the score that ranks candidates.
+        problems: the number of problems.
+        solvable: the number of problems with at least one pass.
+        candidates: the number of candidates.
+        unlabelled: the number of candidates without a label.
+        unscored: the number of candidates without a score.
         excluded: the names of the problems left out of the comparison.
     """
 
@@ -45,20 +45,28 @@ class LogFacts:
 
 
 @dataclass(frozen=True)
+class Conclusion:
+    """A question, and the sentences that answer it."""
+
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Report:
-    """The numbers of a page.
+    """The contents of a page.
 
     Attributes:
-        settings: how it was made; enough to make it again.
-        logs: what it was made on.
-        findings: what to say first: the conclusions, in sentences.
-        warnings: what to be careful about, in sentences.
+        settings: the options, enough to make the report again.
+        logs: the logs behind it.
+        conclusions: the answers to the main questions.
+        warnings: sentences on what may mislead a reader.
         tables: in the order of the page.
     """
 
     settings: Mapping[str, Any]
     logs: tuple[LogFacts, ...]
-    findings: tuple[str, ...]
+    conclusions: tuple[Conclusion, ...]
     warnings: tuple[str, ...]
     tables: tuple[Table, ...]
 
@@ -75,7 +83,10 @@ class Report:
             "format": FORMAT,
             "settings": dict(self.settings),
             "logs": [{**asdict(log), "excluded": list(log.excluded)} for log in self.logs],
-            "findings": list(self.findings),
+            "conclusions": [
+                {"question": each.question, "sentences": list(each.sentences)}
+                for each in self.conclusions
+            ],
             "warnings": list(self.warnings),
             "tables": [table.to_json() for table in self.tables],
         }
@@ -87,13 +98,13 @@ class Report:
         return cls(
             record["settings"],
             tuple(LogFacts(**log) for log in logs),
-            tuple(record["findings"]),
+            tuple(Conclusion(c["question"], tuple(c["sentences"])) for c in record["conclusions"]),
             tuple(record["warnings"]),
             tuple(map(Table.from_json, record["tables"])),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the numbers as JSON, replacing the file whole."""
+        """Write everything as JSON; the file is replaced as a whole."""
         write_whole(path, json.dumps(self.to_json(), separators=(",", ":")) + "\n")
 
     @property
@@ -102,7 +113,7 @@ class Report:
         return [f"{table.name}.csv" for table in self.tables]
 
     def save_csv(self, folder: str | os.PathLike[str]) -> None:
-        """Write each table as a CSV file of its name into a folder."""
+        """Write each table as a CSV file into a folder, under its name."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name, table in zip(self.csv_names, self.tables, strict=True):
             write_whole(Path(folder) / name, table.to_csv())

@@ -1,4 +1,4 @@
-"""What a report is made on: a log with its candidates, or the numbers of a comparison."""
+"""The input of a report: a log with its candidates, or a saved comparison."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, Literal
 
 from ..core.errors import LogError, UsageError
 from ..core.values import Cascade, Costs, Measured
+from ..experiments.comparison import FORMAT, Comparison, LogSummary, Row
 from ..files import parse_json, read_bytes, typed
-from ..replay.comparison import FORMAT, Comparison, LogSummary, Row
-from ..replay.log import Log
+from ..logs.log import Log
 from .report import LogFacts
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A log, or a comparison made of one; exactly one of them.
+    """A log or a comparison, exactly one of them.
 
     Attributes:
-        name: what tables call it.
-        kind: where the candidates come from.
-        log: with candidates.
-        comparison: without.
-        warnings: what to be careful about, in sentences.
-        cascade: how policies use the log's second scores, if at all.
+        name: its name in tables.
+        kind: where it comes from.
+        log: a log with candidates.
+        comparison: a comparison without candidates.
+        warnings: sentences on what may mislead a reader.
+        cascade: how policies use the second scores of the log, if they do.
     """
 
     name: str
@@ -39,41 +39,28 @@ class Source:
             raise UsageError(f"{self.name}: give a log or a comparison")
 
     def facts(self) -> LogFacts:
-        """What there is, in numbers."""
+        """The counts of the log."""
         if self.log is not None:
-            log = self.log
+            log, score = self.log, self.log.score
+            if self.cascade is not None:
+                score += f", then {log.second} for the best {self.cascade.top}"
             return LogFacts(
-                self.name,
-                log.path,
-                self.kind,
-                log.score + self._then(),
-                len(log.problems) + len(log.bare),
-                len(log.solvable),
-                log.candidates,
-                log.unlabelled,
-                sum(problem.unscored for problem in log.problems),
+                *(self.name, log.path, self.kind, score),
+                *(len(log.problems) + len(log.bare), len(log.solvable), log.candidates),
+                *(log.unlabelled, sum(problem.unscored for problem in log.problems)),
                 (*(problem.id for problem in log.unsolvable), *log.bare),
             )
         assert self.comparison is not None
-        said, settings = self.comparison.log, self.comparison.settings
+        saved, settings = self.comparison.log, self.comparison.settings
         return LogFacts(
-            self.name,
-            str(settings.get("log", "")),
-            self.kind,
-            str(settings.get("score", "")),
-            *(said.problems, said.solvable, said.candidates, said.unlabelled, said.unscored),
-            tuple(said.excluded),
+            *(self.name, str(settings.get("log", "")), self.kind, str(settings.get("score", ""))),
+            *(saved.problems, saved.solvable, saved.candidates, saved.unlabelled, saved.unscored),
+            tuple(saved.excluded),
         )
-
-    def _then(self) -> str:
-        """What ranks after the score."""
-        if self.cascade is None or self.log is None:
-            return ""
-        return f", then {self.log.second} for the best {self.cascade.top}"
 
 
 def is_comparison(path: str) -> bool:
-    """Whether the file is what `grv compare --json` writes, and not a log in JSON lines."""
+    """Whether the file was written by `grv compare --json`, and is not a log in JSON lines."""
     if not path.lower().endswith(".json"):
         return False
     try:
@@ -84,7 +71,7 @@ def is_comparison(path: str) -> bool:
 
 
 def read_comparison(path: str) -> Comparison:
-    """The comparison that `grv compare --json` saved, without its trials."""
+    """Read what `grv compare --json` saved: a comparison without its trials."""
     try:
         record = parse_json(read_bytes(path), finite=True)
     except UsageError:
@@ -95,10 +82,10 @@ def read_comparison(path: str) -> Comparison:
 
 
 def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
-    """The comparison in a record as `Comparison.to_json` gives it."""
+    """The inverse of `Comparison.to_json`."""
     if not isinstance(record, Mapping) or record.get("format") != FORMAT:
         said = record.get("format") if isinstance(record, Mapping) else None
-        raise LogError(f"no comparison of format {FORMAT}, but {said!r}", path=path)
+        raise LogError(f"not a comparison of format {FORMAT}, but of {said!r}", path=path)
     try:
         saved = typed(_Saved, record)
         rows = tuple(_row(row) for row in saved.rows)

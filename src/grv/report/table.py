@@ -1,4 +1,4 @@
-"""A small typed table: what a figure is drawn from, and what is saved and tested instead of it."""
+"""A small typed table: the numbers behind a figure, saved and tested on their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..core.errors import UsageError
-from .formats import aligned_text, booktabs, comma_separated, markdown
+from .print.formats import aligned_text, booktabs, comma_separated, markdown
 
 Kind = Literal["text", "number", "percent", "cost"]
 Cell = str | float | int | None
@@ -16,16 +16,16 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, how people call it, and what its values are.
+    """One column of a table.
 
     Attributes:
         name: for programs.
         label: for people.
-        kind: text; number; percent, a share from 0 to 1 that people read in %; cost.
-        meaning: in a sentence.
-        unit: of a number, where it has one.
-        digits: after the point, for people.
-        group: what neighbouring columns have in common, as a second heading above theirs.
+        kind: `text`, `number`, `cost`, or `percent`: a share from 0 to 1, shown in %.
+        meaning: an explanation of the values.
+        unit: the unit of a number, if it has one.
+        digits: the number of decimal places shown.
+        group: a heading that this column shares with its neighbours.
     """
 
     name: str
@@ -41,35 +41,35 @@ class Column:
             raise UsageError(f"a column is {', '.join(get_args(Kind))}, not {self.kind!r}")
 
     def shown(self, value: Cell) -> str:
-        """A value as people read it; nothing where there is none."""
+        """A value formatted for people; empty for None."""
         if value is None:
             return ""
         if isinstance(value, str):
             return value
         if self.kind == "percent":
             return f"{100 * value:.{self.digits}f} %"
-        if self.kind == "cost" and 0 < abs(value) < 10:  # in whatever unit, perhaps a dear one
+        if self.kind == "cost" and 0 < abs(value) < 10:  # the unit may be large, such as dollars
             return f"{value:.{max(self.digits, 2)}f}" if abs(value) >= 1 else f"{value:.3g}"
         return f"{value:.{self.digits}f}"
 
     def brief(self, value: float) -> str:
-        """The same beside a mark: large numbers without a fraction."""
+        """A value formatted for the label of a mark: large numbers without decimals."""
         is_large = self.kind != "percent" and abs(value) >= 1000
         return f"{value:,.0f}" if is_large else self.shown(value)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under typed columns, with what people need to understand them.
+    """Rows under typed columns, with explanations.
 
     Attributes:
         name: for programs.
         title: for people.
-        caption: how to read it, in a sentence or two.
-        alt: what is to be seen, for those who do not see the figure.
+        caption: how to read the table.
+        alt: a description of the figure, for readers who cannot see it.
         columns: at least one.
-        rows: a value a column; None where there is none.
-        notes: in words: what was left out and why, what the numbers rest on, why it is empty.
+        rows: one value per column; None if there is none.
+        notes: what was left out, what the numbers assume, why the table is empty.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Table:
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         if len(set(names)) < len(names) or not names:
-            raise UsageError(f"table {self.name}: columns need names of their own: {names}")
+            raise UsageError(f"table {self.name}: columns need different names: {names}")
         for row in self.rows:
             if len(row) != len(names):
                 raise UsageError(f"table {self.name}: {len(row)} values for {len(names)} columns")
@@ -99,7 +99,7 @@ class Table:
         return [row[at] for row in self.rows]
 
     def records(self) -> list[dict[str, Cell]]:
-        """The rows, by the names of the columns."""
+        """The rows as dictionaries by column name."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
@@ -109,29 +109,31 @@ class Table:
         kept = tuple(row for row in self.rows if all(row[at] == value for at, value in places))
         return replace(self, rows=kept)
 
-    def without(self, *names: str) -> Table:
-        """The table without these columns."""
-        kept = [at for at, column in enumerate(self.columns) if column.name not in names]
+    def select(self, names: Sequence[str]) -> Table:
+        """The table with these columns, in this order."""
+        places = [self._at(name) for name in names]
+        columns = tuple(self.columns[at] for at in places)
         return replace(
-            self,
-            columns=tuple(self.columns[at] for at in kept),
-            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
+            self, columns=columns, rows=tuple(tuple(row[at] for at in places) for row in self.rows)
         )
 
-    def across(self, name: str, values: Sequence[str], heading: str = "{}") -> Table:
-        """One group of columns for each value of the column `name`, which is one of text.
+    def without(self, *names: str) -> Table:
+        """The table without these columns."""
+        return self.select([column.name for column in self.columns if column.name not in names])
 
-        The columns not named stay, and rows that agree in them become one.
+    def across(self, name: str, values: Sequence[str]) -> Table:
+        """Set the values of a text column side by side: one group of columns per value.
+
+        Other columns stay. Rows that agree in them become one row.
 
         Args:
-            name: what the groups are for.
-            values: the columns that each group has.
-            heading: of a group, with its value in place of the braces.
+            name: the column whose values become groups.
+            values: the columns of each group.
         """
         groups = list(dict.fromkeys(str(value) for value in self.column(name)))
         stays = [c for c in self.columns if c.name != name and c.name not in values]
         spread = [
-            replace(self.columns[self._at(v)], name=f"{v} {group}", group=heading.format(group))
+            replace(self.columns[self._at(v)], name=f"{v} {group}", group=group)
             for group in groups
             for v in values
         ]
@@ -165,33 +167,30 @@ class Table:
     def from_json(cls, record: Mapping[str, Any]) -> Table:
         """From what `to_json` gives."""
         return cls(
-            record["name"],
-            record["title"],
-            record["caption"],
-            record["alt"],
+            *(record["name"], record["title"], record["caption"], record["alt"]),
             tuple(Column(**column) for column in record["columns"]),
-            tuple(tuple(row) for row in record["rows"]),
+            tuple(map(tuple, record["rows"])),
             tuple(record["notes"]),
         )
 
     def to_csv(self) -> str:
-        """Under the columns' names, in full precision."""
+        """As CSV, in full precision."""
         return comma_separated([column.name for column in self.columns], self.rows)
 
     def to_text(self) -> str:
-        """Side by side, as a terminal shows it, with the notes under it."""
+        """As aligned text for a terminal, followed by the notes."""
         return "\n".join([aligned_text(*self._shown()), *self.notes])
 
     def to_markdown(self) -> str:
-        """As GitHub and others render it, with the notes under it."""
+        """As Markdown, followed by the notes."""
         return markdown(*self._shown(), self.notes)
 
     def to_latex(self) -> str:
-        """A `table` in the manner of booktabs, the caption above, the notes as comments."""
+        """As a LaTeX `table` with booktabs; the notes are comments."""
         return booktabs(*self._shown(), self.name, self.caption, self.notes)
 
     def _shown(self) -> tuple[list[tuple[str, str, bool]], list[list[str]]]:
-        """For each column its group, its label and whether it is text; then the cells."""
+        """The group, the label and whether it is text, per column; then the formatted cells."""
         head = [
             (column.group, f"{column.label} ({column.unit})" if column.unit else column.label)
             for column in self.columns
@@ -215,10 +214,10 @@ def _check(table: str, column: Column, value: Cell) -> None:
 
 
 def significant(value: float, digits: int = 5) -> float:
-    """The value with so many digits: for points of a drawing, of which there are many."""
+    """The value rounded to significant digits, to keep the many points of drawings short."""
     return float(f"{value:.{digits}g}")
 
 
 def points(values: Iterable[float]) -> list[float]:
-    """Values as a drawing needs them."""
+    """Values rounded for a drawing."""
     return [significant(float(value)) for value in values]

@@ -5,47 +5,55 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
 
-from ..core.errors import BackendError, UsageError
+from ..core.errors import BackendError
+from ..options import Family, option
 
 _Result = TypeVar("_Result")
+_LEAST_SECONDS = 1e-9
 
 
-@dataclass
-class Calls:
-    """How calls are made, for one run.
+@dataclass(frozen=True)
+class Calls(Family):
+    """How calls are made.
 
-    Attributes:
-        attempts: how often a call is tried before its failure counts.
-        timeout_seconds: how long one attempt may take.
-        concurrency: how many calls are in flight at once, over the whole run.
-        first_pause: seconds before the second attempt; doubled each time, up to `longest_pause`.
-            A server that says when to come back is believed.
-        sleep: how to wait; a test may have its own clock.
+    A server that says when to come back is believed; otherwise pauses double, from `first_pause` up
+    to `longest_pause`.
     """
 
-    attempts: int = 6
-    timeout_seconds: float = 600.0
-    concurrency: int = 16
-    first_pause: float = 0.5
+    concurrency: int = option(16, "Calls in flight at once, over the whole run.", least=1)
+    attempts: int = option(6, "How often a call is tried before its failure counts.", least=1)
+    first_pause: float = option(
+        0.5, "Seconds before the second attempt; each further pause is twice as long.", least=0
+    )
+    call_timeout: float = option(
+        600.0, "Seconds until an attempt without an answer counts as failed.", least=_LEAST_SECONDS
+    )
     longest_pause: float = 60.0
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-    in_flight: int = field(default=0, init=False)
-    retried: int = field(default=0, init=False)
 
-    def __post_init__(self) -> None:
-        if self.attempts < 1 or self.concurrency < 1:
-            raise UsageError("there must be at least one attempt and one call at once")
-        if not self.timeout_seconds > 0 or not self.first_pause >= 0:
-            raise UsageError(
-                f"a call cannot end after {self.timeout_seconds} s,"
-                f" or be tried again after {self.first_pause} s"
-            )
-        self._slots = anyio.Semaphore(self.concurrency)
+
+class Caller:
+    """Makes the calls of one run, as `Calls` says.
+
+    Attributes:
+        in_flight: the number of calls in flight.
+        retried: how often a call was tried again.
+    """
+
+    def __init__(
+        self,
+        calls: Calls | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self.calls = calls or Calls()
+        self.in_flight = self.retried = 0
+        self._sleep = sleep  # a test may have its own clock
+        self._slots = anyio.Semaphore(self.calls.concurrency)
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
 
@@ -56,10 +64,10 @@ class Calls:
     ) -> _Result:
         """The result of a call, tried as often as is allowed.
 
-        A slot is held while a call is in flight, not while it waits to be tried again. What
-        `intend` does is done once, when the call has its slot: one that waits was not made.
+        A slot is held while a call is in flight, not while it waits for its next attempt. `intend`
+        runs once, when the call has its slot: a call that still waits was not made.
         """
-        for attempt in range(1, self.attempts + 1):
+        for attempt in range(1, self.calls.attempts + 1):
             try:
                 async with self._slots:
                     if self._closed:
@@ -74,14 +82,14 @@ class Calls:
                         if self._closed and not self.in_flight:
                             self._idle.set()
             except BackendError as error:
-                if error.final or attempt == self.attempts:
+                if error.final or attempt == self.calls.attempts:
                     raise
                 self.retried += 1
-                await self.sleep(self._pause(attempt, error.retry_after))
+                await self._sleep(self._pause(attempt, error.retry_after))
         raise AssertionError("there is at least one attempt")
 
     async def settle(self, seconds: float) -> None:
-        """Begin no more calls, and give those in flight so long to end."""
+        """Begin no more calls, and give those in flight some seconds to end."""
         self._closed = True
         with anyio.move_on_after(seconds):
             if self.in_flight:
@@ -89,13 +97,13 @@ class Calls:
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
-            with anyio.fail_after(self.timeout_seconds):
+            with anyio.fail_after(self.calls.call_timeout):
                 return await call()
         except TimeoutError as error:
-            raise BackendError(f"no answer within {self.timeout_seconds:g} s") from error
+            raise BackendError(f"no answer within {self.calls.call_timeout:g} s") from error
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
         if retry_after is not None:
-            return max(0.0, min(retry_after, self.longest_pause * 10))
-        pause = min(math.ldexp(self.first_pause, attempt - 1), self.longest_pause)
-        return pause * (0.5 + self._jitter.random())  # so that those who failed together spread out
+            return max(0.0, min(retry_after, self.calls.longest_pause * 10))
+        pause = min(math.ldexp(self.calls.first_pause, attempt - 1), self.calls.longest_pause)
+        return pause * (0.5 + self._jitter.random())  # spreads calls that failed together

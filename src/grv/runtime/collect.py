@@ -1,7 +1,7 @@
 """Generate and score so many candidates a problem and verify them, for a log.
 
 Nothing is decided here and a pass ends nothing, so there is no `Search`; what is paid for is
-recorded, and not paid for again, by the same `Desk` and `Book`.
+recorded, and not paid for again, by the same `Executor` and `SearchRecord`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from ..core.errors import BackendError, UsageError
 from ..core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
 from ..ledger.entries import Call, Ended, Failed, Started, Told
 from ..ledger.ledger import Ledger, MemoryLedger
-from .book import OWN_KEYS, Book, Scribe
-from .calls import Calls
-from .desk import Backends, Desk, together
+from .calls import Caller
+from .config import SearchConfig
+from .executor import Backends, Executor
+from .ledger_writer import LedgerWriter
 from .prices import Meter
-from .solve import Job
+from .search_record import OWN_KEYS, SearchRecord
+from .tasks import together
 
 COLLECTED = "collected"
 _CHUNK = 32  # candidates of a problem that are generated, or verified, at once
@@ -41,7 +43,7 @@ class Collection:
         seed: what the sample is drawn from.
         costs: the price list of the totals in the ledger.
         meter: what calls really cost, for the rows.
-        about: as in `Job`: a search for an answer and a collection share what is on record.
+        about: as in `SearchConfig`; a search and a collection share what is on record.
     """
 
     backends: Backends
@@ -60,7 +62,7 @@ class Collection:
 
     def search_id(self, problem: Problem) -> str:
         """The collection's name in a ledger."""
-        return Job(self.backends, about=self.about).search_id(problem)
+        return SearchConfig(self.backends, about=self.about).search_id(problem)
 
     def started(self, problem: Problem) -> Started:
         """The entry with which it begins."""
@@ -122,12 +124,12 @@ async def collect(
     collection: Collection,
     *,
     ledger: Ledger | None = None,
-    calls: Calls | None = None,
+    caller: Caller | None = None,
     progress: Progress = lambda done: None,
 ) -> Collected:
     """Generate, score and verify; what the ledger holds is not paid for again."""
-    scribe = Scribe(ledger or MemoryLedger())
-    return await _collect(problem, collection, scribe, calls or Calls(), progress)
+    writer = LedgerWriter(ledger or MemoryLedger())
+    return await _collect(problem, collection, writer, caller or Caller(), progress)
 
 
 async def collect_many(
@@ -135,7 +137,7 @@ async def collect_many(
     collection: Collection,
     *,
     ledger: Ledger | None = None,
-    calls: Calls | None = None,
+    caller: Caller | None = None,
     progress: Progress = lambda done: None,
     done: Callable[[Collected], None],
 ) -> None:
@@ -143,8 +145,8 @@ async def collect_many(
 
     Problems that another process is working on are left to it.
     """
-    ledger, calls = ledger or MemoryLedger(), calls or Calls()
-    scribe, slots = Scribe(ledger), anyio.Semaphore(calls.concurrency)
+    ledger, caller = ledger or MemoryLedger(), caller or Caller()
+    writer, slots = LedgerWriter(ledger), anyio.Semaphore(caller.calls.concurrency)
 
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
@@ -152,7 +154,7 @@ async def collect_many(
             if not await anyio.to_thread.run_sync(ledger.claim, search):
                 return
             try:
-                done(await _collect(problem, collection, scribe, calls, progress))
+                done(await _collect(problem, collection, writer, caller, progress))
             finally:
                 ledger.release(search)
 
@@ -160,35 +162,39 @@ async def collect_many(
 
 
 async def _collect(
-    problem: Problem, collection: Collection, scribe: Scribe, calls: Calls, progress: Progress
+    problem: Problem,
+    collection: Collection,
+    writer: LedgerWriter,
+    caller: Caller,
+    progress: Progress,
 ) -> Collected:
-    book = await Book.open(scribe, collection.search_id(problem))
-    await book.begin(collection.started(problem))
-    desk = Desk(problem, collection.backends, calls, book)
+    record = await SearchRecord.open(writer, collection.search_id(problem))
+    await record.begin(collection.started(problem))
+    executor = Executor(problem, collection.backends, caller, record)
     chosen: Sequence[int] = ()
     try:
-        made = await _generate(desk, collection.n, progress)
+        made = await _generate(executor, collection.n, progress)
         chosen = collection.chosen(problem, made)
-        await _verify(desk, chosen, progress)
+        await _verify(executor, chosen, progress)
     except BackendError as error:
-        await book.write(Failed(str(error)))
-        return _collected(problem, book, collection, chosen, message=str(error))
-    found = _collected(problem, book, collection, chosen)
+        await record.write(Failed(str(error)))
+        return _collected(problem, record, collection, chosen, message=str(error))
+    found = _collected(problem, record, collection, chosen)
     total = collection.costs.of(made, found.verified)
     ended = Ended(COLLECTED, None, made, found.verified, total)
-    if book.ended != ended:
-        await book.write(ended)
+    if record.ended != ended:
+        await record.write(ended)
     return found
 
 
-async def _generate(desk: Desk, n: int, progress: Progress) -> int:
+async def _generate(executor: Executor, n: int, progress: Progress) -> int:
     """Candidates with scores, a chunk at a time; how many there are, if need be fewer."""
     made = 0
     while made < n:
         step = Generate(min(_CHUNK, n - made), f"{n} are collected")
-        event = await desk.carry_out(step, made)
+        event = await executor.carry_out(step, made)
         assert isinstance(event, Generated)
-        await desk.book.tell(Told(event, step.why))
+        await executor.record.tell(Told(event, step.why))
         made += len(event.scores)
         progress(len(event.scores))
         if len(event.scores) < step.n:
@@ -196,76 +202,76 @@ async def _generate(desk: Desk, n: int, progress: Progress) -> int:
     return made
 
 
-async def _verify(desk: Desk, chosen: Sequence[int], progress: Progress) -> None:
+async def _verify(executor: Executor, chosen: Sequence[int], progress: Progress) -> None:
     """Verdicts for the chosen, one candidate of a class at a time: if it fails, so do the others.
 
     Where it passes, only those with the same text pass with it (or all, by the user's own keys).
     """
-    book, events = desk.book, list[Event]()
-    todo = _without_verdict(book, chosen)
+    record, events = executor.record, list[Event]()
+    todo = _without_verdict(record, chosen)
     progress(len(chosen) - len(todo))
     while todo:
-        firsts = {book.class_of(id): id for id in reversed(todo)}
+        firsts = {record.class_of(id): id for id in reversed(todo)}
         ids = [CandidateId(id) for id in sorted(firsts.values())[:_CHUNK]]
-        failures = await together([partial(_find, desk, id) for id in ids])
+        failures = await together([partial(_find, executor, id) for id in ids])
         if failures:
             raise failures[0]
-        events.append(Verified({id: book.found[id].verdict for id in ids}))
-        await book.tell(Told(events[-1], "all that are collected"))
-        desk.refuse_broken(reversed(events))
-        left = _without_verdict(book, chosen)
+        events.append(Verified({id: record.found[id].verdict for id in ids}))
+        await record.tell(Told(events[-1], "all that are collected"))
+        executor.refuse_broken(reversed(events))
+        left = _without_verdict(record, chosen)
         progress(len(todo) - len(left))
         todo = left
 
 
-def _without_verdict(book: Book, chosen: Iterable[int]) -> list[int]:
+def _without_verdict(record: SearchRecord, chosen: Iterable[int]) -> list[int]:
     """Those of the chosen that are still to be verified."""
-    known = book.verdicts_from()
-    return [id for id in chosen if id not in known and id not in book.found]
+    known = record.verdicts_from()
+    return [id for id in chosen if id not in known and id not in record.found]
 
 
-async def _find(desk: Desk, id: CandidateId) -> None:
+async def _find(executor: Executor, id: CandidateId) -> None:
     """One verdict, by itself: a step of several would end with its first pass."""
-    await desk.carry_out(Verify((id,)), 0)
+    await executor.carry_out(Verify((id,)), 0)
 
 
 def _collected(
     problem: Problem,
-    book: Book,
+    record: SearchRecord,
     collection: Collection,
     chosen: Sequence[int],
     *,
     message: str = "",
 ) -> Collected:
-    labels = _labels(book, chosen)
-    ids = [id for id in range(collection.n) if id in book.scored]
+    labels = _labels(record, chosen)
+    ids = [id for id in range(collection.n) if id in record.scored]
     meter = collection.meter
-    verifying = {} if meter is None else book.verifying(meter)
+    verifying = {} if meter is None else record.verifying(meter)
     return Collected(
         problem.id,
         tuple(
             Labelled(
                 id,
                 labels.get(id),
-                book.scored[id].score,
-                book.scored[id].key,
-                None if meter is None else book.making(meter, id),
+                record.scored[id].score,
+                record.scored[id].key,
+                None if meter is None else record.making(meter, id),
                 verifying.get(id) if id in labels else None,
             )
             for id in ids
         ),
-        sum(id in book.found for id in ids),
+        sum(id in record.found for id in ids),
         len(chosen) - len(labels),
-        dict(book.lost),
+        dict(record.lost),
         message,
     )
 
 
-def _labels(book: Book, chosen: Iterable[int]) -> dict[int, bool]:
+def _labels(record: SearchRecord, chosen: Iterable[int]) -> dict[int, bool]:
     """The verdicts of those chosen, and of nobody else.
 
     To label the rest of a class as well would cost nothing, but those with a label would then no
     longer be a fair sample: large classes would be in it more often.
     """
-    known = book.verdicts_from()
-    return {id: book.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}
+    known = record.verdicts_from()
+    return {id: record.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}

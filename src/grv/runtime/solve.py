@@ -1,314 +1,333 @@
-"""Search for a verified answer: one problem, or many under one budget."""
+"""Search for verified answers: `grv.solve` for one problem, `grv.solve_many` for many.
+
+Each has a counterpart for programs without an event loop: `grv.solve_now`, `grv.solve_many_now`.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+import queue
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack
 
 import anyio
+import anyio.abc
+import anyio.from_thread
+import anyio.to_thread
 
-from ..backends.protocols import Draft, Problem, Usage
-from ..core.errors import BackendError, UsageError
-from ..core.search import Policy, Search
-from ..core.values import Bill, Cascade, Costs, Measured, Reason, Stop, Verified, Verify
-from ..ledger.entries import Call, Ended, Failed, Started, Told
+from ..backends.callables import (
+    Answer,
+    CallableGenerator,
+    CallableScorer,
+    CallableVerifier,
+    Given,
+    Made,
+)
+from ..backends.protocols import Generator, Problem, Scorer, Verifier
+from ..core.errors import LedgerError
+from ..core.search import Policy
+from ..core.values import Cascade, Costs
+from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
-from ..policies import DEFAULT, spec
-from .book import OWN_KEYS, Book, Scribe
-from .calls import Calls
-from .desk import Backends, Desk, first_error
-from .money import Gate, OutOfMoney, Purse
+from ..ledger.sqlite import SqliteLedger
+from ..policies import DEFAULT
+from .calls import Caller, Calls
+from .config import SearchConfig
+from .executor import Backends, Keying
+from .ledger_writer import LedgerWriter
+from .one_search import run_search, spent_before
 from .prices import Meter
+from .progress import Listener, Progress
+from .solution import Solution
+from .spending import Gate, TotalBudget
+from .tasks import first_error
 
-FAILED = "failed"
+Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]
+Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
+Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 
-
-@dataclass(frozen=True)
-class Solution:
-    """How a live search ended.
-
-    Attributes:
-        problem: which.
-        outcome: solved, finished, exhausted, out of budget or failed.
-        draft: the verified answer; else the best candidate, which nobody has verified; or none.
-        verified: whether `draft` passed.
-        bill: what was spent, in the unit of the costs.
-        usage: what that really used, by kind of call.
-        unneeded: verifications in flight when another one passed: paid but unneeded.
-        lost: calls that were in flight when a process died: possibly paid, lost.
-        unscored: candidates whose score could not be had.
-        search: its name in the ledger.
-        message: why it failed, or why it gave up, if it did.
-    """
-
-    problem: str
-    outcome: str
-    draft: Draft | None
-    verified: bool
-    bill: Bill
-    usage: Mapping[Call, Usage]
-    unneeded: int = 0
-    lost: Mapping[Call, int] = field(default_factory=dict)
-    unscored: int = 0
-    search: str = ""
-    message: str = ""
+_LONGEST_NAME = 60
 
 
-@dataclass(frozen=True)
-class Job:
-    """With what problems are solved.
+class SolveOptions(TypedDict, total=False):
+    """How `solve` and its counterparts search. `generator`, `scorer` and `verifier` are required.
 
     Attributes:
-        backends: who generates, scores and verifies.
-        policy: what decides.
-        costs: the price list it plans with.
-        budget: the most that one problem may cost.
-        width: verifications in flight at once.
-        value: what an answer is worth; without end, no search gives up.
-        most: what one candidate and one verification can cost at most, where costs are measured:
-            budgets reserve it.
-        meter: what calls really cost, for costs that are measured.
-        cascade: how second scores are used, if there are any.
-        about: what else makes a run what it is (model, temperature, seed): results on record are
-            used again where this and the problem are the same, whatever policy and budget are.
+        generator: a function of the problem that returns one text, or a `Generator`.
+        scorer: a function of the problem and a text that returns a number, or a `Scorer`.
+        verifier: a function of the problem and a text that says yes or no, or a `Verifier`.
+        policy: what decides, or its specification; `grv.policies.DEFAULT` if not given.
+        costs: the price list it plans with; a verification costs ten candidates if not given.
+        budget: the most that one problem may cost, in the unit of the costs.
+        total_budget: the most that all problems together may cost.
+        value: what an answer is worth, in that unit. A search gives up when the expected cost to go
+            exceeds it.
+        width: the number of verifications in flight at once; None is a whole step of the plan.
+        ledger: where grv records what is paid for, or its file. Nothing in it is paid for again.
+        key: a function of the problem and a draft that names its equivalence class; None is in no
+            class. Drafts of one class must pass or fail together: grv verifies one of them.
+        keys: whether to use the keys of a verifier that has some, if there is no `key`. Drafts with
+            equal keys share failures, not passes.
+        about: what makes candidates, scores and verdicts what they are (model, temperature, seed).
+            Results in the ledger are used again where this, the problem, and the names of
+            generator, scorer and verifier are the same.
+        identity: replaces `about` and those names, for callers that name their runs themselves.
+        calls: how calls are made: attempts, timeouts, how many at once; or a `Caller`, to watch and
+            to stop them.
+        second_scorer: gives second scores, for a `cascade`.
+        cascade: how second scores are used.
+        most: the most that one candidate and one verification can cost, where costs are measured.
+        meter: what calls really cost, where costs are measured.
+        at_once: the number of problems searched at once; twice the calls at once if not given.
+        skip: ids of problems that count as solved before; what they cost counts against
+            `total_budget`.
+        progress: a function that is told how far the run is.
     """
 
-    backends: Backends
-    policy: Policy = DEFAULT
-    costs: Costs = field(default_factory=Costs)
-    budget: float = math.inf
-    width: int | None = 8
-    about: Mapping[str, Any] = field(default_factory=dict)
-    value: float = math.inf
-    most: Costs | None = None
-    meter: Meter | None = None
-    cascade: Cascade | None = None
-
-    def __post_init__(self) -> None:
-        self.search()  # which checks them
-        if isinstance(self.costs, Measured) != (self.meter is not None):
-            raise UsageError("costs that are measured need a meter, and others have no use for one")
-        if (self.cascade is None) != (self.backends.second is None):
-            raise UsageError("a cascade and a second scorer belong together")
-        if self.meter is not None and self.most is None and math.isfinite(self.budget):
-            raise UsageError(
-                "a budget over measured costs needs the most that one candidate and one"
-                " verification can cost"
-            )
-
-    @property
-    def reserve(self) -> Costs:
-        """What a candidate and a verification are reserved at before they are paid."""
-        return self.costs if self.most is None else self.most
-
-    @property
-    def second_cost(self) -> float:
-        """What a second score is reserved at."""
-        return 0.0 if self.cascade is None else self.cascade.cost
-
-    def search(self) -> Search:
-        """A search of this kind, at its beginning."""
-        return Search(
-            self.policy,
-            self.costs,
-            budget=self.budget,
-            value=self.value,
-            most=self.most,
-            cascade=self.cascade,
-            width=self.width,
-        )
-
-    def search_id(self, problem: Problem) -> str:
-        """The search's name in a ledger: what it is about, and the problem."""
-        content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-    def started(self, problem: Problem) -> Started:
-        """The entry with which such a search begins."""
-        plan = {
-            "policy": _name(self.policy),
-            "costs": [self.costs.generate, self.costs.verify, self.costs.score],
-            "budget": None if math.isinf(self.budget) else self.budget,
-            "width": self.width,
-        }
-        if self.backends.own_keys:
-            plan[OWN_KEYS] = True
-        if math.isfinite(self.value):
-            plan["value"] = self.value
-        if self.meter is not None:
-            plan["measured"] = True
-        if self.most is not None:
-            plan["most"] = [self.most.candidate, self.most.verify]
-        if self.cascade is not None:
-            plan["cascade"] = [self.cascade.top, self.cascade.cost]
-        return Started(problem.id, {**self.about, **plan})
+    generator: Required[Generating]
+    scorer: Required[Scoring]
+    verifier: Required[Verifying]
+    policy: Policy | str | None
+    costs: Costs | None
+    budget: float
+    total_budget: float
+    value: float
+    width: int | None
+    ledger: Ledger | str | Path | None
+    key: Keying | None
+    keys: bool
+    about: Mapping[str, Any] | None
+    identity: Mapping[str, Any] | None
+    calls: Calls | Caller | None
+    second_scorer: Scorer | None
+    cascade: Cascade | None
+    most: Costs | None
+    meter: Meter | None
+    at_once: int | None
+    skip: Collection[str]
+    progress: Listener | None
 
 
-async def solve(
-    problem: Problem,
-    job: Job,
-    *,
-    ledger: Ledger | None = None,
-    calls: Calls | None = None,
-    purse: Purse | None = None,
-) -> Solution:
-    """Search for a verified answer to one problem; what the ledger holds is not paid for again."""
-    return await _solve(
-        problem, job, Scribe(ledger or MemoryLedger()), calls or Calls(), purse or Purse()
-    )
+async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solution:
+    """Search for a verified answer to one problem, or to a prompt.
 
+    See `SolveOptions` for the options.
 
-async def _solve(
-    problem: Problem, job: Job, scribe: Scribe, calls: Calls, purse: Purse
-) -> Solution:
-    book = await Book.open(scribe, job.search_id(problem))
-    await book.begin(job.started(problem))
-    search = job.search()
-    desk = Desk(problem, job.backends, calls, book, job.meter)
-    try:
-        while not isinstance(action := search.ask(), Stop):
-            seen = len(search.pool)
-            before = desk.recorded(action, seen)
-            with purse.reserved(desk.price(action, seen, job.reserve, job.second_cost)) as held:
-                event = await desk.carry_out(action, seen, search.pool.costs)
-                if event.paid is not None:
-                    held.paid = max(0.0, event.paid - before)
-            await book.tell(Told(event, action.why))
-            search.tell(event)
-            desk.refuse_broken(turn.event for turn in reversed(search.trace))
-    except OutOfMoney:
-        action = Stop(Reason.OUT_OF_BUDGET)
-    except BackendError as error:
-        await book.write(Failed(str(error)))
-        return _solution(problem, search, desk, FAILED, message=str(error))
-    bill = search.bill
-    counts = (bill.generated, bill.verified, bill.total)
-    ended = Ended(action.reason.value, action.answer, *counts, action.why)
-    if book.ended != ended:
-        await book.write(ended)
-    return _solution(
-        problem, search, desk, action.reason.value, answer=action.answer, message=action.why
-    )
+    Raises:
+        LedgerError: the ledger cannot be used, or another process is working on this search.
+    """
+    async with aclosing(solve_many([problem], **options)) as solutions:
+        async for solution in solutions:
+            return solution
+    asked = _problem(problem)
+    raise LedgerError(f"another process is working on {asked.id!r}, or this one is already")
 
 
 async def solve_many(
-    problems: Iterable[Problem],
-    job: Job,
-    *,
-    ledger: Ledger | None = None,
-    calls: Calls | None = None,
-    purse: Purse | None = None,
-    at_once: int | None = None,
+    problems: Iterable[Problem | str], **options: Unpack[SolveOptions]
 ) -> AsyncGenerator[Solution]:
-    """Search for answers to many problems at once, under one budget; each as it ends.
+    """Search for answers to many problems at once; yield each solution as its search ends.
 
-    Problems that another process is working on are left to it.
+    Problems that another process is working on are left to it. See `SolveOptions` for the options.
     """
-    ledger, calls = ledger or MemoryLedger(), calls or Calls()
-    scribe, purse = Scribe(ledger), purse or Purse()
-    todo = list(problems)
-    if math.isfinite(purse.total):
-        purse.spend(sum(recorded(ledger, job, problem) for problem in todo))
-    send, receive = anyio.create_memory_object_stream[Solution](math.inf)
-    gate = Gate(at_once or 2 * calls.concurrency, purse, job.costs, job.budget)
+    config = config_of(options)
+    given = options.get("calls")
+    caller = given if isinstance(given, Caller) else Caller(given)
+    total = TotalBudget(options.get("total_budget", math.inf))
+    skip = options.get("skip", ())
+    asked = [_problem(problem) for problem in problems]
+    todo = [problem for problem in asked if problem.id not in skip]
+    async with _opened(options.get("ledger")) as ledger:
+        if math.isfinite(total.total):
+            total.spend(sum(spent_before(ledger, config, problem) for problem in asked))
+        run = _Run(config, ledger, caller, total, options.get("progress"), len(asked), len(todo))
+        at_once = options.get("at_once") or 2 * caller.calls.concurrency
+        gate = Gate(at_once, total, config.costs, config.budget)
+        async with aclosing(run.solutions(todo, gate)) as solutions:
+            async for solution in solutions:
+                yield solution
 
-    async def one(problem: Problem) -> None:
-        search = job.search_id(problem)
-        try:
-            if not await anyio.to_thread.run_sync(ledger.claim, search):
-                return
+
+def solve_now(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solution:
+    """`solve`, for programs without an event loop; closes the backends' connections at its end.
+
+    It runs its own event loop in a thread, so it also works where one is running, as in a notebook.
+    """
+    for solution in solve_many_now([problem], **options):
+        return solution
+    asked = _problem(problem)
+    raise LedgerError(f"another process is working on {asked.id!r}, or this one is already")
+
+
+def solve_many_now(
+    problems: Iterable[Problem | str], **options: Unpack[SolveOptions]
+) -> Iterator[Solution]:
+    """`solve_many`, for programs without an event loop; closes connections at its end."""
+    found: queue.SimpleQueue[Solution | None] = queue.SimpleQueue()
+
+    async def run(*, task_status: anyio.abc.TaskStatus[anyio.CancelScope]) -> None:
+        with anyio.CancelScope() as scope:
+            task_status.started(scope)
             try:
-                await send.send(await _solve(problem, job, scribe, calls, purse))
+                async with aclosing(solve_many(problems, **options)) as solutions:
+                    async for solution in solutions:
+                        found.put(solution)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(ledger.release, search)
+                    await _backends(options).aclose()
+
+    with anyio.from_thread.start_blocking_portal() as portal:
+        future, scope = portal.start_task(run)
+        future.add_done_callback(lambda _: found.put(None))
+        try:
+            while (solution := found.get()) is not None:
+                yield solution
+            future.result()
+        finally:
+            portal.call(scope.cancel)
+
+
+class _Run:
+    """The searches of one call of `solve_many`."""
+
+    def __init__(
+        self,
+        config: SearchConfig,
+        ledger: Ledger,
+        caller: Caller,
+        total: TotalBudget,
+        listener: Listener | None,
+        problems: int,
+        todo: int,
+    ) -> None:
+        self.config, self.ledger, self.caller, self.total = config, ledger, caller, total
+        self.writer = LedgerWriter(ledger)
+        self.listener, self.problems = listener, problems
+        self.done = self.solved = problems - todo
+
+    def tell(self) -> None:
+        """Say how far the run is."""
+        if self.listener is not None:
+            spent, in_flight = self.total.spent, self.caller.in_flight
+            self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
+
+    async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
+        """Search at once, as far as the gate lets problems in; each solution as it is found."""
+        send, receive = anyio.create_memory_object_stream[Solution](math.inf)
+
+        async def everything() -> None:
+            async with send, anyio.create_task_group() as group:
+                for problem in todo:
+                    await gate.enter()  # here: ten thousand tasks that wait take room too
+                    group.start_soon(self._one, problem, gate, send)
+
+        self.tell()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(everything)
+                async with receive:
+                    async for solution in receive:
+                        self.done += 1
+                        self.solved += solution.verified
+                        self.tell()
+                        yield solution
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from errors
+
+    async def _one(
+        self, problem: Problem, gate: Gate, send: anyio.abc.ObjectSendStream[Solution]
+    ) -> None:
+        search = self.config.search_id(problem)
+        try:
+            if not await anyio.to_thread.run_sync(self.ledger.claim, search):
+                return
+            try:
+                solution = await run_search(
+                    problem, self.config, self.writer, self.caller, self.total, self.tell
+                )
+                await send.send(solution)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self.ledger.release, search)
         finally:
             gate.leave()
 
-    async def everything() -> None:
-        async with send, anyio.create_task_group() as group:
-            for problem in todo:
-                await gate.enter()  # here: ten thousand tasks that wait take room too
-                group.start_soon(one, problem)
 
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(everything)
-            async with receive:
-                async for solution in receive:
-                    yield solution
-    except BaseExceptionGroup as errors:
-        raise first_error(errors) from errors
+def check_options(options: SolveOptions) -> None:
+    """A UsageError where options are out of bounds or do not go together."""
+    config_of(options)
+    TotalBudget(options.get("total_budget", math.inf))
 
 
-def solve_now(problem: Problem, job: Job, **options: Any) -> Solution:
-    """`solve`, for programs that are not asynchronous."""
-    return anyio.run(partial(solve, problem, job, **options))
-
-
-def recorded(ledger: Ledger, job: Job, problem: Problem) -> float:
-    """What a search may have cost before: at the price list, or as measured."""
-    search = job.search_id(problem)
-    book = Book(Scribe(ledger), search, ledger.read(search))
-    return book.cost(job.reserve, job.second_cost, job.meter)
-
-
-def _name(policy: Policy) -> str:
-    """A policy's specification, or its repr where it is somebody's own."""
-    try:
-        return spec.spec(policy)
-    except ValueError:
-        return repr(policy)
-
-
-def _solution(
-    problem: Problem,
-    search: Search,
-    desk: Desk,
-    outcome: str,
-    *,
-    answer: int | None = None,
-    message: str = "",
-) -> Solution:
-    book = desk.book
-    best = search.pool.best(1)
-    chosen = answer if answer is not None else next(iter(best), None)
-    unneeded = sum(
-        len(turn.action.ids) - len(turn.event.verdicts)
-        for turn in search.trace
-        if isinstance(turn.action, Verify) and isinstance(turn.event, Verified)
-    )
-    usage: dict[Call, Usage] = {
-        "generate": _used(book.made.values()),
-        "score": _used(book.scored.values()),
-        "verify": _used(book.found.values()),
-    }
-    if book.scored_again:
-        usage["rescore"] = _used(book.scored_again.values())
-    return Solution(
-        problem.id,
-        outcome,
-        None if chosen is None else desk.draft(chosen),
-        answer is not None,
-        search.bill,
-        usage,
-        unneeded,
-        Counter(book.lost),
-        sum(entry.score is None for entry in book.scored.values()),
-        book.search,
-        message,
+def config_of(options: SolveOptions) -> SearchConfig:
+    """The configuration that the options stand for."""
+    names = {what: _name(options[what]) for what in ("generator", "scorer", "verifier")}
+    identity = options.get("identity")
+    policy = options.get("policy")
+    return SearchConfig(
+        _backends(options),
+        parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
+        options.get("costs") or Costs(),
+        options.get("budget", math.inf),
+        options.get("width", 1),
+        identity if identity is not None else {**names, **(options.get("about") or {})},
+        value=options.get("value", math.inf),
+        most=options.get("most"),
+        meter=options.get("meter"),
+        cascade=options.get("cascade"),
     )
 
 
-def _used(entries: Iterable[Any]) -> Usage:
-    total = Usage()
-    for entry in entries:
-        total += Usage.of(entry.usage)
-    return total
+def _backends(options: SolveOptions) -> Backends:
+    generator, scorer, verifier = options["generator"], options["scorer"], options["verifier"]
+    own = options.get("key")
+    key: Keying | None = own
+    if own is None and options.get("keys", True):
+        key = getattr(verifier, "key", None)
+    return Backends(
+        generator if hasattr(generator, "generate") else CallableGenerator(generator),
+        scorer if hasattr(scorer, "score") else CallableScorer(scorer),
+        verifier if hasattr(verifier, "verify") else CallableVerifier(verifier),
+        key,
+        options.get("second_scorer"),
+        own_keys=own is not None,
+    )
+
+
+@asynccontextmanager
+async def _opened(ledger: Ledger | str | Path | None) -> AsyncIterator[Ledger]:
+    if not isinstance(ledger, str | Path):
+        yield ledger if ledger is not None else MemoryLedger()
+        return
+    opened = SqliteLedger(ledger)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _problem(problem: Problem | str) -> Problem:
+    """The problem; a prompt is named by its first line."""
+    if isinstance(problem, Problem):
+        return problem
+    line = problem.strip().partition("\n")[0]
+    title = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
+    return Problem(title, problem)
+
+
+def _name(backend: object) -> str:
+    """What a backend is called in a ledger, the same in the next process."""
+    if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
+        return repr(backend)
+    return str(getattr(backend, "__qualname__", type(backend).__qualname__))

@@ -30,8 +30,9 @@ from ..core.values import (
     Verify,
     What,
 )
+from ..learning.prior_file import parse_policy
 from ..policies import POLICIES
-from ..policies.spec import parse, spec
+from ..policies.spec import spec
 from ..replay.engine import replayed
 from .drivers import Limits, drive, run, verified
 from .strategies import budgets, limits, price_lists, widths, worlds
@@ -278,7 +279,7 @@ class PolicyContract:
     def test_its_specification_reads_back(self) -> None:
         if type(self.policy) not in POLICIES.values():
             pytest.skip("only policies in grv.policies.POLICIES have a specification")
-        assert parse(spec(self.policy)) == self.policy
+        assert parse_policy(spec(self.policy)) == self.policy
 
 
 def _outcome(search: Search) -> Outcome:

@@ -21,17 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..core.values import CandidateId, Generated, Verdict, Verified
-from ..ledger.entries import (
-    Ended,
-    Entry,
-    Failed,
-    Found,
-    Intended,
-    Made,
-    Scored,
-    Started,
-    Told,
-)
+from ..ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
 from ..ledger.ledger import Ledger
 
 LIFE: Sequence[Entry] = (

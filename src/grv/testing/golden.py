@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ..core.values import Costs, Generated, Turn, Verified
-from ..policies.spec import parse
+from ..learning.prior_file import parse_policy
 from .drivers import run, words
 from .worlds import SIGNS, World
 
@@ -23,7 +23,7 @@ def renewed(text: str) -> str:
     budget = math.inf if kept["budget"] is None else kept["budget"]
     world = World.of(kept["world"])
     costs = Costs(**kept["costs"])
-    search = run(parse(kept["policy"]), costs, world, width=kept["width"], budget=budget)
+    search = run(parse_policy(kept["policy"]), costs, world, width=kept["width"], budget=budget)
     assert search.outcome is not None
     bill = search.outcome.bill
     search_as_json = {

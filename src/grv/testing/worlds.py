@@ -26,12 +26,12 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from .populations import FITTED as POPULATIONS
-from .populations import Binormals as Population
-from .populations import population
+from ..experiments.populations import FITTED as POPULATIONS
+from ..experiments.populations import Binormals as Population
+from ..experiments.populations import population
 
 if TYPE_CHECKING:
-    from ..replay.log import LoggedProblem
+    from ..logs.log import LoggedProblem
 
 __all__ = [
     "POPULATIONS",
@@ -166,7 +166,7 @@ class World:
         """The same candidates as a problem of a log, which knows no broken verdicts."""
         import numpy as np
 
-        from ..replay.log import LoggedProblem, classes
+        from ..logs.log import LoggedProblem, classes
 
         if Verdict.BROKEN in self.verdicts:
             raise UsageError("a log has no broken verdicts")

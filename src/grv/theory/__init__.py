@@ -1,1 +1,1 @@
-"""The mathematics. It knows costs and ranks, not searches. Import the module you need."""
+"""The mathematics of costs and ranks; it does not use `Search`. Import the module you need."""

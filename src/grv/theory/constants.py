@@ -1,9 +1,9 @@
-"""The constants: what policies cost at most relative to an optimum, and what none can stay below.
+"""The constants: upper bounds on the cost of policies relative to an optimum, and lower bounds.
 
-The letters: rho = c_ver / c_rew, g and n the draws of a round of Balanced and of Alternate
-(`slots.py`), J* the optimum for somebody who knows the law, J_VA = (1 + rho) / p the cost of
-verifying everything at pass rate p. Against J* the bounds are for laws where higher scores pass no
-less often; against J_VA they are for any law. Theorems are those of `docs/theory/`.
+The letters: rho = c_ver / c_rew; g and n are the draws of a round of Balanced and of Alternate
+(`slots.py`); J* is the optimum if the law is known; J_VA = (1 + rho) / p is the cost of verifying
+everything at pass rate p. Bounds against J* hold for laws with non-decreasing h; bounds against
+J_VA hold for any law. The theorems are those of `docs/theory/`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Ratio = Fraction | float  # rho
 
 
 def rounds_constant(g: int, rho: Ratio) -> float:
-    """Theorem 0: generate g, verify the best, and so on: at most this times J*."""
+    """Theorem 0: repeating "generate g, verify the best" costs at most this times J*."""
     return float(max((g + rho) / g, (g + rho) / (1 + rho)))
 
 
 def best_round(rho: Ratio) -> int:
-    """The g for which Theorem 0 gives the least; not always floor(1 + rho) between whole rho."""
+    """The g with the lowest constant of Theorem 0; floor(1 + rho) if rho is whole."""
     g = math.floor(1 + rho)
     return min((g, g + 1), key=lambda size: rounds_constant(size, rho))
 
 
 def balanced_constant(rho: Ratio) -> float:
-    """Theorem 1: (g + rho) / g, less than 2; 2 - 1 / (1 + rho) where rho is whole."""
+    """Theorem 1: (g + rho) / g, less than 2; 2 - 1 / (1 + rho) if rho is whole."""
     g = balanced_draws(rho).later
     return float((g + rho) / g)
 
@@ -37,7 +37,7 @@ def balanced_constant(rho: Ratio) -> float:
 def alternate_constant(rho: Ratio) -> float:
     """Theorem 2: (1 + n + 2 rho) / (1 + min(n, rho)), less than 3; 3 - 2 / (1 + rho) at whole rho.
 
-    Below 1.5, where Alternate verifies everything, 1 + rho.
+    For rho below 1.5 Alternate verifies everything, and the constant is 1 + rho.
     """
     n = alternate_draws(rho).later
     return float(1 + rho if n == 1 else (1 + n + 2 * rho) / (1 + min(n, rho)))
@@ -46,7 +46,7 @@ def alternate_constant(rho: Ratio) -> float:
 def alternate_against_verify_all(rho: Ratio, pass_rate: float = 0.0) -> float:
     """Theorem 3, any law: 1 + (1 - p) (n + rho) / (1 + rho), at most 1 + 2 (1 - p).
 
-    Below a rho of 1.5 the two are the same policy.
+    For rho below 1.5 the two policies are the same.
     """
     n = alternate_draws(rho).later
     return 1.0 if n == 1 else float(1 + (1 - pass_rate) * (n + rho) / (1 + rho))
@@ -60,19 +60,19 @@ def alternate_against_verify_all_monotone(rho: Ratio, pass_rate: float = 0.0) ->
 
 
 def hedged_against_verify_all(rho: Ratio, alpha: float = 0.5, every: int = 4) -> float:
-    """Any law: 1 + e (g + rho) / (1 + rho), at most 7 - 2 / (1 + rho) for Hedged as it is."""
+    """Any law: 1 + e (g + rho) / (1 + rho); at most 7 - 2 / (1 + rho) for the default Hedged."""
     g = hedged_draws(rho, alpha)
     return float(1 + every * (g + rho) / (1 + rho))
 
 
 def guarded_constant(constant: float, allowance: float) -> float:
-    """(1 + K) C + 1: any policy whose spending is held to K times that of rounds of constant C.
+    """(1 + K) C + 1: a policy that may spend K times as much as rounds of constant C.
 
-    Beside that it may spend 1 + rho, which J* is never below.
+    It may spend 1 + rho more, which is at most J*.
     """
     if not (constant >= 1 and allowance >= 0):
         raise UsageError(
-            f"a guard needs a constant from 1 on and an allowance from 0 on,"
+            f"a guard needs a constant of at least 1 and an allowance of at least 0,"
             f" not {constant} and {allowance}"
         )
     return (1 + allowance) * constant + 1
@@ -86,8 +86,8 @@ def least_constant(rho: Ratio) -> float:
 def tradeoff(rho: Ratio, share: float, c1: float, c2: float) -> float:
     """Theorem 5: 1/C1 + rho q0 / ((1 + rho q0) C1) + rho (1 - q0) / ((1 + rho) C2), at most 1.
 
-    For every share q0 between 0 and 1, and every policy that costs at most C1 J* where h is
-    non-decreasing and C2 J_VA for any h.
+    It holds for every share q0 between 0 and 1, and every policy that costs at most C1 J* if h is
+    non-decreasing and at most C2 J_VA for any h.
     """
     if not 0 < share < 1:
         raise UsageError(f"the share must be between 0 and 1, not {share}")
@@ -96,7 +96,7 @@ def tradeoff(rho: Ratio, share: float, c1: float, c2: float) -> float:
 
 
 def best_share(rho: Ratio) -> float:
-    """The q0 for which Theorem 5 says most of a common constant: (sqrt(1 + rho) - 1) / rho."""
+    """The q0 with the best lower bound of Theorem 5 for C1 = C2: (sqrt(1 + rho) - 1) / rho."""
     return float((math.sqrt(1 + rho) - 1) / rho)
 
 
@@ -106,11 +106,11 @@ def least_common_constant(rho: Ratio) -> float:
 
 
 def least_against_verify_all(rho: Ratio, c1: float) -> float:
-    """Theorem 5: the least C2 that a policy with C1 against J* can have; infinite if none has C1.
+    """Theorem 5: the lowest C2 of a policy with C1 against J*; infinite if no policy has this C1.
 
     With y = 1 + rho q0 the theorem reads C2 >= y (1 + rho - y) / ((1 + rho) (B y + 1/C1)), where
-    B = 1 - 2/C1; the best y solves B y^2 + 2 y / C1 = (1 + rho) / C1. And C2 is at least 1, as
-    verifying everything is the optimum where the score says nothing.
+    B = 1 - 2/C1; the best y solves B y^2 + 2 y / C1 = (1 + rho) / C1. And C2 >= 1, because
+    verifying everything is optimal if the score carries no information.
     """
     if c1 < least_constant(rho):
         return math.inf

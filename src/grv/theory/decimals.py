@@ -1,7 +1,7 @@
-"""Costs as the decimal fractions they are written as.
+"""Costs as exact decimal fractions.
 
-So (0.1, 0.7) is in the proportion of (1, 7), although 0.7 / 0.1 is a little less than 7 to a
-machine, and what is on an edge is on the right side of it.
+With them, (0.1, 0.7) has exactly the ratio of (1, 7), although 0.7 / 0.1 is a little less than 7 in
+floating point. So comparisons at an edge come out right.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ def whole(costs: Costs) -> tuple[int, int]:
 
 
 def exact_ratio(costs: Costs) -> Fraction:
-    """The paper's c_ver / c_rew: how many candidates one verification is worth."""
+    """The exact rho = c_ver / c_rew."""
     candidate, verify = whole(costs)
     return Fraction(verify, candidate)

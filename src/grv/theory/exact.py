@@ -1,7 +1,7 @@
-"""Exact chances over all orders of a log, without simulating any.
+"""Exact success probabilities over all orders of a log, without simulation.
 
-The letters: of n logged candidates, in an order drawn uniformly, the first m are generated and the
-best k of those verified; w_t is the number of failing candidates among the t best of the log.
+The letters: n candidates are logged. In a uniformly random order, the first m are generated and the
+best k of them are verified. w_t is the number of failing candidates among the t best of the log.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ _Logs = NDArray[np.float64]
 def success_probability(scores: ArrayLike, passed: ArrayLike, m: int, k: int) -> float:
     """The chance that one of the best k of m candidates passes, over all orders of the log.
 
-    Without ties, all k fail where the k-th best of the m stands at some failing place t of the
-    ranked log, the other k - 1 among the w_t - 1 failing ones before it, and m - k after it:
-    the sum over failing t of `C(w_t - 1, k - 1) C(n - t, m - k) / C(n, m)`. Candidates of equal
-    score are verified in order of arrival, so each order within a tie is equally likely, and the
-    sum is taken in expectation over them.
+    Without ties, all k fail if the k-th best of the m is at some failing position t of the ranked
+    log, the other k - 1 are among the w_t - 1 failing candidates before it, and m - k are after it.
+    The chance of failure is the sum over failing t of
+    `C(w_t - 1, k - 1) C(n - t, m - k) / C(n, m)`. Candidates with equal scores are verified in
+    order of arrival, so each order within a tie is equally likely, and the sum is an expectation
+    over these orders.
 
-    Every term is positive and a difference of logarithms: nothing overflows, and the absolute error
-    is below 1e-9 up to 5,000 candidates. The time is n times the most that fail within one tie, or
-    times k if that is smaller; without ties it is n alone, after sorting.
+    Every term is positive and is computed from logarithms, so nothing overflows. The absolute error
+    is below 1e-9 for up to 5,000 candidates. The running time is O(n min(k, f)) after sorting,
+    where f is the largest number of failing candidates within one tie.
 
     Args:
         scores: `[n]`, -inf ranks last.
         passed: `[n]`, whether each candidate passes.
-        m: candidates generated.
-        k: candidates verified.
+        m: the number of candidates generated.
+        k: the number of candidates verified.
     """
     score_of, passes = _checked(scores, passed, m, k)
     if not passes.any():
@@ -48,13 +49,13 @@ def success_probability(scores: ArrayLike, passed: ArrayLike, m: int, k: int) ->
 
 
 class _Places(NamedTuple):
-    """For each place of the ranked log, `[n]`, what stands around it."""
+    """Counts for each position of the ranked log, `[n]`."""
 
-    size: _Counts  # of the tie that the place belongs to
-    failing: _Counts  # in that tie
-    earlier: _Counts  # places of the tie before this one
-    failing_before: _Counts  # in all the better ties
-    after: _Counts  # places after this one
+    size: _Counts  # candidates in the tie of this position
+    failing: _Counts  # failing candidates in that tie
+    earlier: _Counts  # positions of the tie before this one
+    failing_before: _Counts  # failing candidates in all better ties
+    after: _Counts  # positions after this one
 
 
 def _checked(
@@ -64,7 +65,7 @@ def _checked(
     if score_of.ndim != 1 or score_of.shape != passes.shape:
         raise UsageError(f"scores of shape {score_of.shape}, verdicts of shape {passes.shape}")
     if np.isnan(score_of).any():
-        raise UsageError("a score is NaN; score it -inf or leave it out")
+        raise UsageError("a score is NaN; use -inf or leave the candidate out")
     if not 1 <= k <= m <= len(score_of):
         raise UsageError(f"needs 1 <= k <= m <= {len(score_of)} candidates, not m={m}, k={k}")
     return score_of, passes
@@ -87,11 +88,11 @@ def _places(scores: NDArray[np.float64], passed: NDArray[np.bool_]) -> _Places:
 
 
 def _failure(places: _Places, m: int, k: int, c: int) -> float:
-    """The chance that all k fail, the last of them in a tie with exactly c of the others.
+    """The chance that all k fail and that the last of them ties with exactly c of the others.
 
-    The candidate at a place fails with probability failing / size. Given that, c others of its tie
-    all fail with probability `C(failing - 1, c) / C(size - 1, c)`. The c are among the earlier
-    places of the tie, the k - 1 - c among those that fail before it, and m - k are after it.
+    The candidate at a position fails with probability failing / size. Given that, c others of its
+    tie all fail with probability `C(failing - 1, c) / C(size - 1, c)`. These c are at earlier
+    positions of the tie, k - 1 - c are failing candidates of better ties, and m - k come after.
     """
     n = len(places.size)
     possible = places.failing > c
@@ -113,7 +114,7 @@ def _failure(places: _Places, m: int, k: int, c: int) -> float:
 
 
 def _log_choose(logs: _Logs, n: _Counts, k: int) -> _Logs:
-    """The logarithm of C(n, k), all n being at least k."""
+    """The logarithm of C(n, k), for n >= k."""
     chosen: _Logs = logs[n] - logs[k] - logs[n - k]
     return chosen
 

@@ -1,12 +1,12 @@
-"""Difficulty groups: the best partition of problems by pass rate, one pair for each group (DAP_k).
+"""Difficulty groups: the best partition of problems by pass rate, with one pair per group (DAP_k).
 
-Problems come sorted by difficulty; a group is a run of neighbours. In each group the pair is the
-one of most success, then of least cost. The partition maximises success, then minimises cost, by
-dynamic programming, exactly.
+Problems are sorted by difficulty; a group is a run of consecutive problems. The pair of a group has
+the highest success rate, and the lowest cost among equals. The partition maximises success, then
+minimises cost. It is computed exactly, by dynamic programming.
 
-Why vectors suffice: at a given m, all trials that can be solved are solved exactly from
-k = the largest of their least sufficient k on. So for a group only that maximum, the mean number of
-verifications, and the last first pass matter, and all three grow by one problem at a time.
+Why vectors suffice: for a given m, all solvable trials are solved if and only if k is at least the
+maximum of their least sufficient k. So a group is described by that maximum, the mean number of
+verifications, and the last first pass. All three can be updated one problem at a time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from .hindsight import Pair
 
 @dataclass(frozen=True, eq=False)
 class Difficulty:
-    """What grouping needs to know of one problem, over its trials.
+    """The data of one problem that grouping needs, over its trials.
 
     Attributes:
-        least: `[n]`, the largest least sufficient k over the trials that can be solved with the
-            first m candidates; 0 where none can.
-        paid: `[n]`, the sum over those trials of the verifications paid for with early stopping.
-        first: `[trials]`, the position of each trial's first pass, from 1; n + 1 where there is
-            none.
+        least: `[n]`, the maximum of the least sufficient k over the trials that can be solved with
+            the first m candidates; 0 if none can.
+        paid: `[n]`, the sum of the verifications over those trials, with early stopping.
+        first: `[trials]`, the position of each trial's first pass, from 1; n + 1 if there is none.
     """
 
     least: NDArray[np.int32]
@@ -40,7 +39,7 @@ class Difficulty:
 
     @classmethod
     def of(cls, least: NDArray[np.int32], paid: NDArray[np.int32]) -> Difficulty:
-        """From two arrays `[trials, n]`: least sufficient k, verifications paid for."""
+        """From two arrays `[trials, n]`: the least sufficient k, the number of verifications."""
         n = least.shape[1]
         solving = least <= n
         return cls(
@@ -54,7 +53,7 @@ class Difficulty:
         return self._first_passes(len(self.least))
 
     def within(self, n: int) -> tuple[int, int]:
-        """How many trials can be solved with n candidates, and the place of the last first pass."""
+        """How many trials n candidates can solve, and the position of the last first pass."""
         return self._solved if n >= len(self.least) else self._first_passes(n)
 
     def _first_passes(self, n: int) -> tuple[int, int]:
@@ -64,7 +63,7 @@ class Difficulty:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Problems `start` to `stop` (not included) in order of difficulty, and their pair."""
+    """Problems `start` to `stop` (excluded) in order of difficulty, and their pair."""
 
     start: int
     stop: int
@@ -72,15 +71,15 @@ class Group:
 
 
 class Runs:
-    """The problems, sorted by difficulty, with what every run of neighbours has in common.
+    """The problems, sorted by difficulty, with the data of every run of consecutive problems.
 
-    Whatever does not depend on costs is found once, for all price lists.
+    Everything that does not depend on costs is computed once, for all price lists.
     """
 
     def __init__(self, problems: Sequence[Difficulty]) -> None:
         size = len(problems)
         longest = max(len(problem.least) for problem in problems)
-        # Beyond a problem's last candidate nothing is known, and nothing is looked at.
+        # Entries beyond a problem's last candidate are never read.
         self.least = np.zeros((size, longest), dtype=np.int32)
         self.paid = np.zeros((size, longest), dtype=np.int64)
         for at, problem in enumerate(problems):
@@ -91,14 +90,13 @@ class Runs:
     def best_groups(
         self, counts: Sequence[int], costs: Costs, *, whole: bool
     ) -> dict[int, tuple[Group, ...]]:
-        """The best partition into each number of groups (at most one a problem).
+        """The best partition for each number of groups.
 
         Args:
-            counts: how many groups; more than there are problems means one each.
+            counts: the numbers of groups; at most one group per problem is made.
             costs: the price list.
-            whole: whether a pair pays for all its k verifications. Otherwise for those up to the
-                batch in which one passes; a k that cuts the last batch short is then priced as if
-                it did not.
+            whole: whether a pair pays for all its k verifications. If not, it pays up to the end of
+                the batch in which a candidate passes; the last batch is priced as a full one.
         """
         table = _Intervals(self, costs, whole=whole)
         wanted = {count: min(count, len(self.least)) for count in counts}
@@ -109,21 +107,21 @@ class Runs:
 def best_groups(
     problems: Sequence[Difficulty], counts: Sequence[int], costs: Costs, *, whole: bool
 ) -> dict[int, tuple[Group, ...]]:
-    """The best partitions of problems that come sorted by difficulty; see `Runs.best_groups`."""
+    """The best partitions of problems that are sorted by difficulty; see `Runs.best_groups`."""
     return Runs(problems).best_groups(counts, costs, whole=whole)
 
 
 def _reach(problems: Sequence[Difficulty]) -> NDArray[np.int64]:
-    """For the runs that start at the first problem: rows `[4, runs]`.
+    """The data of the runs that start at the first problem, as an array `[4, runs]`.
 
-    The trials that can be solved, all trials, the least m and the most m. All that the shortest
-    problem's number of candidates can solve must be solved, so m reaches the last first pass among
-    those.
+    Its rows: the number of solvable trials, of all trials, the smallest m and the largest m. The
+    largest m is the number of candidates of the shortest problem. All trials that it can solve must
+    be solved, so the smallest m is the last of their first passes.
     """
     n, solved, last, trials = len(problems[0].least), 0, 1, 0
     reach = []
     for at, problem in enumerate(problems):
-        if len(problem.least) < n:  # what could be solved with more candidates may now be lost
+        if len(problem.least) < n:  # trials that need more candidates are no longer solvable
             n = len(problem.least)
             found = [each.within(n) for each in problems[:at]]
             solved, last = sum(count for count, _ in found), max(place for _, place in found)
@@ -134,7 +132,7 @@ def _reach(problems: Sequence[Difficulty]) -> NDArray[np.int64]:
 
 
 class _Intervals:
-    """For each run of neighbours `[l, r]`: solved trials, total cost, and the pair."""
+    """For each run of consecutive problems `[l, r]`: solved trials, total cost, and the pair."""
 
     def __init__(self, runs: Runs, costs: Costs, *, whole: bool) -> None:
         size = len(runs.least)
@@ -145,9 +143,9 @@ class _Intervals:
             self._fill(left, runs, costs, whole=whole)
 
     def _fill(self, left: int, runs: Runs, costs: Costs, *, whole: bool) -> None:
-        """All runs that start at `left`: rows are their last problems, columns are m."""
+        """All runs that start at `left`: rows are the last problem of a run, columns are m."""
         solved, trials, first, last = runs.reach[left]
-        low = int(first.min()) - 1  # no run does with fewer candidates
+        low = int(first.min()) - 1  # every run needs more candidates than this
         m = np.arange(low + 1, runs.least.shape[1] + 1)
         k = np.maximum(np.maximum.accumulate(runs.least[left:, low:], axis=0), 1)
         if whole:
@@ -169,9 +167,9 @@ class _Intervals:
 
 
 def _partitions(table: _Intervals, most: int) -> Iterator[tuple[int, tuple[Group, ...]]]:
-    """The best partition into 1, 2, ... `most` groups, each with its number."""
+    """The best partition into 1, 2, ... `most` groups, each with its number of groups."""
     size = len(table.solved)
-    solved = [0, *table.solved[0]]  # by how many problems are covered
+    solved = [0, *table.solved[0]]  # indexed by the number of problems covered
     cost = [0.0, *table.cost[0]]
     splits: list[list[int]] = [[0] * (size + 1)]
     for count in range(1, most + 1):
@@ -190,7 +188,7 @@ def _partitions(table: _Intervals, most: int) -> Iterator[tuple[int, tuple[Group
 def _one_more(
     table: _Intervals, solved: list[int], cost: list[float], count: int
 ) -> tuple[list[int], list[float], list[int]]:
-    """From the best `count - 1` groups over each prefix to the best `count`; first split wins."""
+    """From the best `count - 1` groups of each prefix to the best `count`; on ties, first split."""
     size = len(table.solved)
     had, paid = np.array(solved), np.array(cost)
     new_solved, new_cost, split = [0] * (size + 1), [np.inf] * (size + 1), [0] * (size + 1)

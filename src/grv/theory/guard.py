@@ -1,13 +1,14 @@
-"""What a guarded policy costs at most, whatever it does (docs/theory/guard.md).
+"""The highest cost of a guarded policy, whatever the policy does (docs/theory/guard.md).
 
-The draws of a search, whoever asked for them, are cut into *blocks*: the first of g1 candidates,
-every later one of g, the sizes of Balanced. The guard sees to two things. Of each block the best
-candidate is verified before the next block begins; and what was spent, together with what the
-current block still owes, stays within the *allowance* of the blocks begun,
+The candidates of a search are divided into *blocks* in order of arrival: g1 candidates in the first
+block, g in every later one, the sizes of Balanced. The guard enforces two rules. The best candidate
+of each block is verified before the next block begins. And the cost so far, plus the cost to
+complete the current block, stays within the *allowance* of the blocks begun,
 
     F (g1 + (g - 1) / 2)  for the first,  F g  for every later one,
 
-in candidates. Then the search costs at most F J* on average if higher scores pass no less often.
+in units of c_rew. Then the expected cost is at most F J* if the chance of passing does not decrease
+with the score.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..core.errors import UsageError
 from .constants import balanced_constant
 from .slots import balanced_draws
 
-FACTOR = 5.0  # times J*, where nothing else is said
-LEAST_FACTOR = 2.0  # above the constant of Balanced, so there is always room for the policy itself
+FACTOR = 5.0  # the default F
+LEAST_FACTOR = 2.0  # above the constant of Balanced, so that the policy can always spend something
 
 
 class Block(NamedTuple):
-    """So many draws, the best of which is verified; and what it adds to the allowance."""
+    """The number of candidates of a block, and what the block adds to the allowance."""
 
     draws: int
     allowance: float
@@ -39,16 +40,16 @@ def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[Block, 
 
 
 def guarded_bound(rho: Fraction | float, factor: float = FACTOR) -> float:
-    """At most this times J*, whatever the guarded policy does: the factor itself.
+    """The bound on the cost of any guarded policy, over J*: the factor itself.
 
-    With the constant of Balanced for a factor there is room for nothing but balanced rounds, and
-    this is Theorem 1.
+    If the factor is the constant of Balanced, only balanced rounds fit into the allowance, and the
+    bound is Theorem 1.
     """
     guard_blocks(rho, factor)
     return max(factor, balanced_constant(rho))
 
 
 def allowance(rho: Fraction | float, begun: int, factor: float = FACTOR) -> float:
-    """What may be spent, in candidates, while so many blocks have begun."""
+    """The allowance in units of c_rew, after `begun` blocks have begun."""
     first, later = guard_blocks(rho, factor)
     return first.allowance + (begun - 1) * later.allowance if begun else 0.0

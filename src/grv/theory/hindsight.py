@@ -1,11 +1,11 @@
-"""What would have been enough: the least verifications for every number of candidates.
+"""Hindsight: the smallest sufficient number of verifications for every number of candidates.
 
 The paper's SampleAware picks, for one order of candidates, the cheapest pair (N_rew, N_ver) such
-that the N_ver best of the first N_rew hold a pass. All pairs at once need no matrix: for each N_rew
-the least sufficient N_ver says everything.
+that one of the N_ver best of the first N_rew passes. A vector describes all pairs: the least
+sufficient N_ver for each N_rew.
 
 Candidates are given in order of arrival by their *level*: 0 for the best score, 1 for the next
-distinct one, and so on. Ties go to the older, as in `core.pool`.
+distinct score, and so on. On ties the older candidate comes first, as in `core.pool`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Pair(NamedTuple):
 def least_checks(
     levels: Levels, passed: NDArray[np.bool_], keys: NDArray[np.int32] | None = None
 ) -> NDArray[np.int32]:
-    """`[n]`: fewest verifications that find a pass among the first 1, 2, ... n candidates.
+    """`[n]`: the fewest verifications that find a pass among the first 1, 2, ... n candidates.
 
-    n + 1 where none of them passes. With `keys` (class numbers, -1 for none; labels agree within a
-    class) one verification refutes a class.
+    The value is n + 1 if none of them passes. With `keys` (a number per key, -1 for none) one
+    verification refutes all candidates with the same key; their labels must be equal.
     """
     n = len(levels)
     least = np.full(n, n + 1, dtype=np.int32)
@@ -54,7 +54,7 @@ def least_checks(
 
 
 def available(n: int, keys: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """`[n]`: how many classes there are to verify among the first 1, 2, ... n candidates."""
+    """`[n]`: how many of the first 1, 2, ... n candidates can be verified, one per key."""
     if keys is None:
         return np.arange(1, n + 1, dtype=np.int32)
     everyone = np.ones(n, dtype=np.bool_)
@@ -62,7 +62,7 @@ def available(n: int, keys: NDArray[np.int32] | None = None) -> NDArray[np.int32
 
 
 def cheapest_pair(least: NDArray[np.int32], costs: Costs) -> Pair | None:
-    """The paper's SampleAware: the cheapest sufficient pair, ties to the smaller `m`."""
+    """The paper's SampleAware: the cheapest sufficient pair; on ties, the smaller `m`."""
     enough = np.flatnonzero(least <= np.arange(1, len(least) + 1))
     if not len(enough):
         return None
@@ -72,16 +72,16 @@ def cheapest_pair(least: NDArray[np.int32], costs: Costs) -> Pair | None:
 
 
 def _is_record(values: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Which values are smaller than all before them."""
+    """Which values are smaller than all earlier ones."""
     record = np.ones(len(values), dtype=np.bool_)
     record[1:] = values[1:] < np.minimum.accumulate(values)[:-1]
     return record
 
 
 def _first_of_class(chosen: NDArray[np.bool_], keys: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of the chosen candidates are the first of their class to arrive."""
+    """Which of the chosen candidates are the first to arrive with their key."""
     at = np.flatnonzero(chosen)
-    apart = np.where(keys[at] >= 0, keys[at], -1 - at)  # without a class: each its own
+    apart = np.where(keys[at] >= 0, keys[at], -1 - at)  # without a key: a class of its own
     _, first = np.unique(apart, return_index=True)
     flags = np.zeros(len(chosen), dtype=np.bool_)
     flags[at[first]] = True

@@ -1,9 +1,9 @@
-"""The distribution-aware optimum: what a search costs at best when the law is known (section 3).
+"""The distribution-aware optimum: the lowest expected cost if the law is known (section 3).
 
 A *law* is the score distribution D together with h, the probability of passing given the score.
-Here it is discrete, or empirical; `continuous.py` has the other kind. The paper's letters: tau* is
-the break-even probability of passing, J* the optimal expected cost, q_t and s_t the probabilities
-of scoring at least t, and of doing so and passing.
+Laws in this module are discrete or empirical; `continuous.py` has continuous laws. The paper's
+letters: tau* is the break-even probability of passing, J* the optimal expected cost, q_t the
+probability of scoring at least t, and s_t the probability of scoring at least t and passing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..core.values import Costs
 
 @dataclass(frozen=True)
 class Law:
-    """A discrete law: for each atom its score, its probability, and its chance of passing.
+    """A discrete law: the score, the probability and the chance of passing of each atom.
 
     Attributes:
         scores: increasing.
         masses: positive; scaled to sum to 1.
-        passes: h at each atom, in [0, 1]; need not be monotone, but not all zero.
+        passes: h at each atom, in [0, 1], not all zero; need not be monotone.
     """
 
     scores: tuple[float, ...]
@@ -45,13 +45,13 @@ class Law:
         if not all(0 <= p <= 1 for p in self.passes):
             raise UsageError("the chances of passing must be between 0 and 1")
         if not any(self.passes):
-            raise UsageError("no candidate of this law ever passes, so no search of it can end")
+            raise UsageError("no candidate of this law ever passes, so no search can succeed")
         total = math.fsum(self.masses)
         object.__setattr__(self, "masses", tuple(m / total for m in self.masses))
 
     @classmethod
     def empirical(cls, scores: Sequence[float], passed: Sequence[bool]) -> Law:
-        """The law of logged candidates: h is the share that passed at each distinct score."""
+        """The law of logged candidates: h is the pass rate at each distinct score."""
         if len(scores) != len(passed):
             raise UsageError(f"{len(scores)} scores have {len(passed)} verdicts")
         counts: dict[float, list[int]] = {}
@@ -72,36 +72,36 @@ class Law:
         return math.fsum(m * p for m, p in zip(self.masses, self.passes, strict=True))
 
     def passing(self, score: float) -> float:
-        """The value of h at the nearest atom at or below `score`; 0 below them all."""
+        """The value of h at the nearest atom at or below `score`; 0 below all atoms."""
         at = bisect.bisect_right(self.scores, score)
         return self.passes[at - 1] if at else 0.0
 
 
 class Optimum(NamedTuple):
-    """tau*, the least chance of passing worth a verification, and J*, the optimal cost."""
+    """tau*, the lowest chance of passing worth a verification, and J*, the optimal cost."""
 
     tau: float
     cost: float
 
 
 class BestThreshold(NamedTuple):
-    """The score at which to verify, and J_t, what that costs."""
+    """The lowest score to verify, and the cost J_t."""
 
     score: float
     cost: float
 
 
 class Tail(NamedTuple):
-    """q_t and s_t: the probabilities of scoring at least t, and of doing so and passing."""
+    """q_t = P(score >= t) and s_t = P(score >= t and passes)."""
 
     q: float
     s: float
 
 
 def rule_cost(q: float, s: float, costs: Costs) -> float:
-    """What a rule costs that verifies a candidate with probability q, and finds with s (Lemma C.1).
+    """The cost of a rule that verifies each new candidate with probability q (Lemma C.1).
 
-    The rule looks at one fresh candidate after the other until one has passed.
+    A candidate is verified and passes with probability s. The rule continues until one has passed.
     """
     return (costs.candidate + costs.verify * q) / s if s else math.inf
 
@@ -109,9 +109,9 @@ def rule_cost(q: float, s: float, costs: Costs) -> float:
 def optimum(law: Law, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
 
-    For a discrete law J* is the least `(c_rew + c_ver q) / s` over the sets of atoms with the
-    largest h, q being the probability of the set and s that of passing in it. As nothing passes
-    before it is generated and verified, J* is at least c_rew + c_ver, and tau* less than 1.
+    For a discrete law J* is the minimum of `(c_rew + c_ver q) / s` over the sets of atoms with the
+    largest h, where q is the probability of the set and s that of being in it and passing. Every
+    pass needs a candidate and a verification, so J* >= c_rew + c_ver and tau* < 1.
     """
     atoms = sorted(zip(law.passes, law.masses, strict=True), reverse=True)
     q = s = 0.0
@@ -124,20 +124,20 @@ def optimum(law: Law, costs: Costs) -> Optimum:
 
 
 def tail(law: Law, t: float) -> Tail:
-    """What scores at least t: q_t and s_t (Lemma C.1)."""
+    """q_t and s_t (Lemma C.1)."""
     chosen = range(bisect.bisect_left(law.scores, t), len(law.scores))
     q = math.fsum(law.masses[i] for i in chosen)
     s = math.fsum(law.masses[i] * law.passes[i] for i in chosen)
-    return Tail(min(q, 1.0), min(s, 1.0))  # the masses sum to 1 up to rounding only
+    return Tail(min(q, 1.0), min(s, 1.0))  # the sum of the masses has a rounding error
 
 
 def threshold_cost(law: Law, t: float, costs: Costs) -> float:
-    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying exactly what scores at least t."""
+    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying all candidates that score >= t."""
     return rule_cost(*tail(law, t), costs)
 
 
 def best_threshold(law: Law, costs: Costs) -> BestThreshold:
-    """The cheapest J_t, ties to the higher t. Equal to J* where h is non-decreasing (Lemma C.1)."""
+    """The lowest J_t; on ties, the higher t. It equals J* if h is non-decreasing (Lemma C.1)."""
     q = s = 0.0
     best = BestThreshold(math.inf, math.inf)
     for score, mass, passes in reversed(list(zip(law.scores, law.masses, law.passes, strict=True))):

@@ -1,12 +1,12 @@
 """The doubling cost shells of the adaptive policy (Algorithm 1).
 
-The paper's letters: a pair (a, b) with 0 <= a <= b stands for a strategy that generates 2^b
-candidates and verifies 2^j of them, j = b - a. Shell s, written S_s, holds the pairs whose cost
+The paper's letters: a pair (a, b) with 0 <= a <= b means a strategy that generates 2^b candidates
+and verifies 2^j of them, j = b - a. Shell s, written S_s, contains the pairs whose cost
 `c_rew 2^b + c_ver 2^j` lies in [2^s c_min, 2^(s+1) c_min), where c_min is the smaller of the two
 costs; b* and j* are the largest b and the largest j in it.
 
-Costs are read as the decimal fractions they are written as and compared as whole numbers, so that
-(0.1, 0.7) has the schedule of (1, 7), a pair on the edge of a shell is on the right side of it, and
+Costs are converted from their decimal notation to whole numbers before they are compared. So
+(0.1, 0.7) has the same schedule as (1, 7), a pair on the edge of a shell is on the right side, and
 no cost ratio overflows.
 """
 
@@ -34,24 +34,24 @@ class Shell:
     high: float  # 2^(s+1) c_min, not included
 
     def draws(self, factor: float = 2) -> int:
-        """m_s, the candidates to generate: ceil(factor 2^b*); the paper's factor is 2."""
+        """m_s, the number of candidates to generate: ceil(factor 2^b*). The paper's factor is 2."""
         return _scaled(factor, self.b)
 
     def checks(self, factor: float = 6) -> int:
-        """k_s, the verifications allowed: ceil(factor 2^j*); the paper's factor is 6."""
+        """k_s, the maximum number of verifications: ceil(factor 2^j*). The paper's factor is 6."""
         return _scaled(factor, self.j)
 
 
 def shells(costs: Costs) -> Iterator[Shell]:
-    """The non-empty shells, in order, without end.
+    """The infinite sequence of non-empty shells.
 
-    The first is that of the smallest pair, (0, 0), and none after it is empty (Lemma C.4).
+    The first one contains the smallest pair, (0, 0), and no later one is empty (Lemma C.4).
     """
     return (nth_shell(number, costs) for number in itertools.count())
 
 
 def nth_shell(number: int, costs: Costs) -> Shell:
-    """The shell after so many others."""
+    """The non-empty shell with this number, counted from 0."""
     s = shell_number(0, 0, costs) + number
     unit = min(costs.candidate, costs.verify)
     b, j = _largest(s, *whole(costs))
@@ -59,18 +59,18 @@ def nth_shell(number: int, costs: Costs) -> Shell:
 
 
 def shell_number(b: int, j: int, costs: Costs) -> int:
-    """The one s whose shell holds the pair (b - j, b)."""
+    """The s whose shell contains the pair (b - j, b)."""
     generate, verify = whole(costs)
     return (((generate << b) + (verify << j)) // min(generate, verify)).bit_length() - 1
 
 
 def _scaled(factor: float, exponent: int) -> int:
-    """ceil(factor 2^exponent), also where that is too large for a float."""
+    """ceil(factor 2^exponent), exact even if it is too large for a float."""
     return math.ceil(Fraction(factor) * (1 << exponent))
 
 
 def _times_power(unit: float, s: int) -> float:
-    """2^s unit, infinite where that is too large for a float."""
+    """2^s unit; infinity if that is too large for a float."""
     try:
         return math.ldexp(unit, s)
     except OverflowError:
@@ -79,7 +79,7 @@ def _times_power(unit: float, s: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _largest(s: int, generate: int, verify: int) -> tuple[int, int]:
-    """The largest b and the largest j of shell s, which is not empty."""
+    """The largest b and the largest j of the non-empty shell s."""
     unit = min(generate, verify)
     low, high = unit << s, unit << (s + 1)
     found: list[tuple[int, int]] = []

@@ -1,12 +1,13 @@
-"""Paths: schedules of draws and verifications that no score and no failure changes.
+"""Paths: sequences of draws and verifications that do not depend on scores or failures.
 
-A policy that only ranks sees nothing but failures before it stops, so all it does is follow a path:
-so many candidates generated before the first verification, so many before the second, and so on. A
-path is written as its *slots*, one a verification.
+A policy that only ranks candidates sees nothing but failures until it stops. So it follows a fixed
+path: how many candidates to generate before the first verification, before the second, and so on. A
+path is a sequence of *slots*, one per verification.
 
-The letters: rho is c_ver / c_rew; Balanced generates g a round, g1 in the first; Alternate n, and d
-in the first. Sizes are exact for the rho given, a fraction or a float; `decimals.exact_ratio` is
-that of a price list in decimals, which a quotient of floats may just miss.
+The letters: rho is c_ver / c_rew. Balanced generates g candidates per round, and g1 in the first
+round; Alternate generates n, and d in the first round. Sizes are exact for the given rho, a
+fraction or a float. `decimals.exact_ratio` returns the exact rho of a decimal price list; dividing
+two floats may miss it by a rounding error.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from ..core.values import Costs
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Generate `draws` candidates, then verify one: the best that is open, or the newest.
+    """Generate `draws` candidates, then verify one: the best open one, or the newest.
 
     Attributes:
-        draws: the candidates generated first; one where the slot is blind.
-        blind: verify the candidate just generated, whatever its score; nothing where there is none,
-            or where its key is refuted.
+        draws: the number of candidates to generate first; 1 in a blind slot.
+        blind: verify the new candidate whatever its score. Verify nothing if no candidate came or
+            if its key is refuted.
     """
 
     draws: int
@@ -40,11 +41,11 @@ BLIND = Slot(1, blind=True)
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A path that repeats itself from some slot on.
+    """A path that becomes periodic.
 
     Attributes:
-        first: the slots before that.
-        cycle: what is repeated without end.
+        first: the slots before the cycle.
+        cycle: the slots that repeat forever.
     """
 
     first: tuple[Slot, ...]
@@ -55,44 +56,44 @@ class Schedule:
 
 
 class Path(Hashable, Protocol):
-    """A policy that is a path."""
+    """A policy that follows a path."""
 
     def slots(self, costs: Costs) -> Iterable[Slot]:
-        """The slots, in order, without end."""
+        """The infinite sequence of slots."""
         ...
 
 
 def one_by_one(steps: Iterable[tuple[int, int]]) -> Iterator[Slot]:
-    """Steps that generate m and verify the best k, one at a time up to the first pass, as slots."""
+    """Convert steps (generate m, verify the best k one at a time until one passes) to slots."""
     for draws, checks in steps:
         yield Slot(draws)
         yield from itertools.repeat(Slot(0), checks - 1)
 
 
 class Draws(NamedTuple):
-    """The candidates of the first round that are chosen from, and those of every later one."""
+    """How many candidates the first round chooses from, and every later round."""
 
     first: int
     later: int
 
 
 def balanced_draws(rho: Fraction | float) -> Draws:
-    """Of Balanced: g = floor(1 + rho); g1, a quarter of it, rounded up."""
+    """The draws of Balanced: g = floor(1 + rho) and g1 = ceil(g / 4)."""
     later = math.floor(1 + Fraction(rho))
     return Draws(-(-later // 4), later)
 
 
 def alternate_draws(rho: Fraction | float) -> Draws:
-    """Of Alternate: n = max(1, round(rho)); d, a quarter of it, rounded up."""
+    """The draws of Alternate: n = max(1, round(rho)) and d = ceil(n / 4)."""
     later = max(1, round_half_up(rho))
     return Draws(-(-later // 4), later)
 
 
 def hedged_draws(rho: Fraction | float, alpha: float) -> int:
-    """Of Hedged: max(1, round(alpha (1 + rho)))."""
+    """The draws of Hedged: max(1, round(alpha (1 + rho)))."""
     return max(1, round_half_up(Fraction(repr(float(alpha))) * (1 + Fraction(rho))))
 
 
 def round_half_up(x: Fraction | float) -> int:
-    """The nearest whole number, halves up; Python's `round` takes them to the even one."""
+    """The nearest whole number, with halves rounded up; Python's `round` rounds them to even."""
     return math.floor(Fraction(x) + Fraction(1, 2))

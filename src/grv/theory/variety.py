@@ -1,11 +1,12 @@
 """How much variety the bounds of Alternate allow (docs/theory, Theorem 7).
 
-Alternate's worst laws are those in which the best candidate is rare, and those in which the score
-misleads. In between it has room: of its best slots one in `period` may go to any candidate.
+Alternate is at its worst if the best candidates are rare, or if the score misleads. Between these
+extremes its bounds leave room: one in `period` of the slots that verify the best candidate may
+verify any other one.
 
-The letters, as in `slots.py`: rho is c_ver / c_rew, n the draws of a round, d those of the first,
-q the share of scores at or above a threshold, p the chance that such a candidate passes, J_1 =
-(1 + rho q) / q what a threshold rule costs if p = 1.
+The letters, as in `slots.py`: rho is c_ver / c_rew, n the draws of a round, d those of the first
+round, q the share of scores at or above a threshold, p the chance that such a candidate passes, and
+J_1 = (1 + rho q) / q the cost of a threshold rule if p = 1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .slots import alternate_draws
 
 
 def period(n: int) -> int:
-    """One best slot in so many may go elsewhere: max(3, 1 + sqrt(n) / 2, rounded up).
+    """One in this many best slots may verify any candidate: max(3, 1 + ceil(sqrt(n) / 2)).
 
     >>> [period(n) for n in (1, 10, 16, 17, 100)]
     [3, 3, 3, 4, 6]
@@ -27,12 +28,13 @@ def period(n: int) -> int:
 
 
 def varied_ratio(rho: float, q: float, e: int | None = None) -> float:
-    """A bound on what Varied costs, over J_t, for a threshold with share q; the worst p.
+    """A bound on the cost of Varied over J_t, for a threshold with share q and the worst p.
 
-    Up to the first verification above the threshold the search is Alternate's, at most `before`. If
-    that one fails, blocks follow: `e - 1` rounds, and one more where the last of them gives its
-    slot away. A block passes with a chance of at least `p ((1 - p) apart + p together)`: `apart` is
-    the sum of what its slots add, `together` counts once where two of a round would pass.
+    Up to the first verification above the threshold, Varied is Alternate and costs at most
+    `before`. If that verification fails, blocks follow: `e - 1` rounds, and one more round if the
+    last of them gives its best slot to another candidate. A block passes with a chance of at least
+    `p ((1 - p) apart + p together)`: `apart` adds the chances of all slots; `together` counts a
+    round only once if two of its slots would pass.
     """
     first, n = alternate_draws(rho)
     e = period(n) if e is None else e
@@ -49,7 +51,7 @@ def varied_ratio(rho: float, q: float, e: int | None = None) -> float:
 
 
 def _worst_mix(block: float, apart: float, together: float, before: float) -> float:
-    """The largest `(1 - p) block / ((1 - p) apart + p together) + p before`: concave in p."""
+    """The maximum over p of `(1 - p) block / ((1 - p) apart + p together) + p before`, concave."""
     worst = max(block / apart, before)
     if together < apart:
         p = (apart - math.sqrt(block * together / before)) / (apart - together)

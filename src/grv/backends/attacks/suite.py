@@ -17,7 +17,7 @@ from ...core.errors import UsageError
 from ...core.values import Verdict
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, Limits
-from ..verifier import CheckVerifier
+from ..verifiers.pool import CheckVerifier
 from . import ending, escaping, forging, harming, prying, references
 from .attack import Aim, Attack
 

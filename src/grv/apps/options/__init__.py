@@ -1,0 +1,1 @@
+"""Option families on the command line and in job files."""

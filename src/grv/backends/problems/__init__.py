@@ -1,0 +1,1 @@
+"""Problems from files and from published datasets."""

@@ -1,0 +1,204 @@
+"""Published datasets as problems: HMMT, LiveCodeBench, HumanEval.
+
+A record of a dataset becomes `{"problem", "prompt", "check"}`. Nothing in a record is executed, or
+unpickled: see `_private_tests`.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickletools
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ...core.errors import UsageError
+from ...files import json_lines, parse_json
+from ...parquet import read_parquet
+from ..protocols import Problem
+from ..verifiers.checks import parse_check
+
+_Record = Mapping[str, Any]  # a record of somebody's dataset: JSON data, checked field by field
+_LARGEST = 1 << 30  # bytes of tests that one record may unpack to
+_TEXT = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
+_AROUND_TEXT = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
+
+MATH_PROMPT = "{question}\n\nReason step by step, and put the final answer within \\boxed{}.\n\n"
+STDIN_PROMPT = (
+    "{question}\n\nWrite a Python program that reads the input from standard input and prints the"
+    " answer.\n\n```python\n"
+)
+FUNCTION_PROMPT = (
+    "{question}\n\nComplete this Python program.\n\n```python\n{code}\n```\n\n```python\n"
+)
+CODE_PROMPT = "{code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A problem of a dataset, and its difficulty where the dataset says."""
+
+    problem: Problem
+    difficulty: str | None = None
+
+
+def hmmt(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+    """A problem of HMMT as MathArena publishes it, or with its name, prompt and answer."""
+    if "prompt" in record:
+        name, question = str(_field(record, "problem", str | int)), _text(record, "prompt")
+    else:
+        number = _field(record, "problem_idx", str | int)
+        name, question = f"{source}/{number}", _text(record, "problem")
+    answer = _field(record, "answer", str | int | float)
+    check = {"kind": "math", "answer": str(answer), "match": match}
+    return Converted(Problem(name, _filled(prompt or MATH_PROMPT, question), check))
+
+
+def livecodebench(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+    """A problem of LiveCodeBench, with its public and its hidden tests."""
+    question, code = _text(record, "question_content"), _text(record, "starter_code", "")
+    tests = _tests(_field(record, "public_test_cases", str | list), "public_test_cases")
+    tests += _tests(_private_tests(record), "private_test_cases")
+    check: dict[str, Any] = {"kind": "stdin"}
+    if any(test.get("testtype") == "functional" for test in tests):
+        entry_point = _metadata(record).get("func_name")
+        if not isinstance(entry_point, str):
+            raise UsageError("metadata has no func_name, but the tests call a function")
+        check = {"kind": "function", "entry_point": entry_point}
+    check["tests"] = [{name: _text(test, name) for name in ("input", "output")} for test in tests]
+    form = prompt or (STDIN_PROMPT if check["kind"] == "stdin" else FUNCTION_PROMPT)
+    name = str(_field(record, "question_id", str | int))
+    problem = Problem(name, _filled(form, question, code.rstrip()), check)
+    return Converted(problem, _text(record, "difficulty", "") or None)
+
+
+def humaneval(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+    """A problem of HumanEval: the beginning of a program, and its tests."""
+    name = record.get("task_id", record.get("problem"))
+    if not isinstance(name, str):
+        raise UsageError("there is no task_id")
+    # A model goes on best right after the docstring, and begins the line itself.
+    code = _text(record, "prompt").rstrip()
+    check = {
+        "kind": "asserts",
+        "entry_point": _text(record, "entry_point"),
+        "test": _text(record, "test"),
+        "prompt": f"{code}\n",
+    }
+    return Converted(Problem(name, _filled(prompt or CODE_PROMPT, code, code), check))
+
+
+Reader = Callable[[_Record, str, str | None, str], Converted]
+DATASETS: Mapping[str, Reader] = MappingProxyType(
+    {"hmmt": hmmt, "livecodebench": livecodebench, "humaneval": humaneval}
+)
+
+
+def read_dataset(
+    name: str, paths: Sequence[str], *, prompt: str | None = None, match: str = "equivalent"
+) -> Iterator[Converted]:
+    """The problems of a dataset's files, each once; a mistake is named with its line.
+
+    Args:
+        name: one of `DATASETS`.
+        paths: JSON lines, perhaps with gzip, or Parquet.
+        prompt: what a model is given, with {question} and {code} where those go; each dataset has
+            its own.
+        match: how answers in mathematics are compared: equivalent or exact.
+    """
+    if prompt is not None and "{question}" not in prompt and "{code}" not in prompt:
+        raise UsageError("a prompt needs {question} or {code}, for the problem to be in it")
+    seen: dict[str, str] = {}
+    for path in paths:
+        source = Path(path).name.partition(".")[0]
+        for number, record in enumerate(_records(path), 1):
+            place = f"{path}:{number}"
+            try:
+                converted = DATASETS[name](record, source, prompt, match)
+                parse_check(converted.problem)
+            except UsageError as error:
+                raise UsageError(f"{place}: {error}") from error
+            id = converted.problem.id
+            if id in seen:
+                raise UsageError(f"{place}: problem {id!r} is also at {seen[id]}")
+            seen[id] = place
+            yield converted
+    if not seen:
+        raise UsageError(f"{', '.join(paths)}: no problems")
+
+
+def _records(path: str) -> Iterator[_Record]:
+    if path.endswith(".parquet"):
+        yield from read_parquet(path, lambda table: table.to_pylist())
+        return
+    for _, record in json_lines(path):
+        yield record
+
+
+def _field(record: _Record, name: str, kind: Any) -> Any:
+    value = record.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        there = ", ".join(map(str, record))
+        raise UsageError(f"no {name} as this dataset has it; there are {there[:200]}")
+    return value
+
+
+def _text(record: _Record, name: str, default: str | None = None) -> str:
+    if default is not None and record.get(name) is None:
+        return default
+    return str(_field(record, name, str))
+
+
+def _filled(form: str, question: str, code: str = "") -> str:
+    """A prompt with the problem in it. Braces in the problem are left alone."""
+    before, mark, after = form.partition("{question}")
+    return (
+        before.replace("{code}", code) + (question if mark else "") + after.replace("{code}", code)
+    )
+
+
+def _metadata(record: _Record) -> _Record:
+    value = record.get("metadata")
+    try:
+        parsed = parse_json(value) if isinstance(value, str) else value
+    except ValueError:
+        parsed = None
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _tests(listed: str | list[Any], name: str) -> list[_Record]:
+    try:
+        tests = parse_json(listed) if isinstance(listed, str) else listed
+    except ValueError as error:
+        raise UsageError(f"{name} is not JSON") from error
+    if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
+        raise UsageError(f"{name} is not a list of tests")
+    return tests
+
+
+def _private_tests(record: _Record) -> str | list[Any]:
+    """The hidden tests: JSON, or JSON in a pickle, compressed, in base64.
+
+    A pickle is a program, and this one comes from the outside. It is not run: a pickle of a single
+    text consists of that text and of marks around it, and whatever has anything else is refused.
+    """
+    packed: str | list[Any] = _field(record, "private_test_cases", str | list)
+    if isinstance(packed, list) or packed.lstrip().startswith("["):
+        return packed
+    try:
+        unpacking = zlib.decompressobj()
+        pickled = unpacking.decompress(base64.b64decode(packed, validate=True), _LARGEST)
+        if not unpacking.eof:
+            raise UsageError(f"private_test_cases is torn, or larger than {_LARGEST} bytes")
+        steps = [(step.name, value) for step, value, _ in pickletools.genops(pickled)]
+    except (ValueError, zlib.error) as error:
+        raise UsageError(f"private_test_cases cannot be unpacked: {error}"[:200]) from error
+    others = {name for name, _ in steps} - _TEXT - _AROUND_TEXT
+    texts = [value for name, value in steps if name in _TEXT]
+    if others or len(texts) != 1:
+        what = ", ".join(sorted(others)) or f"{len(texts)} texts"
+        raise UsageError(f"private_test_cases is no text but a pickle with {what}; refused")
+    return str(texts[0])

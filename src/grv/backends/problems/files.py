@@ -1,0 +1,47 @@
+"""Problems from a file: JSON lines with `problem`, `prompt` and `check`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core.errors import UsageError
+from ...files import LARGEST_INT, json_lines, shown
+from ..protocols import Problem
+
+
+def read_problems(path: str) -> Iterator[Problem]:
+    """The problems of a file, each once; a mistake is named with its line."""
+    seen: dict[str, int] = {}
+    for number, record in json_lines(path):
+        problem = _problem(f"{path}:{number}", record)
+        if problem.id in seen:
+            raise UsageError(
+                f"{path}:{number}: problem {problem.id!r} is also on line {seen[problem.id]}"
+            )
+        seen[problem.id] = number
+        yield problem
+    if not seen:
+        raise UsageError(f"{path}: there are no problems in this file")
+
+
+def _problem(place: str, record: Mapping[str, Any]) -> Problem:
+    name, prompt, check = (record.get(field) for field in ("problem", "prompt", "check"))
+    if not is_name(name):
+        raise UsageError(f"{place}: 'problem' must be a name, not {shown(name)}")
+    if not isinstance(prompt, str):
+        raise UsageError(f"{place}: 'prompt' must be text, not {shown(prompt)}")
+    if not isinstance(check, dict):
+        raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
+    return Problem(str(name), prompt, check)
+
+
+def is_name(value: object) -> bool:
+    """Whether a value names a problem: a text that is not empty and can be written, or a number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) < LARGEST_INT
+    return isinstance(value, str) and value != "" and not _LONE_SURROGATE.search(value)
+
+
+_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it

@@ -1,0 +1,1 @@
+"""What gives candidates the cheap number that ranks them."""

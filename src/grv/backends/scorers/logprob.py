@@ -1,0 +1,46 @@
+"""Score a draft by the log-probabilities of its own tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from ...core.errors import UsageError
+from ..protocols import Draft, Problem, Score, scored
+
+HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
+    {
+        "mean": lambda values: math.fsum(values) / len(values),
+        "sum": math.fsum,
+        "min": min,
+    }
+)
+
+
+class LogprobScorer:
+    """The mean, the sum or the least of a draft's log-probabilities, as its generator gave them.
+
+    Costs nothing. An empty text has no score, whatever its last token says.
+    """
+
+    def __init__(self, how: str = "mean") -> None:
+        if how not in HOW:
+            raise UsageError(f"how must be one of {', '.join(HOW)}, not {how!r}")
+        self.how = how
+
+    def __repr__(self) -> str:
+        return f"LogprobScorer({self.how!r})"
+
+    async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
+        """One score a draft."""
+        return [self._score(draft) for draft in drafts]
+
+    def _score(self, draft: Draft) -> Score:
+        if not draft.text.strip():
+            return Score(None, reason="the text is empty")
+        if not draft.logprobs:
+            return Score(None, reason="the generator gave no log-probabilities")
+        if not all(map(math.isfinite, draft.logprobs)):
+            return Score(None, reason="a log-probability is not a number")
+        return scored(HOW[self.how](draft.logprobs))

@@ -1,0 +1,1 @@
+"""What gives candidates their verdicts."""

@@ -1,0 +1,258 @@
+"""From the `"check"` record of a problem to the check itself.
+
+Every mistake in a record is a UsageError of one line that names the problem and the field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...core.errors import UsageError
+from ...files import parse_json
+from ..protocols import Finding, Problem
+from ..sandbox.limits import Limits
+from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
+from .programs.extraction import checksum
+from .worker_pair import Seat
+
+KINDS = ("asserts", "command", "function", "math", "stdin")
+_MOST_REPEATS = 100
+
+
+class Judging(Protocol):
+    """What looks at a candidate's text."""
+
+    def key(self, text: str) -> str | None:
+        """Texts with equal keys fail together; None is in no class."""
+        ...
+
+    def identity(self, text: str) -> str:
+        """What is judged of a text. A pass holds for texts with the same identity."""
+        ...
+
+    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+        """The finding on a candidate's text."""
+        ...
+
+
+class Comparing(Protocol):
+    """What looks at a candidate's text and needs no sandbox."""
+
+    def key(self, text: str) -> str | None:
+        """Texts with equal keys fail together; None is in no class."""
+        ...
+
+    def compare(self, text: str) -> Finding:
+        """The finding on a candidate's text."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextCheck:
+    """A check that needs no sandbox."""
+
+    how: Comparing
+
+    def key(self, text: str) -> str | None:
+        """Texts with equal keys fail together; None is in no class."""
+        return self.how.key(text)
+
+    def identity(self, text: str) -> str:
+        """A checksum of the whole text."""
+        return checksum(text)
+
+    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+        """The finding on a candidate's text."""
+        return self.how.compare(text)
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the candidates of one problem are verified.
+
+    Attributes:
+        how: what looks at a candidate's text.
+        repeat: how often a candidate is verified; it must pass every time.
+        digest: stands for the record, the limits included, in a store of verdicts.
+    """
+
+    how: Judging
+    repeat: int
+    digest: str
+
+
+class _Record:
+    """A record with its place, for messages: `problem p7, check.tests[3].input: ...`."""
+
+    def __init__(self, data: Any, place: str) -> None:
+        self.place = place
+        if not isinstance(data, Mapping):
+            raise self.wrong("", f"must be a record, not {_shown(data)}")
+        self.data = data
+
+    def wrong(self, name: str, problem: str) -> UsageError:
+        return UsageError(f"{self.place}{'.' if name else ''}{name}: {problem}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self.data.get(name, default)
+        if not isinstance(value, str):
+            problem = "is missing" if value is None else f"must be a string, not {_shown(value)}"
+            raise self.wrong(name, problem)
+        return value
+
+    def name(self, name: str) -> str:
+        value = self.text(name)
+        if not value.isidentifier():
+            raise self.wrong(name, f"must be a name, not {_shown(value)}")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        value = self.data.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise self.wrong(name, f"must be a number and not negative, not {_shown(value)}")
+        return float(value)
+
+    def flag(self, name: str) -> bool:
+        value = self.data.get(name, False)
+        if not isinstance(value, bool):
+            raise self.wrong(name, f"must be true or false, not {_shown(value)}")
+        return value
+
+    def each(self, name: str) -> list[_Record]:
+        values = self.data.get(name)
+        if not isinstance(values, list) or not values:
+            problem = "is missing" if values is None else "must be a list with at least one test"
+            raise self.wrong(name, problem)
+        return [_Record(v, f"{self.place}.{name}[{i}]") for i, v in enumerate(values)]
+
+    def only(self, *names: str) -> None:
+        """Refuse unknown fields: a misspelt limit must not be a limit that is not kept."""
+        for name in self.data:
+            if name not in names:
+                known = ", ".join(names)
+                raise self.wrong(str(name), f"no such field; there are {known}")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
+    """The check of a problem; `defaults` are the limits where the record sets none of its own."""
+    record = _Record(problem.check, f"problem {problem.id}, check")
+    kind = record.text("kind")
+    if kind not in KINDS:
+        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {_shown(kind)}")
+    repeat = record.data.get("repeat", 1)
+    if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
+        raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {_shown(repeat)}")
+    limits = _limits(record, defaults or Limits())
+    how = _PARSERS[kind](record, limits, problem)
+    prompt = problem.prompt if kind == "asserts" else ""  # it may be part of the program
+    try:
+        text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
+    except (TypeError, ValueError) as exc:
+        raise record.wrong("", f"is not JSON data: {exc}") from None
+    return Check(how, repeat, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _limits(record: _Record, defaults: Limits) -> Limits:
+    changes = record.data.get("limits", {})
+    if not isinstance(changes, Mapping):
+        raise record.wrong("limits", f"must be a record, not {_shown(changes)}")
+    try:
+        return defaults.with_(changes)
+    except ValueError as exc:
+        raise record.wrong("limits", str(exc)) from None
+
+
+def _stdin(record: _Record, limits: Limits, problem: Problem) -> StdinCheck:
+    record.only("kind", "tests", "tolerance", "prompt", "limits", "repeat")
+    tests = []
+    for test in record.each("tests"):
+        test.only("input", "output")
+        tests.append(StdinTest(test.text("input"), test.text("output")))
+    return StdinCheck(
+        tuple(tests), limits, record.number("tolerance", 1e-6), record.text("prompt", "")
+    )
+
+
+def _function(record: _Record, limits: Limits, problem: Problem) -> FunctionCheck:
+    record.only("kind", "entry_point", "tests", "tolerance", "prompt", "limits", "repeat")
+    tests = tuple(_function_test(test) for test in record.each("tests"))
+    return FunctionCheck(
+        record.name("entry_point"),
+        tests,
+        limits,
+        record.number("tolerance", 1e-9),
+        record.text("prompt", ""),
+    )
+
+
+def _function_test(test: _Record) -> FunctionTest:
+    """A test with `args` and `expected`, or with LiveCodeBench's strings `input` and `output`.
+
+    In those, each line of the input is one argument as JSON, and the output is JSON too.
+    """
+    if "input" in test.data or "output" in test.data:
+        test.only("input", "output")
+        lines = [line for line in test.text("input").split("\n") if line.strip()]
+        values = tuple(_json(test, "input", line) for line in lines)
+        return FunctionTest(values, _json(test, "output", test.text("output")))
+    test.only("args", "expected")
+    if "expected" not in test.data:
+        raise test.wrong("expected", "is missing")
+    args = test.data.get("args")
+    if isinstance(args, str):
+        args = [_json(test, "args", line) for line in args.split("\n") if line.strip()]
+    if not isinstance(args, list):
+        problem = "is missing" if args is None else f"must be a list, not {_shown(args)}"
+        raise test.wrong("args", problem)
+    return FunctionTest(tuple(args), test.data["expected"])
+
+
+def _json(record: _Record, name: str, text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        raise record.wrong(name, f"is not JSON: {_shown(text)}") from None
+
+
+def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
+    record.only("kind", "entry_point", "test", "prompt", "in_place", "limits", "repeat")
+    test = record.text("test")
+    try:
+        compile(test, "<test>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as exc:
+        raise record.wrong("test", f"is not a program: {exc}") from None
+    prompt = record.text("prompt", problem.prompt)
+    return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
+
+
+def _elsewhere(module: str, name: str) -> _Parser:
+    """A check of another module, loaded when it is needed: its libraries are optional."""
+
+    def parse(record: _Record, limits: Limits, problem: Problem) -> Judging:
+        kind = getattr(importlib.import_module(module, __package__), name)
+        try:
+            return TextCheck(kind.of(record.data))
+        except UsageError as exc:
+            raise record.wrong("", str(exc)) from None
+
+    return parse
+
+
+_Parser = Callable[[_Record, Limits, Problem], Judging]
+_PARSERS: Mapping[str, _Parser] = {
+    "asserts": _asserts,
+    "command": _elsewhere(".command", "CommandCheck"),
+    "function": _function,
+    "math": _elsewhere(".math.check", "MathCheck"),
+    "stdin": _stdin,
+}

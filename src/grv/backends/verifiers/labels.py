@@ -1,0 +1,233 @@
+"""Files of candidates to be verified, and of their labels: one JSON record a line.
+
+The labels are appended as they come. A file that was cut short, by a crash or by Ctrl-C, is taken
+up where it stopped: a torn last line is dropped, and so are broken verdicts, which are no labels. A
+file that we did not write is never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import LogError, UsageError
+from ...core.values import Verdict
+from ...files import TEXT, Layout, bounded_lines, is_torn, json_lines, parse_json, shown, typed
+from ..problems.files import is_name
+from ..protocols import Finding, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A problem and its candidates' texts."""
+
+    problem: Problem
+    texts: tuple[str, ...]
+
+
+def read_batches(path: str) -> Iterator[Batch]:
+    """The problems of a file, each with its candidates; a LogError names the line."""
+    seen: set[str] = set()
+    for number, record in json_lines(path):
+        batch = _batch(path, number, record)
+        if batch.problem.id in seen:
+            message = f"problem {batch.problem.id} is there twice"
+            raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
+        seen.add(batch.problem.id)
+        yield batch
+
+
+def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
+    def wrong(message: str) -> LogError:
+        return LogError(message, path=path, line=number)
+
+    name, check, texts = (record.get(field) for field in ("problem", "check", "candidates"))
+    if not is_name(name):
+        raise wrong(f"problem must be a name, not {shown(name)}")
+    if not isinstance(check, dict):
+        raise wrong(f"problem {name}: check must be a record")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise wrong(f"problem {name}: candidates must be a list of texts")
+    prompt = record.get("prompt", "")
+    if not isinstance(prompt, str):
+        raise wrong(f"problem {name}: prompt must be a text")
+    return Batch(Problem(str(name), prompt, check), tuple(texts))
+
+
+class LabelFile:
+    """A file of labels, open for more; no other process may write to it meanwhile.
+
+    An existing file is taken up only if it is ours: empty, or lines that are labels, the last of
+    which may be torn. Any other file is left as it is.
+
+    Args:
+        path: the file.
+        candidates: the fingerprints of each problem's candidates; labels for others are a mistake.
+        source: the file of the candidates, for messages.
+
+    Attributes:
+        done: the verdicts that it holds, by problem and number of the candidate.
+
+    Raises:
+        UsageError: the file is not ours, or another process writes to it.
+    """
+
+    def __init__(
+        self, path: str, candidates: Mapping[str, bytes] | None = None, source: str = ""
+    ) -> None:
+        self.path, self._candidates, self._source = path, candidates, source
+        self._target = os.path.realpath(path)
+        self.done: dict[tuple[str, int], Verdict] = {}
+        self._descriptor = _opened(path, self._target)
+        try:
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                broken, end = self._read()
+                self._repair(end, rewrite=broken)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise UsageError(f"{path}: another grv is writing to it") from None
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def _read(self) -> tuple[bool, int]:
+        """Fill `done`; whether a verdict is broken, and where the last whole label ends."""
+        broken, end = False, 0
+        with open(self._target, "rb") as file:
+            for number, line in enumerate(bounded_lines(file, self.path), 1):
+                label = _parse(line)
+                if label is None:
+                    if not line.endswith(b"\n") and is_torn(line, _LAYOUT):
+                        break
+                    raise UsageError(
+                        f"{self.path}:{number}: not a label, so the file is not one of labels;"
+                        " give another --out"
+                    )
+                end += len(line)
+                if label.verdict is Verdict.BROKEN:
+                    broken = True
+                else:
+                    self._check(label)
+                    self.done[label.problem, label.candidate] = label.verdict
+        return broken, end
+
+    def _check(self, label: _Label) -> None:
+        """Refuse a label of another file: a verdict belongs to the text and the check it is of."""
+        if self._candidates is None:
+            return
+        known = self._candidates.get(label.problem, b"")
+        at = label.candidate * FINGERPRINT
+        mine = known[at : at + FINGERPRINT] if label.candidate >= 0 else b""
+        which = f"problem {label.problem}, candidate {label.candidate}"
+        if not mine:
+            wrong = f"has a label for {which}, which is not in {self._source}"
+        elif label.of and label.of != mine.hex():
+            wrong = f"has a label for {which} of {self._source} with another text, check or limits"
+        else:
+            return
+        raise UsageError(f"{self.path}: {wrong}; give another --out")
+
+    def _repair(self, end: int, *, rewrite: bool) -> None:
+        """Drop a torn end; without the broken verdicts, a new file takes the old one's place."""
+        if not rewrite:
+            if os.fstat(self._descriptor).st_size > end:
+                os.ftruncate(self._descriptor, end)
+            if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
+                _write(self._descriptor, b"\n")
+            return
+        beside = f"{self._target}.{os.getpid()}.new"
+        descriptor = os.open(beside, _FLAGS | os.O_EXCL, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with open(self._target, "rb") as file:
+            for line in bounded_lines(file, self.path):
+                label = _parse(line)
+                if label is not None and label.verdict is not Verdict.BROKEN:
+                    _write(descriptor, line if line.endswith(b"\n") else line + b"\n")
+        os.replace(beside, self._target)
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+
+    def add(
+        self,
+        problem: str,
+        candidate: int,
+        finding: Finding,
+        key: str | None,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append a label, in one piece; with `evidence` where it is given."""
+        known = (self._candidates or {}).get(problem, b"")
+        of = known[candidate * FINGERPRINT : (candidate + 1) * FINGERPRINT].hex()
+        record: dict[str, Any] = {
+            **{"problem": problem, "candidate": candidate},
+            **{"verdict": finding.verdict.value, "reason": finding.reason},
+            **{"seconds": round(finding.usage.seconds, 6), "key": key},
+            **({"of": of} if of else {}),
+        }
+        if evidence is not None:
+            record["evidence"] = dict(evidence)
+        _write(self._descriptor, json.dumps(record).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the file, with all of it on the disk."""
+        with contextlib.suppress(OSError):  # not a regular file
+            os.fsync(self._descriptor)
+        os.close(self._descriptor)
+
+
+def _opened(path: str, target: str) -> int:
+    """The file, made where there is none. A terminal or a pipe is only written to."""
+    special = os.path.exists(target) and not os.path.isfile(target)
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CLOEXEC if special else _FLAGS, 0o666)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+FINGERPRINT = 8  # bytes
+
+
+def fingerprint(check: str, text: str) -> bytes:
+    """Names a text under a check, given by its digest: what a label is of."""
+    content = f"{check}\n{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=FINGERPRINT).digest()
+
+
+def _parse(line: bytes) -> _Label | None:
+    """A label; None where the line is none."""
+    try:
+        return typed(_Label, parse_json(line))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Label:
+    """What every label says; `of` is empty in files of earlier versions."""
+
+    problem: str
+    candidate: int
+    verdict: Verdict
+    of: str = ""
+
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_LAYOUT: Layout = (
+    *(b'{"problem": "', TEXT, b'", "candidate": ', re.compile(rb"\d+"), b', "verdict": "'),
+    *(re.compile(rb"[a-z]+"), b'", "reason": "', TEXT, b'", "seconds": '),
+)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,1 @@
+"""Answers in mathematics, compared with a reference."""

@@ -1,0 +1,179 @@
+r"""Verify by comparing final answers in mathematics: checks of kind "math".
+
+`{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The final answer is taken out
+of the candidate's text by the rules of `math_text`, and judged so:
+
+* Written in the same way as the reference (`math_writing`: spaces, typefaces, thousands,
+  decimals, fractions of integers), it passed: nothing is left to compare.
+* Else both are read (`math_reading`) and compared (`math_matching`, `math_values`: exact rationals,
+  or as many bits as it takes).
+* An answer that is not understood as a whole passes only as the same text.
+
+Nothing of a candidate is evaluated but by these rules, in this process, and everything is bounded:
+an answer is read if it has at most 2,000 characters, numbers have limited digits and bits, and a
+comparison has limited work. An answer that would need more has failed.
+
+`"match": "exact"` is the comparison of strings of the paper's published code: commas and spaces
+dropped, integers, decimals to ten digits and fractions `a/b` in lowest terms, all else letter by
+letter. (A text without a box, wrong by that code, is judged here by its final answer.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import decimal
+import hashlib
+import importlib.util
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from ....core.errors import UsageError
+from ....core.values import Verdict
+from ...protocols import Draft, Finding, Problem, Usage
+from .matching import match as matched
+from .reading import read
+from .scalars import Unreadable
+from .text import final_answer, reference_answer
+from .tree import Answer
+from .writing import LONGEST, canonical
+
+_SHOWN = 200  # characters of an answer in evidence and keys
+_FIELDS = ("kind", "answer", "match", "limits", "repeat")
+
+
+class MathCheck:
+    """Compares a candidate's final answer with a reference.
+
+    Args:
+        answer: the reference, in LaTeX or plain; if there is a box or `####` in it, what is there.
+        match: "equivalent", or "exact" for the paper's comparison of strings.
+
+    Raises:
+        UsageError: the answer is empty, `match` is unknown, or mpmath is not installed.
+    """
+
+    def __init__(
+        self, answer: str, *, match: Literal["equivalent", "exact"] = "equivalent"
+    ) -> None:
+        if match not in {"equivalent", "exact"}:
+            raise UsageError(f'match must be "equivalent" or "exact", not {match!r}')
+        self.answer = reference_answer(answer)
+        self.match = match
+        self._text = canonical(self.answer)
+        if not self._text:
+            raise UsageError("the answer of a check of kind 'math' is empty")
+        self._reading = None
+        if match == "equivalent":
+            if importlib.util.find_spec("mpmath") is None:
+                raise UsageError("checks of kind 'math' need mpmath: pip install 'grv[math]'")
+            self._reading = _read(self._text)
+
+    @classmethod
+    def of(cls, check: Mapping[str, Any]) -> MathCheck:
+        """The check that a record describes."""
+        for name in check:
+            if name not in _FIELDS:
+                raise UsageError(f"{name}: no such field; there are {', '.join(_FIELDS)}")
+        answer = check.get("answer")
+        if isinstance(answer, int | float) and not isinstance(answer, bool):
+            answer = repr(answer)
+        if not isinstance(answer, str):
+            raise UsageError(f"a check of kind 'math' needs an answer, a string, not {answer!r}")
+        return cls(answer, match=check.get("match", "equivalent"))
+
+    def key(self, text: str) -> str | None:
+        """The canonical answer, None if there is none. Equal keys have equal verdicts."""
+        answer = final_answer(text)
+        if answer is None:
+            return None
+        form = exact_form(answer) if self.match == "exact" else canonical(answer)
+        if len(form) > _SHOWN:
+            form = "sha256:" + hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self.match}:{form}"
+
+    def compare(self, text: str) -> Finding:
+        """The finding on a candidate's text. May be called from any thread."""
+        started = time.monotonic()
+        answer = final_answer(text)
+        if answer is None:
+            finding = Finding(Verdict.FAILED, "no answer")
+        elif self.match == "exact":
+            same = exact_form(answer) == exact_form(self.answer)
+            finding = _passed("same text") if same else Finding(Verdict.FAILED, "wrong answer")
+        else:
+            finding = self._judge(canonical(answer))
+        evidence = {"answer": _short(answer), "reference": _short(self.answer), **finding.evidence}
+        usage = Usage(seconds=time.monotonic() - started)
+        return replace(finding, evidence=evidence, usage=usage)
+
+    async def verify(self, problem: Problem, draft: Draft) -> Finding:
+        """The finding on a draft, compared in a thread."""
+        return await asyncio.to_thread(self.compare, draft.text)
+
+    def _judge(self, text: str) -> Finding:
+        """The verdict on an answer, which depends on its canonical text and on nothing else."""
+        if text == self._text:
+            return _passed("same text")
+        if self._reading is None:
+            return Finding(Verdict.FAILED, "wrong answer", {"compared": "as text"})
+        try:
+            if matched(self._reading, read(text), self._text):
+                return _passed("equal")
+        except Unreadable as exc:
+            return Finding(Verdict.FAILED, "answer not understood", {"detail": str(exc)})
+        return Finding(Verdict.FAILED, "wrong answer")
+
+
+def _passed(how: str) -> Finding:
+    return Finding(Verdict.PASSED, "right answer", {"compared": how})
+
+
+def _read(text: str) -> Answer | None:
+    try:
+        return read(text)
+    except Unreadable:
+        return None
+
+
+def _short(answer: str | None) -> str | None:
+    if answer is None or len(answer) <= _SHOWN:
+        return answer
+    return f"{answer[:_SHOWN]}... ({len(answer)} characters)"
+
+
+_WRAPPED = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]*)\}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_RATIO = re.compile(r"(-?[0-9]{1,1000})/(-?[0-9]{1,1000})")
+_TEN_DIGITS = decimal.Context(prec=10)
+
+
+def exact_form(answer: str) -> str:
+    r"""The string that stands for an answer in the paper's comparison.
+
+    >>> exact_form("$1,000.0$"), exact_form("4/-6"), exact_form(r"\left( 1, 2 \right)")
+    ('1000', '-2/3', '(12)')
+    """
+    text = _WRAPPED.sub(r"\1", answer.strip())
+    for dropped in (r"\left", r"\right", ",", " "):
+        text = text.replace(dropped, "")
+    if len(text) > 1 and text.startswith("$") and text.endswith("$"):
+        text = text[1:-1]
+    if _INTEGER.fullmatch(text):
+        digits = text.lstrip("+-").lstrip("0") or "0"
+        return f"-{digits}" if text.startswith("-") and digits != "0" else digits
+    if len(text) <= LONGEST and _DECIMAL.fullmatch(text):
+        number = decimal.Decimal(text)
+        if number == number.to_integral_value():
+            return f"{number:.0f}" if number else "0"
+        return f"{_TEN_DIGITS.create_decimal(number).normalize()}"
+    ratio = _RATIO.fullmatch(text)
+    if ratio and int(ratio[2]):
+        above, below = int(ratio[1]), int(ratio[2])
+        common = math.gcd(above, below) * (1 if below > 0 else -1)
+        return f"{above // common}/{below // common}"
+    return text

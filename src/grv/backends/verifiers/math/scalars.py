@@ -1,0 +1,354 @@
+r"""Reading what has a value: sums, products, powers, roots, functions, in LaTeX or plain.
+
+What has two readings is refused: `1/2x`, `\sin(x)^2`, `f(2x)`, `x2`, `3\frac{5}{2}`, `\sqrt12`.
+A recursive descent of bounded depth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from .tree import Call, Degrees, Name, Number, Power, Product, Scalar, Sum
+
+_DEEPEST = 40  # brackets inside brackets
+_LONGEST_NUMBER = 1_000  # digits
+_LARGEST_EXPONENT = 4_000  # of the notation 1.5e10
+_LONGEST_RUN = 3  # letters in a row that are a product of variables, and not a word
+
+_TOKEN = re.compile(
+    r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    r"|\\text\{[^{}]*\}|\\(?:begin|end)\{[a-zA-Z]*\*?\}"
+    r"|\\[A-Za-z]+|\\\\|\\[{}]"
+    r"|(?:sqrt|arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|inf(?:inity|ty)?)(?![A-Za-z])"
+    r"|[A-Za-z]| |[-+*/^_=<>|!%(){}\[\],;:&']"
+)
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "ln", "exp", "log",
+})  # fmt: skip
+_GREEK = frozenset({
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa",
+    "lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega",
+})  # fmt: skip
+_FUNCTION_LETTERS = frozenset("fghFGHPQ")  # f(x) is a value of f, never f times x
+_TIMES = frozenset({"*", r"\cdot", r"\times"})
+_OVER = frozenset({"/", r"\div"})
+_NO_FACTOR = _TIMES | _OVER | {r"\rfloor", r"\rceil", r"\over", r"\choose"}
+_MINUS_ONE = Number(Fraction(-1))
+_HALF = Number(Fraction(1, 2))
+
+
+class Unreadable(Exception):
+    """The text is not an answer that is understood, or has more than one meaning."""
+
+
+def tokens_of(text: str) -> list[str]:
+    """The text cut into numbers, commands, letters and signs.
+
+    Raises:
+        Unreadable: it has a sign that is none of them.
+    """
+    tokens, at = [], 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise Unreadable(f"{text[at]!r} is not understood")
+        tokens.append(token.group())
+        at = token.end()
+    return tokens
+
+
+def read_scalar(tokens: Sequence[str]) -> Scalar:
+    """The tree of an expression.
+
+    Raises:
+        Unreadable: it is not one expression with one meaning.
+    """
+    run = 0
+    for token in tokens:
+        run = run + 1 if len(token) == 1 and token.isalpha() else 0
+        if run > _LONGEST_RUN:
+            raise Unreadable("a word in a formula")
+    reader = _Reader(list(tokens))
+    scalar = reader.expression()
+    if reader.tokens:
+        raise Unreadable(f"{reader.tokens[0]!r} was not expected")
+    return scalar
+
+
+def negative(scalar: Scalar) -> Scalar:
+    """Minus the scalar."""
+    return Number(-scalar.value) if isinstance(scalar, Number) else Product((_MINUS_ONE, scalar))
+
+
+class _Reader:
+    """Reads from the front of its tokens; spaces only keep numbers and letters apart."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self._first = tokens[0] if tokens else ""
+        self._depth = 0
+
+    def _next(self) -> str:
+        return self.tokens[0] if self.tokens else ""
+
+    def _take(self, expected: str | None = None) -> str:
+        if not self.tokens or (expected is not None and self.tokens[0] != expected):
+            raise Unreadable(f"{expected or 'something'} was expected")
+        return self.tokens.pop(0)
+
+    def _skip_space(self) -> None:
+        if self._next() == " ":
+            self._take()
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise Unreadable("brackets inside brackets")
+
+    def expression(self) -> Scalar:
+        """Terms with + and - between them."""
+        self._enter()
+        sign = self._take() if self._next() in {"+", "-"} else "+"
+        if sign == "+" and self._depth == 1 and self._first == "+" and self._next().isalpha():
+            raise Unreadable("a plus sign before a letter")
+        terms = [self._term() if sign == "+" else negative(self._term())]
+        while self._next() in {"+", "-"}:
+            sign = self._take()
+            terms.append(self._term() if sign == "+" else negative(self._term()))
+        self._depth -= 1
+        return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+
+    def _term(self) -> Scalar:
+        """Factors, with signs between them or side by side."""
+        factors, divided = [self._factor()], False
+        while True:
+            self._skip_space()
+            token = self._next()
+            if token in _TIMES or token in _OVER:
+                self._take()
+                minus = self._next() == "-"
+                if minus:
+                    self._take()
+                factor = self._factor()
+                factor = negative(factor) if minus else factor
+                divided = token in _OVER
+                factors.append(Power(factor, _MINUS_ONE) if divided else factor)
+            elif self._starts_factor(token):
+                if divided:
+                    raise Unreadable("a product after a slash")
+                factors.append(self._factor())
+            else:
+                return factors[0] if len(factors) == 1 else Product(tuple(factors))
+
+    def _starts_factor(self, token: str) -> bool:
+        """Whether what follows is a factor of its own; a number there has two readings."""
+        if token[:1].isdigit() or token[:1] in {".", "{"}:
+            raise Unreadable("a number on the right of a product")
+        return bool(token) and (
+            token.isalpha()
+            or token in {"(", "["}
+            or (token[0] == "\\" and token[1:].isalpha() and token not in _NO_FACTOR)
+        )
+
+    def _factor(self) -> Scalar:
+        """An atom with its exponents and factorials."""
+        scalar, raised = self._atom(), False
+        while self._next() in {"^", "!"}:
+            if self._take() == "!":
+                if raised or self._next() == "!":
+                    raise Unreadable("a factorial with two readings")
+                scalar = Call("factorial", (scalar,))
+            elif self.tokens[:3] == ["{", r"\circ", "}"]:
+                del self.tokens[:3]
+                scalar = Degrees(scalar)
+            elif raised:
+                raise Unreadable("two exponents")
+            else:
+                scalar, raised = Power(scalar, self._exponent()), True
+        return scalar
+
+    def _exponent(self) -> Scalar:
+        """What stands after a caret; a tower is read from its top."""
+        self._enter()
+        if self._next() == "-":
+            self._take()
+            exponent = negative(self._exponent())
+            self._depth -= 1
+            return exponent
+        exponent = self._group("{", "}") if self._next() == "{" else self._atom()
+        if self._next() == "^":
+            self._take()
+            exponent = Power(exponent, self._exponent())
+        self._depth -= 1
+        return exponent
+
+    def _group(self, opening: str, closing: str) -> Scalar:
+        self._take(opening)
+        inside = self.expression()
+        if opening == "{" and self._next() == r"\over":
+            self._take()
+            inside = Product((inside, Power(self.expression(), _MINUS_ONE)))
+        elif opening == "{" and self._next() == r"\choose":
+            self._take()
+            inside = Call("binomial", (inside, self.expression()))
+        self._take(closing)
+        return inside
+
+    def _atom(self) -> Scalar:
+        self._skip_space()
+        token = self._take()
+        if token[0].isdigit() or token[0] == ".":
+            return self._number(token)
+        if token in {"(", "[", "{"}:
+            self.tokens.insert(0, token)
+            return self._group(token, {"(": ")", "[": "]", "{": "}"}[token])
+        if token == "|":
+            inside = self.expression()
+            self._take("|")
+            return Call("abs", (inside,))
+        name = token.removeprefix("\\")
+        if name in _FUNCTIONS:
+            self._enter()
+            function = self._function(name)
+            self._depth -= 1
+            return function
+        if name == "pi":
+            return Name("pi")
+        if len(token) == 1 and token.isalpha():
+            return self._name(token)
+        if token[0] == "\\" and name in _GREEK:
+            return self._name(name)
+        match token:
+            case r"\frac":
+                return Product((self._argument(), Power(self._argument(), _MINUS_ONE)))
+            case r"\binom":
+                return Call("binomial", (self._argument(), self._argument()))
+            case r"\sqrt":
+                return self._root()
+            case "sqrt":
+                self._skip_space()
+                plain = self._next().isdigit()
+                return Power(self._number(self._take()) if plain else self._argument(), _HALF)
+            case r"\lfloor":
+                return self._rounded("floor", r"\rfloor")
+            case r"\lceil":
+                return self._rounded("ceiling", r"\rceil")
+        raise Unreadable(f"{token!r} is not understood")
+
+    def _number(self, token: str) -> Scalar:
+        mantissa, _, exponent = token.lower().partition("e")
+        if len(mantissa) > _LONGEST_NUMBER or abs(int(exponent[:9] or 0)) > _LARGEST_EXPONENT:
+            raise Unreadable("a number that is too long")
+        value = Fraction(mantissa) * Fraction(10) ** int(exponent or 0)
+        return Number(value + self._proper_fraction() if mantissa.isdigit() else value)
+
+    def _proper_fraction(self) -> Fraction:
+        r"""The `\frac{1}{2}` or ` 1/2` of a mixed number, which is taken; else 0."""
+        start = self.tokens[:8]
+        plain = len(start) > 3 and start[0] == " " and start[1].isdigit() and start[2] == "/"
+        latex = start[:1] == [r"\frac"] or start[:2] == [" ", r"\frac"]
+        if plain:
+            above, below, taken = start[1], start[3], 4
+        elif latex:
+            self._skip_space()
+            start = self.tokens[:7]
+            if start[1:2] == ["{"] and start[3:5] == ["}", "{"] and start[6:] == ["}"]:
+                above, below, taken = start[2], start[5], 7
+            elif len(start) > 1 and start[1].isdigit() and len(start[1]) == 2:
+                above, below, taken = start[1][0], start[1][1], 2
+            else:
+                return Fraction(0)
+        else:
+            return Fraction(0)
+        if not (above.isdigit() and below.isdigit()):
+            return Fraction(0)
+        if not 0 < int(above) < int(below):
+            raise Unreadable("a mixed number whose fraction is not proper")
+        del self.tokens[:taken]
+        return Fraction(int(above), int(below))
+
+    def _name(self, name: str) -> Scalar:
+        if self._next() == "_":
+            self._take()
+            name += "_" + "".join(self._subscript())
+        while self._next() == "'":
+            name += self._take()
+        if self._next() == "(" and name[0] in _FUNCTION_LETTERS:
+            raise Unreadable("the value of a function")
+        return Name(name)
+
+    def _subscript(self) -> list[str]:
+        if self._next() != "{":
+            return [self._take()]
+        end = self.tokens.index("}") if "}" in self.tokens else 0
+        inside, self.tokens = self.tokens[1:end], self.tokens[end + 1 :]
+        if not inside or not all(token.isalnum() for token in inside):
+            raise Unreadable("a subscript")
+        return inside
+
+    def _argument(self) -> Scalar:
+        r"""The argument of a command: a group, or one digit, letter or command."""
+        self._skip_space()
+        token = self._next()
+        if token == "{":
+            return self._group("{", "}")
+        if token == "(":
+            return self._group("(", ")")
+        if token.isdigit():
+            self._take()
+            if len(token) > 1:
+                self.tokens.insert(0, token[1:])
+            return Number(Fraction(int(token[0])))
+        if token == "pi" or token == r"\pi" or (len(token) == 1 and token.isalpha()):
+            return self._atom()
+        raise Unreadable("an argument was expected")
+
+    def _root(self) -> Scalar:
+        if self._next() == "[":
+            degree = self._group("[", "]")
+            return Power(self._argument(), Power(degree, _MINUS_ONE))
+        return Power(self._argument(), _HALF)
+
+    def _rounded(self, function: str, closing: str) -> Scalar:
+        inside = self.expression()
+        self._take(closing)
+        return Call(function, (inside,))
+
+    def _function(self, name: str) -> Scalar:
+        exponent, base = None, None
+        if name == "log" and self._next() == "_":
+            self._take()
+            base = self._argument()
+        if self._next() == "^":
+            self._take()
+            exponent = self._exponent()
+            if not (isinstance(exponent, Number) and exponent.value > 0):
+                raise Unreadable("the inverse of a function, or one over it")
+        arguments = (self._function_argument(),)
+        call = Call("log_base", (base, *arguments)) if base is not None else Call(name, arguments)
+        return call if exponent is None else Power(call, exponent)
+
+    def _function_argument(self) -> Scalar:
+        self._skip_space()
+        if self._next() in {"(", "{", "["}:
+            opening = self._next()
+            inside = self._group(opening, {"(": ")", "{": "}", "[": "]"}[opening])
+            if self._next() in {"^", "!"}:
+                raise Unreadable("a power of a function, or of its argument")
+            return inside
+        first = self._factor()
+        self._skip_space()
+        factors = [first]
+        while isinstance(first, Number) and self._next() and self._next() not in {"(", "["}:
+            if self._next().removeprefix("\\") in _FUNCTIONS or not self._starts_factor(
+                self._next()
+            ):
+                break
+            factors.append(self._factor())
+            self._skip_space()
+        starts = self._next() and self._next() != "|" and self._starts_factor(self._next())
+        if starts and self._next().removeprefix("\\") not in _FUNCTIONS:
+            raise Unreadable("a product after a function")
+        return factors[0] if len(factors) == 1 else Product(tuple(factors))

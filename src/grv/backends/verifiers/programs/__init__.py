@@ -1,0 +1,1 @@
+"""Programs: taken out of a text, run in the sandbox, judged."""

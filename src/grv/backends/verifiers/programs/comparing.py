@@ -1,0 +1,177 @@
+"""The two comparisons behind a pass: of printed tokens, and of returned values.
+
+Returned values arrive as tagged nodes (sandbox/plain.py) and are compared as they are. No set or
+dictionary is ever built from them, since keys can be chosen so that building one takes for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from ...sandbox import plain
+from .numbers import same_number
+
+_INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
+_CANONICAL = re.compile(r"-?(?:0|[1-9]\d*)\Z", re.ASCII)
+_REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?\Z", re.ASCII)
+_LONGEST_NUMBER = 1000
+_SHOWN = 300
+
+
+def first_difference(expected: str, got: str, tolerance: float) -> str | None:
+    """Where two outputs differ, token by token; None where they do not."""
+    wanted, printed = expected.split(), got.split()
+    for number, (one, other) in enumerate(zip(wanted, printed, strict=False), 1):
+        if not same_token(one, other, tolerance):
+            return f"token {number}: expected {one[:_SHOWN]!r}, got {other[:_SHOWN]!r}"
+    if len(wanted) != len(printed):
+        return f"expected {len(wanted)} tokens, got {len(printed)}"
+    return None
+
+
+def same_token(expected: str, got: str, tolerance: float) -> bool:
+    """Whether two tokens agree: as text, or as numbers where both are numbers.
+
+    Integers must be written alike, or as `3.0` for `3`; the tolerance, absolute or relative, is for
+    expected tokens with a decimal point or an exponent.
+    """
+    if expected == got:
+        return True
+    if max(len(expected), len(got)) > _LONGEST_NUMBER:
+        return False
+    if not (_REAL.match(expected) and _REAL.match(got)):
+        return False
+    try:
+        wanted, printed = Decimal(expected), Decimal(got)
+    except InvalidOperation:
+        return False
+    if _INTEGER.match(expected):
+        # `007` is no number but a code; two integers that are written differently are different.
+        whole = _CANONICAL.match(expected) and not _INTEGER.match(got)
+        return bool(whole) and wanted == printed
+    limit = Decimal(tolerance) * max(Decimal(1), abs(wanted))
+    return abs(wanted - printed) <= limit
+
+
+def same_value(expected: Any, node: Any, tolerance: float) -> bool:
+    """Whether a returned value, as a node, equals an expected value of JSON types.
+
+    Numbers are equal by value, with the tolerance where the expected one is a float; tuples equal
+    lists, and arrays do; an integer key equals the text that JSON makes of it.
+    """
+    if isinstance(expected, list | tuple):
+        items = _items(node)
+        return (
+            items is not None
+            and len(items) == len(expected)
+            and all(
+                same_value(one, other, tolerance)
+                for one, other in zip(expected, items, strict=True)
+            )
+        )
+    if isinstance(expected, Mapping):
+        return _same_mapping(expected, node, tolerance)
+    if isinstance(expected, bool | int | float):
+        return same_number(expected, node, tolerance)
+    return type(expected) is type(node) and bool(expected == node)
+
+
+def _items(node: Any) -> list[Any] | None:
+    match node:
+        case ["l" | "t", *items] | ["a", ["l" | "t", *items]]:
+            return items
+        case _:
+            return None
+
+
+def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> bool:
+    match node:
+        case ["d", *parts] if len(parts) == 2 * len(expected):
+            pass
+        case _:
+            return False
+    missing = set(expected)
+    for key, value in zip(parts[::2], parts[1::2], strict=True):
+        name = _name(key)
+        if name is None or name not in missing:
+            return False
+        if not same_value(expected[name], value, tolerance):
+            return False
+        missing.discard(name)
+    return not missing
+
+
+def _name(key: Any) -> str | None:
+    """A key as JSON has it: a text, or an integer's digits."""
+    match key:
+        case str():
+            return key
+        case bool():
+            return None
+        case int():
+            return str(key)
+        case ["n", str(text)] if len(text) < _LONGEST_NUMBER:
+            with contextlib.suppress(plain.PlainError):
+                return str(plain.integer(text))
+    return None
+
+
+def show(value: Any) -> str:
+    """A value of JSON types, for people: cut to a few hundred characters."""
+    return json.dumps(value, ensure_ascii=True, default=str)[:_SHOWN]
+
+
+def show_node(node: Any) -> str:
+    """A returned value, for people: cut to a few hundred characters."""
+    parts: list[str] = []
+    _describe(node, parts, [_SHOWN], 0)
+    return "".join(parts)[:_SHOWN]
+
+
+_BRACKETS = {"l": "[]", "t": "()", "s": "{}", "z": "{}", "i": "<>"}
+
+
+def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
+    if room[0] <= 0 or depth > plain.DEEPEST:
+        return
+    match node:
+        case ["l" | "t" | "s" | "z" | "i" as tag, *items]:
+            parts.append(_BRACKETS[tag][0])
+            for index, item in enumerate(items):
+                if room[0] <= 0:
+                    break
+                parts.append(", " if index else "")
+                _describe(item, parts, room, depth + 1)
+            parts.append(_BRACKETS[tag][1])
+            return
+        case ["d", *items]:
+            parts.append("{")
+            for index, item in enumerate(items):
+                if room[0] <= 0:
+                    break
+                parts.append("" if not index else ": " if index % 2 else ", ")
+                _describe(item, parts, room, depth + 1)
+            parts.append("}")
+            return
+        case ["f", str(text)]:
+            try:
+                shown = repr(plain.real(text))
+            except plain.PlainError:
+                shown = "?"
+        case ["o", str(name)]:
+            shown = f"<{name}>"
+        case ["n", str(text)]:
+            shown = text[:_SHOWN]
+        case str():
+            shown = repr(node[:_SHOWN])
+        case None | bool() | int() | float():
+            shown = repr(node)[:_SHOWN]
+        case _:  # of any size
+            shown = "<...>"
+    parts.append(shown)
+    room[0] -= len(shown) + 2

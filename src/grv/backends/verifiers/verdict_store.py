@@ -1,0 +1,96 @@
+"""Verdicts remembered across runs, in a file that the user names.
+
+A finding belongs to the program that ran, which its `identity` names. Programs with equal keys
+share failures, as long as none of them has passed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...core.errors import UsageError
+from ...core.values import Verdict
+from ..protocols import Finding
+
+_FORMAT = 2  # format 1 shared passes by key; its findings are not read
+# These depend on the machine, and may differ another time.
+_FLEETING = ("timeout", "memory", "crash", "no answer")
+
+
+class VerdictStore:
+    """A file of verdicts; safe to use from several threads, and from several processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        with self._errors_named():
+            self._database = sqlite3.connect(path, timeout=60, check_same_thread=False)
+            with self._database:
+                self._check_format()
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._prepare()
+
+    @contextlib.contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError) as exc:
+            raise UsageError(f"{self._path}: not a store of verdicts: {exc}") from exc
+
+    def _check_format(self) -> None:
+        """Refuse a newer format, and a database of another kind."""
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
+        if version > _FORMAT and "findings" in tables:
+            raise UsageError(f"{self._path}: written by a newer version (format {version})")
+        own = {1: "verdicts", _FORMAT: "findings"}.get(version)
+        if tables and own not in tables:
+            raise UsageError(f"{self._path}: not a store of verdicts, but another database")
+
+    def _prepare(self) -> None:
+        self._database.execute("DROP TABLE IF EXISTS verdicts")
+        self._database.execute(f"PRAGMA user_version={_FORMAT}")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS findings (digest TEXT, identity TEXT, key TEXT,"
+            " verdict TEXT, reason TEXT, evidence TEXT, PRIMARY KEY (digest, identity))"
+            " WITHOUT ROWID"
+        )
+        self._database.execute("CREATE INDEX IF NOT EXISTS by_key ON findings (digest, key)")
+
+    def get(self, digest: str, key: str, identity: str) -> Finding | None:
+        """The finding on record for a program, None where there is none.
+
+        It is that of the same program, or a failure of one with the same key.
+        """
+        columns = "SELECT identity, verdict, reason, evidence FROM findings WHERE digest = ?"
+        query = f"{columns} AND identity = ? UNION {columns} AND key = ?"
+        with self._errors_named():
+            with self._lock:
+                rows = self._database.execute(query, (digest, identity, digest, key)).fetchall()
+            own = [row for row in rows if row[0] == identity]
+            alike = rows if all(row[1] == Verdict.FAILED.value for row in rows) else []
+            for _, verdict, reason, evidence in own or alike:
+                shown = {**json.loads(evidence), "remembered": True}
+                return Finding(Verdict(verdict), reason, shown)
+        return None
+
+    def put(self, digest: str, key: str, identity: str, finding: Finding) -> None:
+        """Remember a finding that holds for good; others are not kept."""
+        if finding.verdict is Verdict.BROKEN or finding.reason in _FLEETING:
+            return
+        row = (digest, identity, key, finding.verdict.value, finding.reason)
+        evidence = json.dumps(finding.evidence)
+        with self._errors_named(), self._lock, self._database:
+            self._database.execute(
+                "INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?)", (*row, evidence)
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._database.close()

@@ -1,0 +1,265 @@
+"""The result of a comparison: one row per policy and price list, to be saved or printed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.values import Costs, Measured
+from ..files import write_whole
+from ..replay.trials import Trials
+from ..text import aligned, csv_text
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """One group of difficulty: the number of problems, their pass rates, and their pair."""
+
+    problems: int
+    pass_rate: tuple[float, float]
+    m: int
+    k: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy at one price list. Means are over trials; a trial is a problem in one order.
+
+    Attributes:
+        policy: the policy's name in the request.
+        costs: the price list; a first guess if it is `Measured`.
+        trials: the number of trials.
+        solved: the share of trials solved.
+        cost: the mean cost.
+        generated: the mean number of candidates generated.
+        verified: the mean number of candidates verified.
+        generate_rounds: the mean number of rounds of generation; see `core.values.Rounds`.
+        verify_rounds: the mean number of rounds of verification.
+        rescored: the mean number of second scores, if there is a cascade.
+        rescore_rounds: the mean number of rounds of second scores, if there is a cascade.
+        seconds: the mean duration of a trial, if the duration of rounds is given.
+        ratio: the mean cost over that of the `adaptive` row at the same costs, if there is one.
+        low: the lower end of the 95 % interval of the ratio, by resampling problems.
+        high: the upper end.
+        m: the number of candidates generated, if all problems have the same pair.
+        k: the number of candidates verified, if all problems have the same pair.
+        exact: the share solved over all possible orders, if there is a closed form.
+        groups: the groups of difficulty, easiest last.
+        solved_cost: the mean cost of the solved trials, if there are any.
+        unsolved_cost: the mean cost of the unsolved trials, if there are any.
+        net: the value of solved trials minus the cost, per trial, if the value is given.
+        unsolvable_cost: the mean cost on problems without any pass, if they are kept.
+    """
+
+    policy: str
+    costs: Costs
+    trials: int
+    solved: float
+    cost: float
+    generated: float
+    verified: float
+    generate_rounds: float
+    verify_rounds: float
+    seconds: float | None = None
+    rescored: float | None = None
+    rescore_rounds: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    m: int | None = None
+    k: int | None = None
+    exact: float | None = None
+    groups: tuple[GroupSummary, ...] | None = None
+    solved_cost: float | None = None
+    unsolved_cost: float | None = None
+    net: float | None = None
+    unsolvable_cost: float | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether the costs are those measured in the log."""
+        return isinstance(self.costs, Measured)
+
+    @property
+    def prices(self) -> str:
+        """The price list, as written in the option `--costs`."""
+        if self.measured:
+            return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
+        return f"{self.costs.candidate:g},{self.costs.verify:g}"
+
+    def shown(self, amount: float) -> str:
+        """An amount in the row's unit, for people."""
+        return f"{amount:.4g}" if self.measured else f"{amount:.1f}"
+
+    @property
+    def rounds(self) -> float:
+        """The mean number of rounds: how often a search waited for results."""
+        return self.generate_rounds + self.verify_rounds + (self.rescore_rounds or 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record in the file of a comparison."""
+        record = asdict(self) | {"rounds": self.rounds}
+        record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
+        if self.measured:
+            record["costs"]["measured"] = True
+        always = {"ratio", "low", "high"}
+        return {k: v for k, v in record.items() if v is not None or k in always}
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """The data of a comparison, and what was left out.
+
+    Attributes:
+        problems: the number of problems in the log.
+        solvable: the number of problems with at least one pass.
+        candidates: the number of candidates in the log.
+        unlabelled: the number of candidates without a label.
+        unscored: the number of candidates without a score; they rank last.
+        excluded: the ids of the problems left out.
+        contradictory: keys with both labels, by problem; these keys are ignored.
+        unpriced: the number of missing costs; each is replaced by the mean of the others.
+    """
+
+    problems: int
+    solvable: int
+    candidates: int
+    unlabelled: int
+    unscored: int
+    excluded: tuple[str, ...]
+    contradictory: Mapping[str, tuple[str, ...]]
+    unpriced: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Rows in the order of the request, price list by price list.
+
+    Attributes:
+        log: the data.
+        settings: the settings; enough to repeat the comparison.
+        rows: the results.
+        problems: the ids of the problems compared, in the order of `trials`.
+        trials: for each row, arrays `[problems, orders]`; kept for figures, not saved.
+    """
+
+    log: LogSummary
+    settings: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = ()
+    trials: tuple[Trials, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, policy: str) -> Row:
+        """The first row with this name."""
+        for row in self.rows:
+            if row.policy == policy:
+                return row
+        raise KeyError(policy)
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, as plain data."""
+        return {
+            "format": FORMAT,
+            "log": asdict(self.log),
+            "settings": dict(self.settings),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the numbers as JSON; the file is replaced atomically."""
+        write_whole(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+    def save_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as CSV; the file is replaced atomically."""
+        write_whole(path, self.to_csv())
+
+    def to_csv(self) -> str:
+        """The rows as CSV; each row lists the problems left out."""
+        plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
+        plain += ["m", "k", "exact", "unsolvable_cost"]
+        plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
+        plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
+        excluded = " ".join(self.log.excluded)
+        rows = [
+            (
+                *(row.policy, row.costs.candidate, row.costs.verify),
+                *(getattr(row, name) for name in plain),
+                excluded,
+            )
+            for row in self.rows
+        ]
+        return csv_text(["policy", "cost_generate", "cost_verify", *plain, "excluded"], rows)
+
+    def table(self) -> str:
+        """The rows as plain text, for people."""
+        head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
+        head.append("rounds")
+        rows = [list(row_cells(row)) for row in self.rows]
+        for title, shown in _OPTIONAL.items():
+            cells = [shown(row) for row in self.rows]
+            if any(cell is not None for cell in cells):
+                head.append(title)
+                for row, cell in zip(rows, cells, strict=True):
+                    row.append(cell or "")
+        return aligned(head, rows, left=2)
+
+
+def row_cells(row: Row) -> tuple[str, ...]:
+    """The cells of a row, for people."""
+    has_interval = row.low is not None and row.high is not None
+    return (
+        row.policy,
+        row.prices,
+        f"{row.generated:.1f}",
+        f"{row.verified:.1f}",
+        row.shown(row.cost),
+        "" if row.ratio is None else f"x{row.ratio:.2f}",
+        f"{row.low:.2f}-{row.high:.2f}" if has_interval else "",
+        f"{row.solved:.3f}",
+        f"{row.rounds:.1f}",
+    )
+
+
+# Columns that are shown only if a row has a value.
+_OPTIONAL: dict[str, Callable[[Row], str | None]] = {
+    "rescored": lambda row: None if row.rescored is None else f"{row.rescored:.1f}",
+    "seconds": lambda row: None if row.seconds is None else f"{row.seconds:.1f}",
+    "unsolved cost": lambda row: (
+        None if row.unsolved_cost is None else row.shown(row.unsolved_cost)
+    ),
+    "net": lambda row: None if row.net is None else row.shown(row.net),
+}
+
+
+class Resampled:
+    """95 % intervals of ratios of means over problems, by the percentile bootstrap.
+
+    All intervals of a comparison use the same resamples of its problems.
+    """
+
+    def __init__(self, problems: int, seed: int, resamples: int = 2000) -> None:
+        generator = np.random.default_rng([seed, problems, resamples])
+        counts = generator.multinomial(problems, np.full(problems, 1 / problems), size=resamples)
+        self._weights = counts.astype(np.float64)
+
+    def ratio(
+        self, above: NDArray[np.float64], below: NDArray[np.float64]
+    ) -> tuple[float, float] | None:
+        """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
+        if len(above) < 2:
+            return None
+        ratios = (self._weights @ above) / (self._weights @ below)
+        low, high = np.quantile(ratios, [0.025, 0.975])
+        return float(low), float(high)
+
+    def totals(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`[resamples]`: the sum of the problems' values in each resample."""
+        return self._weights @ values

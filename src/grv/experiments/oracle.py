@@ -1,0 +1,75 @@
+"""The lowest possible cost of each problem of a log, if its law or its labels were known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..core.errors import LogError
+from ..core.values import Costs
+from ..logs.log import Log
+from ..replay.hindsight import hindsight_trials, least_checks_of
+from ..replay.orders import Scheme, batches
+from ..theory.optimum import Law, best_threshold, optimum
+
+
+@dataclass(frozen=True)
+class OracleRow:
+    """One problem; its logged candidates are taken as the law.
+
+    Attributes:
+        problem: the problem's id.
+        candidates: the number of logged candidates.
+        pass_rate: the share that passed.
+        tau: the break-even chance of passing, tau*.
+        optimum: J*, the lowest expected cost if the pass rate at each score is known. If all scores
+            differ, this means that every label is known.
+        threshold: the best lowest score to verify; None if everything is verified, including
+            candidates without a score.
+        threshold_cost: J_t, the cost of that threshold: the optimum if only the ranking is used.
+        hindsight: the mean cost of the cheapest pair that would have found a pass.
+    """
+
+    problem: str
+    candidates: int
+    pass_rate: float
+    tau: float | None = None
+    optimum: float | None = None
+    threshold: float | None = None
+    threshold_cost: float | None = None
+    hindsight: float | None = None
+
+
+def oracle(
+    log: Log,
+    costs: Costs,
+    *,
+    orders: int = 10,
+    seed: int = 0,
+    scheme: Scheme = "stable",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[OracleRow, ...]:
+    """One row per problem; problems without any pass have no optimum."""
+    if not log.solvable:
+        raise LogError("no problem has a candidate that passed", path=log.path)
+    rows = []
+    made = batches(log.problems, orders, seed=seed, scheme=scheme)
+    for done, batch in enumerate(made, 1):
+        problem = batch.problem
+        row = OracleRow(problem.id, len(problem), problem.pass_rate)
+        if problem.solvable:
+            law = Law.empirical(problem.scores.tolist(), problem.passed.tolist())
+            best, from_score = optimum(law, costs), best_threshold(law, costs)
+            spent = hindsight_trials(batch, least_checks_of(batch), costs).costs(costs)
+            row = OracleRow(
+                *(problem.id, len(problem), problem.pass_rate),
+                *best,
+                from_score.score if math.isfinite(from_score.score) else None,
+                from_score.cost,
+                float(spent.mean()),
+            )
+        rows.append(row)
+        progress(done, len(log.problems))
+    places = {problem.id: place for place, problem in enumerate(log.problems)}
+    return tuple(sorted(rows, key=lambda row: places[row.problem]))

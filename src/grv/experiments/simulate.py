@@ -1,0 +1,317 @@
+"""Runs policies on synthetic populations with known laws; costs are relative to the optimum.
+
+A problem's law is drawn from the population, and candidates are drawn from the law: an infinite
+stream for each trial, or a finite pool that is tried in several orders. Every policy sees the same
+candidates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ..core.values import Costs
+from ..files import write_whole
+from ..policies import Adaptive
+from ..replay.kernels.dispatch import trials
+from ..replay.orders import batches
+from ..text import aligned
+from .comparison import Resampled
+from .rows import PolicyRow, parse_row
+from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
+
+FORMAT = 1
+DEFAULT_POLICIES = (
+    *("default", "balanced", "alternate", "hedged", "adaptive", "adaptive-all", "verify-all"),
+)
+REFERENCE = PolicyRow(Adaptive(), whole_steps=True)  # adaptive-all
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class SimulatedRow:
+    """One policy on one population at one price list.
+
+    Attributes:
+        population: the population's name.
+        policy: the policy's name in the request.
+        costs: the price list.
+        cost: the mean cost over trials.
+        generated: the mean number of candidates generated.
+        verified: the mean number of verifications.
+        solved: the share of trials that found a pass.
+        ended: the share of trials that reached the last candidate there is.
+        optimum: the mean of J* over problems.
+        of_optimum: a problem's mean cost over its own J*, averaged over problems.
+        of_optimum_interval: the 95 % interval, by resampling problems.
+        of_adaptive_all: the mean cost over that of adaptive if it pays for whole shells.
+        of_adaptive_all_interval: the 95 % interval, by resampling problems.
+    """
+
+    population: str
+    policy: str
+    costs: Costs
+    cost: float
+    generated: float
+    verified: float
+    solved: float
+    ended: float
+    optimum: float
+    of_optimum: float
+    of_optimum_interval: tuple[float, float] | None
+    of_adaptive_all: float
+    of_adaptive_all_interval: tuple[float, float] | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record in the file of a simulation."""
+        prices = {"generate": self.costs.candidate, "verify": self.costs.verify}
+        return {**dataclasses.asdict(self), "costs": prices}
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Rows, population by population, price list by price list, in the order of the request."""
+
+    settings: Mapping[str, Any]
+    rows: tuple[SimulatedRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, as plain data."""
+        rows = [row.to_json() for row in self.rows]
+        return {"format": FORMAT, "settings": dict(self.settings), "rows": rows}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the numbers as JSON; the file is replaced atomically."""
+        write_whole(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+    def table(self) -> str:
+        """The rows as plain text, for people."""
+        head = (
+            *("population", "policy", "costs", "generated", "verified", "cost"),
+            *("of J*", "95 %", "of adaptive-all", "95 %", "solved"),
+        )
+        endless = self.settings["candidates"] == "endless"
+        return aligned(head, [_cells(row, endless=endless) for row in self.rows], left=3)
+
+
+def _cells(row: SimulatedRow, *, endless: bool) -> tuple[str, ...]:
+    at_least = "> " if endless and row.ended else ""  # some searches were cut off
+    return (
+        row.population,
+        row.policy,
+        f"{row.costs.candidate:g},{row.costs.verify:g}",
+        f"{row.generated:.1f}",
+        f"{row.verified:.1f}",
+        f"{at_least}{row.cost:.1f}",
+        f"{at_least}{_figure(row.of_optimum)}",
+        _interval(row.of_optimum_interval),
+        f"x{_figure(row.of_adaptive_all)}",
+        _interval(row.of_adaptive_all_interval),
+        f"{row.solved:.3f}",
+    )
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else "-".join(map(_figure, ends))
+
+
+def _figure(ratio: float) -> str:
+    """With two decimals; small numbers with two digits, large ones without decimals."""
+    return f"{ratio:.2g}" if ratio < 0.095 else f"{ratio:.2f}" if ratio < 999.5 else f"{ratio:.0f}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The size of a simulation.
+
+    Attributes:
+        problems: the number of problems drawn from each population.
+        orders: the number of trials of each problem: streams, or orders of its pool.
+        candidates: the number of candidates of a pool; None for infinite streams.
+        seed: the seed of everything that is drawn.
+        width: the number of verifications in flight at once; None pays for whole steps.
+    """
+
+    problems: int = 100
+    orders: int = 10
+    candidates: int | None = None
+    seed: int = 0
+    width: int | None = 1
+
+    def __post_init__(self) -> None:
+        for name in ("problems", "orders", "candidates", "width"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}")
+        if self.seed < 0:
+            raise UsageError(f"the seed must not be negative, not {self.seed}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The record in the file of a simulation."""
+        record = dataclasses.asdict(self)
+        endless = self.candidates is None
+        record["candidates"] = "endless" if endless else self.candidates
+        record["width"] = "all" if self.width is None else self.width
+        return record | ({"most": MOST} if endless else {})
+
+
+def simulate(
+    populations: Mapping[str, Population],
+    policies: Sequence[str] = DEFAULT_POLICIES,
+    costs: Costs | Sequence[Costs] = Costs(),  # noqa: B008 - frozen
+    *,
+    plan: Plan = Plan(),  # noqa: B008 - frozen
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run every policy at every price list, on the same problems of every population.
+
+    Args:
+        populations: by name; `grv.experiments.populations.ALL` has the built-in ones.
+        policies: specifications; not the baselines of `compare`, which use logged verdicts.
+        costs: one price list, or several.
+        plan: how much is drawn, and from which seed.
+        progress: called with the number of problems done and the total.
+    """
+    rows = {text.strip(): _policy_row(text) for text in policies}
+    prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
+    if not (rows and prices and populations):
+        raise UsageError("a simulation needs a population, a policy and a price list")
+    found: list[SimulatedRow] = []
+    for at, (name, population) in enumerate(populations.items()):
+        tables = [_Table(price, tuple(rows.values())) for price in prices]
+        for number, problem in enumerate(_problems(population, name, plan), 1):
+            for table in tables:
+                table.add(problem, plan.width)
+            if progress is not None:
+                progress(at * plan.problems + number, len(populations) * plan.problems)
+        for table in tables:
+            found += table.rows(name, tuple(rows), plan)
+    settings = {
+        "populations": list(populations),
+        "policies": list(rows),
+        "costs": [[price.candidate, price.verify] for price in prices],
+        **plan.to_json(),
+    }
+    return Simulation(settings, tuple(found))
+
+
+def _policy_row(text: str) -> PolicyRow:
+    row = parse_row(text)
+    if not isinstance(row, PolicyRow):
+        raise UsageError(f"{text.strip()} needs the verdicts of a log: use it with grv compare")
+    return row
+
+
+class _Pool:
+    """A problem with a pool of candidates, tried in several orders."""
+
+    def __init__(self, population: Population, name: str, number: int, plan: Plan) -> None:
+        assert plan.candidates is not None
+        id = f"{name}-{number:04}"
+        problem, self.law = draw(population, id, plan.candidates, (plan.seed, number))
+        (self._batch,) = batches([problem], plan.orders, seed=plan.seed)
+
+    def run(self, row: PolicyRow, costs: Costs, width: int | None) -> list[StreamResult]:
+        """Run each trial of a policy."""
+        in_flight = None if row.whole_steps else width
+        found = trials(row.policy, self._batch, costs, width=in_flight)
+        ended = found.generated == len(self._batch.problem)
+        return [
+            StreamResult(*each)
+            for each in zip(
+                found.solved.tolist(),
+                found.generated.tolist(),
+                found.verified.tolist(),
+                found.costs(costs).tolist(),
+                ended.tolist(),
+                strict=True,
+            )
+        ]
+
+
+class _Endless:
+    """A problem with an infinite stream of candidates for each trial."""
+
+    def __init__(self, population: Population, number: int, plan: Plan) -> None:
+        self.law: CandidateLaw = population.law(np.random.default_rng((plan.seed, number)))
+        seeds = ((plan.seed, number, 1 + trial) for trial in range(plan.orders))
+        self._streams = [Stream(self.law, seed) for seed in seeds]
+
+    def run(self, row: PolicyRow, costs: Costs, width: int | None) -> list[StreamResult]:
+        """Run each trial of a policy."""
+        in_flight = None if row.whole_steps else width
+        return [stream.run(row.policy, costs, width=in_flight) for stream in self._streams]
+
+
+def _problems(population: Population, name: str, plan: Plan) -> Iterator[_Pool | _Endless]:
+    for number in range(plan.problems):
+        if plan.candidates is None:
+            yield _Endless(population, number, plan)
+        else:
+            yield _Pool(population, name, number, plan)
+
+
+class _Table:
+    """The results at one price list, problem by problem."""
+
+    def __init__(self, costs: Costs, rows: Sequence[PolicyRow]) -> None:
+        self._costs, self._rows = costs, rows
+        self._optima: list[float] = []
+        self._tried: list[PolicyRow] = []  # without duplicates, even under different names
+        for row in (*rows, REFERENCE):
+            if row not in self._tried:
+                self._tried.append(row)
+        self._found: list[list[NDArray[np.float64]]] = [[] for _ in self._tried]
+
+    def add(self, problem: _Pool | _Endless, width: int | None) -> None:
+        """Run every policy on one problem."""
+        self._optima.append(problem.law.optimum(self._costs))
+        for row, found in zip(self._tried, self._found, strict=True):
+            results = np.array(problem.run(row, self._costs, width), dtype=np.float64)
+            found.append(results.mean(axis=0))
+
+    def means(self, row: PolicyRow) -> _Means:
+        """The means over the trials of each problem."""
+        return _Means(*np.array(self._found[self._tried.index(row)]).T)
+
+    def rows(self, population: str, names: Sequence[str], plan: Plan) -> Iterator[SimulatedRow]:
+        """The row of each policy."""
+        resampled = Resampled(len(self._optima), plan.seed)
+        optima, reference = np.array(self._optima), self.means(REFERENCE)
+        for name, row in zip(names, self._rows, strict=True):
+            means = self.means(row)
+            relative = means.cost / optima
+            yield SimulatedRow(
+                population,
+                name,
+                self._costs,
+                cost=float(means.cost.mean()),
+                generated=float(means.generated.mean()),
+                verified=float(means.verified.mean()),
+                solved=float(means.solved.mean()),
+                ended=float(means.ended.mean()),
+                optimum=float(optima.mean()),
+                of_optimum=float(relative.mean()),
+                of_optimum_interval=resampled.ratio(relative, np.ones(len(optima))),
+                of_adaptive_all=float(means.cost.mean() / reference.cost.mean()),
+                of_adaptive_all_interval=resampled.ratio(means.cost, reference.cost),
+            )
+
+
+class _Means(NamedTuple):
+    """The means of the fields of `StreamResult` over trials. All arrays are `[problems]`."""
+
+    solved: NDArray[np.float64]
+    generated: NDArray[np.float64]
+    verified: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    ended: NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Learning from history: fits priors to logs and ledgers, and combines scores."""

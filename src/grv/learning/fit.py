@@ -1,0 +1,255 @@
+"""Fits a prior to history: `grv learn`.
+
+Labels are missing after a search had stopped. Which candidates have a label depends only on scores
+and on earlier labels, so the likelihood of the known labels, given all scores, needs no correction
+(docs/theory/guard.md). Labels of tied scores may agree more often than by chance. So they count for
+less than their number: by `tie`, the same factor by which the policy discounts a score that has
+failed.
+
+The weights of levels and strengths are found by the EM algorithm, with some smoothing; the shape by
+Newton's method within each iteration, with a penalty on its roughness; then the tie and the tilts
+by replaying the history.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policies.learned.drift import distance
+from ..policies.learned.prior import Evidence, Looks, Prior, Scale
+from ..theory.scales import on_scale
+from .history import History, PastProblem
+
+Numbers = NDArray[np.float64]
+
+LEVELS = tuple(float(u) for u in np.linspace(-8, 3, 12))
+STRENGTHS = (-0.7, -0.3, 0.0, 0.4, 1.0, 1.6)
+_CUTS = (0.01, 0.03, 0.08, 0.16, 0.3, 0.5, 0.7, 0.84, 0.92, 0.97, 0.99)  # quantiles at the edges
+_KNOTS = 64  # the maximum number of knots of a scale
+_UNIFORM = 0.05  # the share of the weight that is spread evenly, for prompts unlike the history
+_SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
+_ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
+_MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
+_ROUNDS = 40
+_LEAST_SPREAD = 1e-3  # the minimum variance of the prompts' means, on the common scale
+
+_normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
+_share = np.vectorize(NormalDist().cdf, otypes=[float])
+
+
+def scale_of(scores: Numbers) -> Scale:
+    """The scale of a score, from all its values."""
+    values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
+    if not len(values):
+        return Scale((0.0,), (0.0,))
+    normals = _normal((np.cumsum(counts) - counts / 2) / counts.sum())
+    if len(values) > _KNOTS:
+        wanted = np.linspace(normals[0], normals[-1], _KNOTS)
+        chosen = np.unique(np.clip(np.searchsorted(normals, wanted), 0, len(values) - 1))
+        values, normals = values[chosen], normals[chosen]
+    return Scale(tuple(values.tolist()), tuple(normals.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The history on the common scale.
+
+    Attributes:
+        bins: for each problem, the bins of its candidates.
+        shares: `[bins]`, the share of candidates in each bin.
+        edges: `[bins - 1]`, the limits between the bins.
+        centre: the mean of the prompts' means.
+        anchor: the weight of the centre in a prompt's mean, in candidates.
+    """
+
+    bins: tuple[NDArray[np.intp], ...]
+    shares: Numbers
+    edges: Numbers
+    centre: float
+    anchor: float
+
+    @classmethod
+    def of(cls, problems: Sequence[PastProblem], scale: Scale) -> Placed:
+        """Place every candidate relative to its prompt's mean."""
+        normals = [on_scale(scale.values, scale.normals, problem.scores) for problem in problems]
+        means = np.array([each.mean() for each in normals])
+        within = float(np.mean([each.var() for each in normals]))
+        chance = float(np.mean([each.var() / len(each) for each in normals]))
+        anchor = within / max(float(means.var()) - chance, _LEAST_SPREAD)
+        centre = float(means.mean())
+        relative = [
+            each - (each.sum() + anchor * centre) / (len(each) + anchor) for each in normals
+        ]
+        edges = np.quantile(np.concatenate(relative), _CUTS)
+        bins = tuple(np.searchsorted(edges, each, side="right") for each in relative)
+        counts = np.bincount(np.concatenate(bins), minlength=len(edges) + 1) + 1.0
+        return cls(bins, counts / counts.sum(), edges, centre, anchor)
+
+
+def counts_of(
+    problems: Sequence[PastProblem], placed: Placed, tie: float
+) -> tuple[Numbers, Numbers]:
+    """`[problems, bins]`: the weighted numbers of labels and of passes."""
+    size = len(placed.shares)
+    labels, passes = np.zeros((2, len(problems), size))
+    for at, (problem, bins) in enumerate(zip(problems, placed.bins, strict=True)):
+        known = problem.labelled
+        _, group, sizes = np.unique(problem.scores[known], return_inverse=True, return_counts=True)
+        counts = sizes if tie == 1 else (1 - tie**sizes) / (1 - tie)
+        worth = (counts / sizes)[group]
+        labels[at] = np.bincount(bins[known], weights=worth, minlength=size)
+        passes[at] = np.bincount(bins[known], weights=worth * problem.passed[known], minlength=size)
+    return labels, passes
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The result of the EM algorithm.
+
+    Attributes:
+        shape: `[bins]`.
+        weights: `[pairs]`, before a share is spread evenly.
+        posterior: `[problems, pairs]`.
+    """
+
+    shape: Numbers
+    weights: Numbers
+    posterior: Numbers
+
+
+_U, _S = (grid.ravel() for grid in np.meshgrid(LEVELS, STRENGTHS, indexing="ij"))
+
+
+def maximised(labels: Numbers, passes: Numbers, shares: Numbers) -> Fitted:
+    """The shape and weights with the highest penalised likelihood of the counts."""
+    size = len(shares)
+    shape, weights = np.zeros(size), np.full(len(_U), 1 / len(_U))
+    bends = np.diff(np.eye(size), 2, axis=0)
+    penalty = _ROUGHNESS * bends.T @ bends + _RIDGE * np.eye(size)
+    capped = np.minimum(1, _MOST_LABELS / np.maximum(labels.sum(axis=1), 1))
+    posterior = np.zeros((len(labels), len(_U)))
+    for _ in range(_ROUNDS):
+        logits = _U[:, None] + _S[:, None] * shape
+        logs = passes @ -np.logaddexp(0, -logits).T + (labels - passes) @ -np.logaddexp(0, logits).T
+        posterior = np.exp(logs - logs.max(axis=1, keepdims=True)) * weights
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        weights = _smoothed(posterior.mean(axis=0))
+        chances = 1 / (1 + np.exp(-logits))
+        shared = (posterior * capped[:, None]).T
+        expected = shared @ labels * chances
+        slope = (_S[:, None] * (shared @ passes - expected)).sum(axis=0) - penalty @ shape
+        bend = np.diag((_S[:, None] ** 2 * expected * (1 - chances)).sum(axis=0)) + penalty
+        shape = shape + np.clip(np.linalg.solve(bend, slope), -1, 1)
+        shape -= shares @ shape
+    return Fitted(shape, weights, posterior)
+
+
+def _smoothed(weights: Numbers) -> Numbers:
+    """Move a share of each weight to its neighbours, in level and in strength."""
+    grid = weights.reshape(len(LEVELS), len(STRENGTHS))
+    for axis in (0, 1):
+        low = np.concatenate([grid.take([0], axis), np.delete(grid, -1, axis)], axis)
+        high = np.concatenate([np.delete(grid, 0, axis), grid.take([-1], axis)], axis)
+        grid = (1 - 2 * _SMOOTHING) * grid + _SMOOTHING * (low + high)
+    flat: Numbers = grid.ravel() / grid.sum()
+    return flat
+
+
+def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
+    """The extremes of the history."""
+    scored = [p.scores[np.isfinite(p.scores)] for p in problems]
+    scored = [each for each in scored if len(each)]
+    if len(scored) < 2:
+        return Looks(1.0 if not scored else distance(scale, scored[0].tolist()), 0.0)
+    lows, highs = np.array([(each.min(), each.max()) for each in scored]).T
+    out = []
+    for at, each in enumerate(scored):
+        low, high = np.delete(lows, at).min(), np.delete(highs, at).max()
+        out.append(float(np.mean((each < low) | (each > high))))
+    return Looks(max(distance(scale, each.tolist()) for each in scored), max(out))
+
+
+def prior_of(history: History, tie: float = 1.0) -> Prior:
+    """The prior that fits the history best, with a tilt of 0."""
+    problems = history.problems
+    scale = scale_of(np.concatenate([problem.scores for problem in problems]))
+    placed = Placed.of(problems, scale)
+    labels, passes = counts_of(problems, placed, tie)
+    fitted = maximised(labels, passes, placed.shares)
+    even = 1 / len(fitted.weights)
+    return Prior(
+        score=history.score,
+        scale=scale,
+        centre=placed.centre,
+        anchor=placed.anchor,
+        edges=_listed(placed.edges),
+        shares=_listed(placed.shares),
+        shape=_listed(fitted.shape),
+        levels=LEVELS,
+        strengths=STRENGTHS,
+        weights=_listed((1 - _UNIFORM) * fitted.weights + _UNIFORM * even),
+        tie=tie,
+        votes=0.0,
+        ratios=(10.0,),
+        tilts=(0.0,),
+        keyed_tilts=(0.0,),
+        looks=looks_of(problems, scale),
+        evidence=Evidence(
+            problems=len(problems),
+            passed=sum(bool(problem.passed.any()) for problem in problems),
+            candidates=sum(len(problem.scores) for problem in problems),
+            labels=int(sum(problem.labelled.sum() for problem in problems)),
+            effective=float(labels.sum()),
+            sources=history.sources,
+            left_out=history.left_out,
+            censored=sum(not problem.labelled.all() for problem in problems),
+        ),
+    )
+
+
+def completed(history: History, prior: Prior, seed: int = 0) -> list[PastProblem]:
+    """The history with a label for every candidate: missing labels are drawn from the prior.
+
+    Each problem's level and strength are drawn from their distribution given its labels. Problems
+    in which nothing passes after that are left out.
+    """
+    chance = np.random.default_rng(seed)
+    problems = history.problems
+    placed = Placed.of(problems, prior.scale)
+    labels, passes = counts_of(problems, placed, prior.tie)
+    chances = np.array(prior.chances)
+    logs = passes @ np.log(chances).T + (labels - passes) @ np.log1p(-chances).T
+    logs += np.log(np.array(prior.weights))
+    found = []
+    for problem, bins, log in zip(problems, placed.bins, logs, strict=True):
+        weights = np.exp(log - log.max())
+        pair = chance.choice(len(weights), p=weights / weights.sum())
+        drawn = chance.random(len(bins)) < chances[pair][bins]
+        passed = _of_classes(problem, np.where(problem.labelled, problem.passed, drawn))
+        if passed.any():
+            found.append(dataclasses.replace(problem, passed=passed, labelled=passed | True))
+    return found
+
+
+def _of_classes(problem: PastProblem, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Make the labels of each key equal: to a known label, or else to the best candidate's."""
+    if problem.keys is None:
+        return passed
+    found = passed.copy()
+    # Candidates with a label come first, then by score; the first one of a key decides.
+    order = np.lexsort((-problem.scores, ~problem.labelled))
+    order = order[problem.keys[order] >= 0]
+    classes, first = np.unique(problem.keys[order], return_index=True)
+    for number, at in zip(classes, order[first], strict=True):
+        found[problem.keys == number] = passed[at]
+    return found
+
+
+def _listed(numbers: Numbers) -> tuple[float, ...]:
+    return tuple(float(f"{number:.6g}") for number in numbers)

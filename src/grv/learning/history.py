@@ -1,0 +1,109 @@
+"""Past problems, from which a prior is learned. Some of their candidates may have no label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ..logs.columns import LABEL, WHOLE
+from ..logs.log import Log
+from ..logs.readers import REQUIRED, read_log
+from ..logs.tables import Table, read_table
+
+
+@dataclass(frozen=True, eq=False)
+class PastProblem:
+    """One past problem.
+
+    Attributes:
+        id: the problem's id.
+        scores: `[candidates]`, -inf if there is no score.
+        passed: `[candidates]`, whether the candidate is known to have passed.
+        labelled: `[candidates]`, whether the candidate has a label.
+        keys: `[candidates]`, key numbers, -1 for none; None without keys.
+    """
+
+    id: str
+    scores: NDArray[np.float64]
+    passed: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
+    keys: NDArray[np.int32] | None = None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether all candidates have a label, and none passed."""
+        return bool(self.labelled.all() and not self.passed.any())
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Past problems, all with the same score.
+
+    Attributes:
+        problems: the problems that can be learned from.
+        score: the name of the score.
+        sources: the files.
+        left_out: the number of problems whose candidates all have a label and all failed.
+    """
+
+    problems: tuple[PastProblem, ...]
+    score: str
+    sources: tuple[str, ...] = ()
+    left_out: int = 0
+
+    @classmethod
+    def of(cls, problems: Sequence[PastProblem], score: str, sources: Sequence[str]) -> History:
+        """A history of the problems that can be learned from."""
+        kept = [p for p in problems if p.labelled.any() and not p.is_hopeless]
+        if not any(problem.labelled.any() for problem in problems):
+            raise UsageError(
+                f"{', '.join(sources) or 'the history'}: no candidate has a label, so there is"
+                " nothing to learn from"
+            )
+        if not any(problem.passed.any() for problem in kept):
+            raise UsageError(
+                f"{', '.join(sources) or 'the history'}: no candidate passed, so there is nothing"
+                " to learn from"
+            )
+        hopeless = sum(problem.is_hopeless for problem in problems)
+        return cls(tuple(kept), score, tuple(sources), hopeless)
+
+
+def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> list[PastProblem]:
+    """The problems of a log. By default all candidates have a label.
+
+    If labels are missing, keys are dropped: a log ignores a key if some of its candidates passed
+    and others are not known to have passed.
+    """
+    if labelled is None:
+        every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
+        return [
+            PastProblem(problem.id, problem.scores, problem.passed, known, problem.keys)
+            for problem, known in zip(log.problems, every, strict=True)
+        ]
+    return [
+        PastProblem(problem.id, problem.scores, problem.passed, labelled[problem.id])
+        for problem in log.problems
+    ]
+
+
+def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], str]:
+    """The problems of a file, with or without labels, and the name of the score."""
+    log = read_log(path, score=score, unlabelled="fail")
+    if not log.unlabelled:
+        return past(log), log.score
+    return past(log, _labelled(read_table(path))), log.score
+
+
+def _labelled(table: Table) -> dict[str, NDArray[np.bool_]]:
+    """Which candidates of each problem have a label; the table has been checked before."""
+    rows: dict[str, list[tuple[int, bool]]] = {}
+    columns = (table.columns[name].tolist() for name in REQUIRED)
+    for problem, candidate, label in zip(*columns, strict=True):
+        known = LABEL.read(label) >= 0
+        rows.setdefault(str(problem), []).append((int(WHOLE.read(candidate)), known))
+    return {id: np.array([known for _, known in sorted(each)]) for id, each in rows.items()}

@@ -1,0 +1,52 @@
+"""Reads priors from files, and policies whose specification names such a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from ..core.errors import UsageError
+from ..core.search import Policy
+from ..files import parse_json, read_bytes, typed
+from ..policies import spec
+from ..policies.learned.prior import FORMAT, VERSION, Prior
+
+
+def load_prior(path: str) -> Prior:
+    """The prior in a file that `grv learn` wrote."""
+    try:
+        content = read_bytes(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; make a prior with grv learn") from error
+    return _parsed(path, content)
+
+
+@lru_cache(maxsize=32)
+def _parsed(path: str, content: bytes) -> Prior:
+    return from_text(content.decode(errors="replace"), path)
+
+
+def from_text(text: str, path: str = "prior") -> Prior:
+    """The prior in the content of a file."""
+    try:
+        record = parse_json(text, finite=True)
+    except ValueError as error:
+        raise UsageError(f"{path}: not a prior: {error}; make one with grv learn") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise UsageError(f"{path}: not a prior; make one with grv learn")
+    if record.get("version") != VERSION:
+        raise UsageError(
+            f"{path}: a prior of version {record.get('version')!r}, but this grv reads version"
+            f" {VERSION}; make it again with grv learn"
+        )
+    try:
+        return replace(typed(Prior, record), name=path)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"{path}: a broken prior: {error}; make it again with grv learn"
+        ) from error
+
+
+def parse_policy(text: str) -> Policy:
+    """The policy that a specification names; `learned('prior.json')` reads the file."""
+    return spec.parse(text, load=load_prior)

@@ -1,0 +1,115 @@
+"""Combines several scores into one: a weighted sum on the common scale.
+
+The weights come from a logistic regression on the history, with a level for each problem. So they
+measure which candidate of a problem is better, not which problem is easier.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ..logs.log import Log
+from ..logs.readers import Unlabelled, read_log
+from ..policies.learned.prior import Part
+from ..theory.scales import on_scale
+from .fit import scale_of
+from .history import PastProblem
+from .prior_file import load_prior
+
+_RIDGE = 1.0  # the penalty on the weights; the levels have a tenth of it
+_MOST_LABELS = 60  # the maximum weight of one problem, in labels
+_ROUNDS = 50
+
+
+def combined_name(scores: Sequence[str]) -> str:
+    """The name of the combination of these scores."""
+    return f"combined({', '.join(scores)})"
+
+
+def combine(
+    scores: Sequence[str], pasts: Sequence[Sequence[PastProblem]]
+) -> tuple[tuple[Part, ...], list[PastProblem]]:
+    """The best combination, and the problems with the combined score.
+
+    Args:
+        scores: the names of the scores.
+        pasts: for each score, the same problems with the same candidates.
+    """
+    scales = [scale_of(np.concatenate([p.scores for p in past])) for past in pasts]
+    normals = [
+        np.stack(
+            [
+                on_scale(scale.values, scale.normals, p.scores)
+                for scale, p in zip(scales, same, strict=True)
+            ],
+            axis=1,
+        )
+        for same in zip(*pasts, strict=True)
+    ]
+    weights = _weights(normals, pasts[0])
+    parts = tuple(
+        Part(name, scale, float(f"{weight:.6g}"))
+        for name, scale, weight in zip(scores, scales, weights, strict=True)
+    )
+    rounded = np.array([part.weight for part in parts])
+    return parts, [
+        dataclasses.replace(problem, scores=x @ rounded)
+        for problem, x in zip(pasts[0], normals, strict=True)
+    ]
+
+
+def _weights(
+    normals: Sequence[NDArray[np.float64]], problems: Sequence[PastProblem]
+) -> NDArray[np.float64]:
+    """The weights, by Newton's method, alternating with the levels of the problems."""
+    known = [(x[p.labelled], p.passed[p.labelled]) for x, p in zip(normals, problems, strict=True)]
+    known = [(x, passed) for x, passed in known if passed.any() and not passed.all()]
+    size = normals[0].shape[1]
+    weights, levels = np.zeros(size), np.zeros(len(known))
+    for _ in range(_ROUNDS):
+        slope, bend = -_RIDGE * weights, _RIDGE * np.eye(size)
+        for at, (x, passed) in enumerate(known):
+            chance = 1 / (1 + np.exp(-(levels[at] + x @ weights)))
+            spread = chance * (1 - chance)
+            step = (passed - chance).sum() - _RIDGE / 10 * levels[at]
+            levels[at] += np.clip(step / (spread.sum() + _RIDGE / 10), -1, 1)
+            counts = min(1.0, _MOST_LABELS / len(passed))
+            centred = x - (spread @ x) / max(spread.sum(), 1e-12)
+            slope = slope + counts * (passed - chance) @ centred
+            bend = bend + counts * (centred * spread[:, None]).T @ centred
+        weights = weights + np.clip(np.linalg.solve(bend, slope), -1, 1)
+    return weights
+
+
+def read_scored(
+    path: str,
+    score: str | None,
+    *,
+    second: str | None = None,
+    rewards: str | None = None,
+    unlabelled: Unlabelled = "error",
+) -> Log:
+    """The log in a file, with the score of a column, or with the combined score of a prior."""
+    if score is None or not score.endswith(".json"):
+        return read_log(path, score=score, second=second, rewards=rewards, unlabelled=unlabelled)
+    prior = load_prior(score)
+    if not prior.parts:
+        raise UsageError(f"{score} does not combine scores; use --score {prior.score}")
+    logs = [
+        read_log(path, score=part.score, second=second, rewards=rewards, unlabelled=unlabelled)
+        for part in prior.parts
+    ]
+    problems = []
+    for same in zip(*(log.problems for log in logs), strict=True):
+        total = sum(
+            part.weight * on_scale(part.scale.values, part.scale.normals, problem.scores)
+            for part, problem in zip(prior.parts, same, strict=True)
+        )
+        unscored = max(problem.unscored for problem in same)
+        problems.append(dataclasses.replace(same[0], scores=total, unscored=unscored))
+    return dataclasses.replace(logs[0], problems=tuple(problems), score=prior.score)

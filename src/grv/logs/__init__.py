@@ -1,0 +1,1 @@
+"""What was recorded: candidates with their scores and labels, read from files."""

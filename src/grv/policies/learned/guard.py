@@ -1,0 +1,114 @@
+"""Runs a policy inside balanced rounds, which bound the cost of the search by a multiple of J*.
+
+The guard works with any policy: it carries out the policy's steps one at a time and inserts the
+steps that `theory/guard.py` requires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.pool import Pool
+from ...core.values import CandidateId, Costs, Generate, Step, Verify
+from ...theory.decimals import exact_ratio
+from ...theory.guard import FACTOR, guard_blocks
+
+ROUNDING = 1e-9
+
+
+class Guard:
+    """The blocks of one search, and the rest of their allowance.
+
+    Attributes:
+        asked: the candidates that were verified, in order.
+    """
+
+    def __init__(self, pool: Pool, costs: Costs, factor: float = FACTOR) -> None:
+        rho = exact_ratio(costs)
+        self.asked: list[CandidateId] = []
+        self._pool = pool
+        self._rho = float(rho)
+        self._next, self._later = guard_blocks(rho, factor)
+        self._allowance = 0.0
+        self._left = 0  # the draws left in the current block
+        self._best: CandidateId | None = None  # the best candidate of the current block
+
+    @property
+    def spent(self) -> float:
+        """The cost of the search so far, in candidates."""
+        return len(self._pool) + self._rho * len(self._pool.verdicts)
+
+    def has_room(self, id: CandidateId) -> bool:
+        """Whether the allowance covers this verification and the rest of the current block.
+
+        While a block is not complete, its best candidate may be still to come. So its verification
+        is reserved, whatever has been verified.
+        """
+        due = self._left > 0 or (id != self._best and self._due() != ())
+        owed = self._left + (self._rho if due else 0.0)
+        room = self._allowance + ROUNDING - self.spent - owed
+        return self._pool.exhausted or self._rho <= room
+
+    def carried_out(self, step: Step) -> Iterator[Step]:
+        """The step of the guarded policy, preceded by the steps that the guard requires."""
+        match step:
+            case _ if self._pool.exhausted:  # there are no more blocks
+                if isinstance(step, Verify):
+                    self.asked.extend(step.ids)
+                yield step
+            case Generate(n, why):
+                yield from self._generate(n, why)
+            case Verify(ids, why):
+                for id in ids:
+                    while not self.has_room(id):
+                        yield from self._generate(1, "guard: no verification is allowed yet")
+                    if self._pool.is_open(id):
+                        yield self._verify(id, why)
+
+    def rounds(self) -> Iterator[Step]:
+        """The steps after the policy has given up: balanced rounds, then the rest."""
+        while not self._pool.exhausted:
+            yield from self._generate(self._left or self._next.draws, "guard: a balanced round")
+        yield Verify(self._pool.best(self._pool.waiting), "guard: the rest, best first")
+
+    def _due(self) -> tuple[CandidateId, ...]:
+        """The verification that the current block requires: its best candidate, unless verified.
+
+        If the key of that candidate is refuted, the best of the pool is verified instead.
+        """
+        if self._best is None or self._best in self._pool.verdicts:
+            return ()
+        return (self._best,) if self._pool.is_open(self._best) else self._pool.best(1)
+
+    def _verify(self, id: CandidateId, why: str) -> Step:
+        self.asked.append(id)
+        return Verify((id,), why)
+
+    def _generate(self, n: int, why: str) -> Iterator[Step]:
+        while n > 0 and not self._pool.exhausted:
+            if not self._left:
+                for id in self._due():
+                    yield self._verify(id, "guard: the best of its block")
+                self._allowance += self._next.allowance
+                self._left, self._best = self._next.draws, None
+                self._next = self._later
+            seen = len(self._pool)
+            yield Generate(min(n, self._left), why)
+            scores = self._pool.scores
+            for number in range(seen, len(self._pool)):
+                if self._best is None or scores[number] > scores[self._best]:
+                    self._best = CandidateId(number)
+            self._left -= len(self._pool) - seen
+            n -= len(self._pool) - seen
+
+
+def guarded(plan: Iterator[Step], pool: Pool, guard: Guard) -> Iterator[Step]:
+    """The plan of a guarded policy: its steps and the guard's, then balanced rounds.
+
+    A policy that generates although the generator is exhausted has also given up.
+    """
+    for step in plan:
+        if pool.exhausted and isinstance(step, Generate):
+            break
+        yield from guard.carried_out(step)
+    yield from guard.rounds()

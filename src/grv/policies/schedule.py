@@ -1,0 +1,42 @@
+"""The plan of every policy that follows a path of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
+
+from ..core.pool import Pool
+from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from ..theory.slots import Slot
+
+
+def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
+    """Yield the steps of each slot. A step that is not possible is skipped, not replaced.
+
+    So keys do not change the schedule of draws, and the bounds of the path hold with keys: if the
+    key of a blind draw is refuted, the candidate is neither verified nor replaced.
+
+    If the estimated costs change, the path at the new costs continues at the same slot number.
+    """
+    for slot in _at_current_costs(slots, pool):
+        seen = len(pool)
+        if slot.blind:
+            yield Generate(1, "one to verify whatever its score")
+            if len(pool) > seen and pool.is_open(newest := CandidateId(seen)):
+                yield Verify((newest,), "the new one, whatever its score")
+        else:
+            yield Generate(slot.draws, f"{slot.draws} more to choose from")
+            yield Verify(pool.best(1), f"the best of {pool.waiting} open candidates")
+
+
+def _at_current_costs(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Slot]:
+    costs = pool.costs
+    path = iter(slots(costs))
+    for number in count():
+        if pool.costs != costs:
+            costs = pool.costs
+            path = islice(slots(costs), number, None)
+        slot = next(path, None)
+        if slot is None:
+            return
+        yield slot

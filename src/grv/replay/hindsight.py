@@ -1,0 +1,98 @@
+"""The cheapest pair that would have found a pass, for each order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.values import Bill, Costs, Measured
+from ..policies import Fixed
+from ..theory.hindsight import available, cheapest_pair, least_checks
+from .engine import replayed
+from .orders import OrderBatch
+from .trials import Trials, in_flight, rounds_of
+
+
+def least_checks_of(batch: OrderBatch) -> NDArray[np.int32]:
+    """`[orders, candidates]`: the fewest verifications that find a pass; n + 1 if none passes."""
+    keys = batch.keys
+    rows = [
+        least_checks(batch.levels[i], batch.passed[i], None if keys is None else keys[i])
+        for i in range(batch.size)
+    ]
+    return np.array(rows)
+
+
+def paid_checks_of(
+    batch: OrderBatch, least: NDArray[np.int32], *, width: int | None
+) -> NDArray[np.int32]:
+    """`[orders, candidates]`: how many verifications a pair (m, k) pays for if k is large enough.
+
+    A pair pays for the smaller of k and this number: whole groups of `width` up to the first pass,
+    or everything there is to verify if none passes.
+    """
+    n = least.shape[1]
+    keys = batch.keys
+    if keys is None:
+        there = np.broadcast_to(available(n), least.shape)
+    else:
+        there = np.array([available(n, row) for row in keys])
+    if width is None:
+        return there
+    return np.where(least > n, there, np.minimum(there, -(-least // width) * width))
+
+
+def hindsight_trials(
+    batch: OrderBatch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
+) -> Trials:
+    """The cheapest sufficient pair of each order; if no pair suffices, nothing is spent."""
+    if isinstance(costs, Measured):
+        return _measured_hindsight(batch, least, costs, width=width)
+    pairs = [cheapest_pair(row, costs) for row in least]
+    solved = np.array([pair is not None for pair in pairs])
+    checks = np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32)
+    return Trials(
+        solved,
+        np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
+        checks,
+        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
+    )
+
+
+def _measured_hindsight(
+    batch: OrderBatch, least: NDArray[np.int32], costs: Measured, *, width: int | None
+) -> Trials:
+    """The same if each candidate has its own cost.
+
+    It is enough to consider m at which a pass arrives that is better than all earlier ones: between
+    two of these, more candidates only add to the cost of generating and verifying. (With keys they
+    may also bring a cheaper candidate of the same key; this is ignored.)
+    """
+    rows = []
+    for at, order in enumerate(batch.orders.tolist()):
+        bills = [
+            replayed(Fixed(m, k), batch.problem, costs, order=order, width=1, keys=batch.keyed).bill
+            for m, k in _best_passes(batch, at, least[at])
+        ]
+        rows.append(min(bills, key=lambda bill: bill.total, default=Bill(0, 0, 0.0)))
+    checks = np.array([bill.verified for bill in rows], dtype=np.int32)
+    solved = checks > 0
+    return Trials(
+        solved,
+        np.array([bill.generated for bill in rows], dtype=np.int32),
+        checks,
+        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
+        np.array([bill.total for bill in rows]),
+    )
+
+
+def _best_passes(batch: OrderBatch, at: int, least: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """The pairs at which a pass arrives that ranks above all earlier passes."""
+    best = None
+    for place in np.flatnonzero(batch.passed[at]).tolist():
+        level = int(batch.levels[at, place])
+        if best is None or level < best:
+            best = level
+            yield place + 1, int(least[place])

@@ -1,0 +1,1 @@
+"""Fast paths of replay, one file per family of policies. Each is proved equal to the engine."""

@@ -1,0 +1,108 @@
+"""Runs a policy over many orders of a problem, with a fast kernel if there is one.
+
+Each kernel is a special case of the engine and must equal it, including ties; a test proves it. The
+engine runs policies without a kernel, and cases that a kernel does not cover.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.search import Policy
+from ...core.values import Cascade, Costs, Measured
+from ...policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
+from ..engine import replayed
+from ..orders import OrderBatch
+from ..trials import Trials, patched
+from .paths import path
+from .shells import adaptive
+from .simple import fixed, threshold, verify_all
+from .varied import varied
+
+
+def trials(
+    policy: Policy,
+    batch: OrderBatch,
+    costs: Costs,
+    *,
+    width: int | None,
+    value: float = math.inf,
+    cascade: Cascade | None = None,
+) -> Trials:
+    """Run the policy in every order of the batch, with its kernel if one applies.
+
+    Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
+    if there are second scores.
+    """
+    applies = cascade is None and not isinstance(costs, Measured)
+    kernel = KERNELS.get(type(policy)) if applies else None
+    found = None if kernel is None else kernel(policy, batch, costs, width)
+    if found is None:
+        return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
+    # A search that is solved for at most the value never gives up. At the end of the log, giving up
+    # may change a step.
+    sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
+    if math.isinf(value) or sure.all():
+        return found
+    rest = OrderBatch(batch.problem, batch.orders[~sure], batch.keyed)
+    other = engine_trials(policy, rest, costs, width=width, value=value)
+    names = ("solved", "generated", "verified", "rounds")
+    return Trials(*(patched(getattr(found, n), ~sure, getattr(other, n)) for n in names))
+
+
+def engine_trials(
+    policy: Policy,
+    batch: OrderBatch,
+    costs: Costs,
+    *,
+    width: int | None,
+    value: float = math.inf,
+    cascade: Cascade | None = None,
+) -> Trials:
+    """Run the policy in every order of the batch, with the engine."""
+    searches = [
+        replayed(
+            policy,
+            batch.problem,
+            costs,
+            order=order,
+            value=value,
+            cascade=cascade,
+            width=width,
+            keys=batch.keyed,
+        )
+        for order in batch.orders.tolist()
+    ]
+    outcomes = [search.outcome for search in searches if search.outcome is not None]
+    found = Trials(
+        np.array([outcome.solved for outcome in outcomes]),
+        np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
+        np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
+        np.array([dataclasses.astuple(search.rounds) for search in searches], dtype=np.int32),
+    )
+    if cascade is not None:
+        again = [outcome.bill.rescored for outcome in outcomes]
+        found = dataclasses.replace(found, rescored=np.array(again, dtype=np.int32))
+    if cascade is None and not isinstance(costs, Measured):
+        return found
+    return dataclasses.replace(found, paid=np.array([each.bill.total for each in outcomes]))
+
+
+# A kernel takes the policy it is registered for, hence `Any`; it returns None if it does not cover
+# the case.
+Kernel = Callable[[Any, OrderBatch, Costs, int | None], Trials | None]
+KERNELS: dict[type[Any], Kernel] = {
+    Adaptive: adaptive,
+    Alternate: path,
+    Balanced: path,
+    Fixed: fixed,
+    Hedged: path,
+    Threshold: threshold,
+    Varied: varied,
+    VerifyAll: verify_all,
+}

@@ -1,0 +1,158 @@
+"""Runs a fixed schedule in one order of candidates, without a state machine.
+
+Candidates are represented by their rank among all candidates of the problem, so a heap of integers
+gives the best one generated so far. With keys, a candidate with a refuted key is dropped when it
+reaches the top; until then the best candidate of a key is above the others, as in `core.pool`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.values import Costs
+from ...theory.slots import Path as SlotPath
+from ..orders import OrderBatch
+from ..trials import Trials, rounds_of
+
+
+class Stage(NamedTuple):
+    """Generate `draws`, then verify the best `checks`; if blind, verify the new ones instead."""
+
+    draws: int
+    checks: int = 1
+    blind: bool = False
+
+
+class Order(NamedTuple):
+    """One order of a problem's candidates.
+
+    Attributes:
+        places: the rank of each candidate, in order of arrival; 0 is the best.
+        passed: whether it passes, by rank.
+        keys: key numbers by rank, -1 for none; None if keys are not used.
+    """
+
+    places: Sequence[int]
+    passed: Sequence[bool]
+    keys: Sequence[int] | None
+
+
+class PathRun(NamedTuple):
+    """The result of a schedule in one order."""
+
+    solved: bool
+    generated: int
+    verified: int
+    rounds: tuple[int, int]  # of generation and of verification
+
+
+def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> PathRun:
+    """Follow the stages to the first pass, to the last candidate, or to the end of the stages."""
+    places, passed, keys = order
+    n = len(places)
+    heap: list[int] = []
+    refuted: set[int] = set()
+    drawn = verified = generating = verifying = 0
+    exhausted = False  # becomes True when more candidates are requested than there are
+    for draws, checks, blind in stages:
+        generating += not exhausted
+        exhausted |= drawn + draws > n
+        start, drawn = drawn, min(n, drawn + draws)
+        if blind:
+            chosen = _open(places[start:drawn], keys, refuted)
+        else:
+            for place in places[start:drawn]:
+                heapq.heappush(heap, place)
+            chosen = _best(heap, checks, keys, refuted)
+        for at, place in enumerate(chosen):
+            if passed[place]:
+                whole = len(chosen) if width is None else -(-(at + 1) // width) * width
+                paid = min(len(chosen), whole)
+                rounds = (generating, verifying + _rounds(paid, width))
+                return PathRun(True, drawn, verified + paid, rounds)
+        verified += len(chosen)
+        verifying += _rounds(len(chosen), width)
+        if exhausted and not heap:
+            break
+    return PathRun(False, drawn, verified, (generating, verifying))
+
+
+def _rounds(checks: int, width: int | None) -> int:
+    """The rounds of this many verifications of one step."""
+    return min(checks, 1) if width is None else -(-checks // width)
+
+
+def _best(heap: list[int], checks: int, keys: Sequence[int] | None, refuted: set[int]) -> list[int]:
+    """Take the best of the heap, one per key, and mark their keys as refuted.
+
+    If one of them passes, the search ends, so the marks do no harm.
+    """
+    if checks == 1 and keys is None:
+        return [heapq.heappop(heap)] if heap else []
+    if checks >= len(heap):
+        chosen = _open(sorted(heap), keys, refuted)
+        heap.clear()
+        return chosen
+    chosen = []
+    while heap and len(chosen) < checks:
+        chosen += _open((heapq.heappop(heap),), keys, refuted)
+    return chosen
+
+
+def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) -> list[int]:
+    """The candidates whose key is not refuted; their keys are then marked as refuted."""
+    if keys is None:
+        return list(places)
+    chosen = []
+    for place in places:
+        key = keys[place]
+        if key < 0:
+            chosen.append(place)
+        elif key not in refuted:
+            refuted.add(key)
+            chosen.append(place)
+    return chosen
+
+
+def path(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int | None) -> Trials:
+    """The kernel of path policies. A slot is one verification, so the width has no effect."""
+    return staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
+
+
+@lru_cache(maxsize=256)  # the problems of a log often have the same size
+def _slot_stages(policy: SlotPath, costs: Costs, candidates: int) -> tuple[Stage, ...]:
+    """The slots until the generator is exhausted, then a stage that verifies the rest."""
+    drawn, stages = 0, []
+    for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
+        stages.append(Stage(slot.draws, 1, slot.blind))
+        drawn += slot.draws
+        if drawn > candidates:
+            break
+    return (*stages, Stage(0, candidates))
+
+
+def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Trials:
+    """A fixed schedule in every order of the batch."""
+    keys = batch.keys
+    classes = None if keys is None else np.take_along_axis(keys, batch.ranked, axis=1).tolist()
+    orders = [
+        Order(places, passed, classes[i] if classes else None)
+        for i, (places, passed, _) in enumerate(batch.by_place)
+    ]
+    schedule = stages if isinstance(stages, tuple) else tuple(stages)
+    return summed([run_stages(schedule, order, width) for order in orders])
+
+
+def summed(runs: list[PathRun]) -> Trials:
+    """Convert the runs, one per order, to arrays."""
+    return Trials(
+        np.array([run.solved for run in runs]),
+        np.array([run.generated for run in runs], dtype=np.int32),
+        np.array([run.verified for run in runs], dtype=np.int32),
+        rounds_of(*np.array([run.rounds for run in runs], dtype=np.int32).T),
+    )

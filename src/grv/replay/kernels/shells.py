@@ -1,0 +1,68 @@
+"""The kernel of `adaptive`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...core.values import Costs
+from ...policies import Adaptive
+from ...theory.shells import shells
+from ..orders import OrderBatch
+from ..trials import Trials, in_flight, rounds_of
+from .paths import Stage, staged
+
+
+def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+    """Shell by shell, over all orders that are not solved; columns are ranks, best first."""
+    if batch.keys is not None:
+        return staged(batch, _shell_stages(policy, costs, len(batch.problem)), width)
+    arrival, n = batch.ranked, len(batch.problem)
+    passes = np.take_along_axis(batch.passed, arrival, axis=1)
+    waiting = np.ones(arrival.shape, dtype=np.bool_)
+    left = np.arange(batch.size)
+    solved = np.zeros(batch.size, dtype=np.bool_)
+    generated = np.zeros(batch.size, dtype=np.int32)
+    verified = np.zeros(batch.size, dtype=np.int32)
+    rounds = np.zeros((batch.size, 3), dtype=np.int32)
+    drawn, exhausted = 0, False
+    for shell in shells(costs):
+        asked = 0 if exhausted else 1
+        exhausted |= drawn + shell.draws(policy.draws) > n
+        drawn = min(n, drawn + shell.draws(policy.draws))
+        place = np.cumsum(waiting & (arrival < drawn), axis=1, dtype=np.int32)
+        chosen = waiting & (arrival < drawn) & (place <= shell.checks(policy.checks))
+        hits = chosen & passes
+        found = hits.any(axis=1)
+        checks = chosen.sum(axis=1, dtype=np.int32)
+        if width is not None:
+            at = place[np.arange(len(left)), hits.argmax(axis=1)]
+            checks = np.where(found, np.minimum(checks, -(-at // width) * width), checks)
+        generated[left] = drawn
+        verified[left] += checks
+        solved[left] = found
+        rounds[left] += rounds_of(asked, in_flight(checks, width))
+        going = ~found
+        waiting &= ~chosen
+        if drawn == n:
+            empty = going & ~waiting.any(axis=1)
+            # A request for more candidates is needed to learn that there are none.
+            rounds[left[empty], 0] += not exhausted
+            going &= ~empty
+        if not going.any():
+            break
+        left, arrival = left[going], arrival[going]
+        passes, waiting = passes[going], waiting[going]
+    return Trials(solved, generated, verified, rounds)
+
+
+def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[Stage]:
+    """The shells, up to one that verifies everything."""
+    drawn = 0
+    for shell in shells(costs):  # pragma: no branch (there is always another shell)
+        stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
+        yield stage
+        drawn += stage.draws
+        if drawn > candidates <= stage.checks:
+            break

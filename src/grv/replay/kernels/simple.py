@@ -1,0 +1,60 @@
+"""Kernels of `fixed`, `verify-all` and `threshold`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.values import Costs
+from ...policies import Fixed, Threshold, VerifyAll
+from ..orders import OrderBatch
+from ..trials import Trials, in_flight, rounds_of
+from .paths import Stage, staged
+
+
+def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+    """One round: generate, then verify the best."""
+    m = min(policy.m, len(batch.problem))
+    if batch.keys is not None:
+        return staged(batch, [Stage(policy.m, policy.k)], width)
+    levels, passed = batch.levels[:, :m], batch.passed[:, :m]
+    worst = np.iinfo(levels.dtype).max
+    best = np.where(passed, levels, worst).min(axis=1, keepdims=True)
+    answer = (passed & (levels == best)).argmax(axis=1)
+    older = np.arange(m) < answer[:, None]
+    place = 1 + np.count_nonzero((levels < best) | (older & (levels == best)), axis=1)
+    solved = passed.any(axis=1) & (place <= policy.k)
+    checks = np.full(batch.size, min(policy.k, m))
+    if width is not None:
+        checks = np.where(solved, np.minimum(-(-place // width) * width, checks), checks)
+    rounds = rounds_of(1, in_flight(checks, width))
+    return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32), rounds)
+
+
+def verify_all(
+    policy: VerifyAll, batch: OrderBatch, costs: Costs, width: int | None
+) -> Trials | None:
+    """Verify every candidate as it arrives."""
+    if batch.keys is not None:
+        return staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), width)
+    return _stream(batch, np.ones_like(batch.passed))
+
+
+def threshold(
+    policy: Threshold, batch: OrderBatch, costs: Costs, width: int | None
+) -> Trials | None:
+    """Verify the candidates that score high enough, as they arrive."""
+    if batch.keys is not None:
+        return None
+    return _stream(batch, (batch.problem.scores >= policy.t)[batch.orders])
+
+
+def _stream(batch: OrderBatch, chosen: NDArray[np.bool_]) -> Trials:
+    """Verify the chosen candidates as they arrive, until one passes."""
+    passes = batch.passed & chosen
+    solved = np.asarray(passes.any(axis=1))
+    generated = np.where(solved, passes.argmax(axis=1) + 1, passes.shape[1])
+    verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
+    # A request for one more candidate is needed to learn that there are none.
+    rounds = rounds_of(generated + ~solved, verified)
+    return Trials(solved, generated.astype(np.int32), verified.astype(np.int32), rounds)

@@ -1,0 +1,174 @@
+"""Runs `Varied` in one order of candidates, without keys and without a state machine.
+
+Candidates are represented by their rank, as in `paths.py`. The second ranking, by the failures of a
+score, is needed only sometimes; new candidates are added to it only then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.values import Costs
+from ...policies.varied import ONE_IN, Varied
+from ...policies.variety import ENOUGH, ties_are_evidence
+from ...theory.decimals import exact_ratio
+from ...theory.slots import Draws, alternate_draws
+from ...theory.variety import period
+from ..orders import OrderBatch
+from ..trials import Trials
+from .paths import PathRun, summed
+
+
+class ScoredOrder(NamedTuple):
+    """One order of a problem's candidates, with their scores.
+
+    Attributes:
+        places: the rank of each candidate, in order of arrival; 0 is the best.
+        passed: whether it passes, by rank.
+        levels: by rank; equal scores have equal levels.
+        scores: by level.
+    """
+
+    places: Sequence[int]
+    passed: Sequence[bool]
+    levels: Sequence[int]
+    scores: Sequence[float]
+
+
+def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
+    """Follow the policy to the first pass or to the last candidate.
+
+    Args:
+        order: the candidates in order of arrival.
+        draws: the number of candidates that a round chooses from.
+        limit: how many best slots in a row the same score may have.
+    """
+    search = _Search(order)
+    size, level, length = draws.first, -1, 0
+    while search.generate(1):
+        if search.verify(search.places[search.drawn - 1]):
+            return search.run(solved=True)
+        search.generate(size)
+        size = draws.later
+        best = search.best()
+        if best is None:
+            continue
+        if order.levels[best] != level:
+            level, length = order.levels[best], 0
+        is_over = length == limit
+        length = 0 if is_over else length + 1
+        other = search.first() if is_over else best
+        if search.verify(other if search.ties_count else best):
+            return search.run(solved=True)
+    return search.run(solved=search.finish())
+
+
+class _Search:
+    """The candidates generated and verified so far."""
+
+    def __init__(self, order: ScoredOrder) -> None:
+        self.places, self.passed, self.levels, self.scores = order
+        self.ties_count = False  # see `Variety.ties_count`
+        self.drawn = self.verified = self.generating = 0
+        self.exhausted = False  # becomes True when more candidates are requested than there are
+        self._open = [False] * len(self.places)
+        self._best: list[int] = []
+        self._first: list[tuple[int, int]] = []  # (failures that count, rank)
+        self._sorted = 0  # the number of arrivals in `_first`
+        self._checked = 0  # the number of arrivals at the last check of the ties
+        self._failures: dict[int, int] = {}
+
+    def generate(self, n: int) -> int:
+        """Generate at most `n` candidates; return how many came."""
+        if self.exhausted:
+            return 0
+        self.generating += 1
+        arrived = self.places[self.drawn : self.drawn + n]
+        self.exhausted = len(arrived) < n
+        self.drawn += len(arrived)
+        for place in arrived:
+            self._open[place] = True
+            heapq.heappush(self._best, place)
+        return len(arrived)
+
+    def verify(self, place: int) -> bool:
+        """Verify a candidate; return whether it passes."""
+        self.verified += 1
+        self._open[place] = False
+        level = self.levels[place]
+        self._failures[level] = self._failures.get(level, 0) + 1
+        return self.passed[place]
+
+    def best(self) -> int | None:
+        """The best open candidate."""
+        while self._best and not self._open[self._best[0]]:
+            heapq.heappop(self._best)
+        return self._best[0] if self._best else None
+
+    def recheck_ties(self) -> None:
+        """Decide again whether equal scores count as evidence."""
+        if self._checked >= ENOUGH:
+            return
+        self._checked = self.drawn
+        seen = self.places[: min(self.drawn, ENOUGH)]
+        arrived = (self.scores[self.levels[place]] for place in seen)
+        before, self.ties_count = self.ties_count, ties_are_evidence(arrived)
+        if self.ties_count is not before:
+            self._first, self._sorted = [], 0
+
+    def first(self) -> int:
+        """The first open candidate in the second ranking; there must be an open candidate."""
+        if self.drawn >= 2 * self._checked:
+            self.recheck_ties()
+        for place in self.places[self._sorted : self.drawn]:
+            heapq.heappush(self._first, (self._failed(place), place))
+        self._sorted = self.drawn
+        return self._top(self._first, range(len(self.places)))
+
+    def finish(self) -> bool:
+        """Verify the rest one by one; return whether one passes."""
+        self.recheck_ties()
+        ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
+        heapq.heapify(ages)
+        turn = 0
+        while self.verified < self.drawn:
+            turn += 1
+            by_age = turn % ONE_IN == 0
+            if self.verify(self._top(ages, self.places) if by_age else self.first()):
+                return True
+        return False
+
+    def _failed(self, place: int) -> int:
+        return self._failures.get(self.levels[place], 0) if self.ties_count else 0
+
+    def _top(self, heap: list[tuple[int, int]], places: Sequence[int]) -> int:
+        """The first open rank of a heap of (failures, number); `places` maps numbers to ranks."""
+        while True:
+            counted, number = heap[0]
+            place = places[number]
+            now = self._failed(place)
+            if not self._open[place]:
+                heapq.heappop(heap)
+            elif counted == now:
+                return place
+            else:
+                heapq.heapreplace(heap, (now, number))
+
+    def run(self, *, solved: bool) -> PathRun:
+        """The result."""
+        return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
+
+
+def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+    """The kernel of `varied`. It verifies one candidate at a time, so the width has no effect."""
+    if batch.keys is not None:
+        return None
+    draws = alternate_draws(exact_ratio(costs))
+    limit = period(draws.later) - 1
+    scores = (-np.unique(-batch.problem.scores)).tolist()
+    orders = (ScoredOrder(*order, scores) for order in batch.by_place)
+    return summed([run_varied(order, draws, limit) for order in orders])

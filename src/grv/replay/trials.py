@@ -1,0 +1,73 @@
+"""The results of a policy in several orders of a problem, as arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.values import Costs, Latency
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The results of a policy in several orders. All arrays are `[orders]`.
+
+    Attributes:
+        solved: whether a candidate passed.
+        generated: the number of candidates generated.
+        verified: the number of candidates verified.
+        rounds: `[orders, 3]`, rounds of generation, verification and second scores; see `Rounds`.
+        paid: the cost, if it does not follow from the counts and a price list.
+        rescored: the number of second scores, if there is a cascade.
+    """
+
+    solved: NDArray[np.bool_]
+    generated: NDArray[np.int32]
+    verified: NDArray[np.int32]
+    rounds: NDArray[np.int32]
+    paid: NDArray[np.float64] | None = None
+    rescored: NDArray[np.int32] | None = None
+
+    def costs(self, costs: Costs) -> NDArray[np.float64]:
+        """The cost of each trial: `paid`, or else by the price list."""
+        if self.paid is not None:
+            return self.paid
+        return self.generated * costs.candidate + self.verified * costs.verify
+
+    def worth(self, value: float, costs: Costs) -> Trials:
+        """The trials if the costs were known in advance: those above the value are not started."""
+        left = self.costs(costs) > value
+        arrays = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        there = {name: array for name, array in arrays.items() if array is not None}
+        return Trials(**{name: patched(array, left, 0) for name, array in there.items()})
+
+    def seconds(self, latency: Latency) -> NDArray[np.float64]:
+        """The duration of each trial in seconds."""
+        seconds = np.array(dataclasses.astuple(latency))
+        total: NDArray[np.float64] = self.rounds @ seconds
+        return total
+
+
+def in_flight(checks: NDArray[np.integer], width: int | None) -> NDArray[np.integer]:
+    """The rounds of verification of a step with this many verifications."""
+    return np.minimum(checks, 1) if width is None else -(-checks // width)
+
+
+def rounds_of(
+    generate: NDArray[np.integer] | int, verify: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """The array `Trials.rounds`, from the rounds of generation and of verification."""
+    rounds = np.zeros((len(verify), 3), dtype=np.int32)
+    rounds[:, 0], rounds[:, 1] = generate, verify
+    return rounds
+
+
+def patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray[Any]:
+    """A copy of the array with new values where the mask is True."""
+    copy = array.copy()
+    copy[where] = new
+    return copy

@@ -1,0 +1,349 @@
+"""One log, what a report asks of it, and the comparisons that answer.
+
+All costs come from `experiments.compare`, so a report and `grv compare` agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ..core.values import Cascade, Costs, Latency, Measured
+from ..experiments.compare import Unsolvable, compare
+from ..experiments.comparison import Comparison, Resampled, Row
+from ..experiments.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
+from ..logs.log import Log, LoggedProblem
+from ..policies import POLICIES
+from ..replay.orders import OrderBatch, Scheme, batches
+from ..replay.trials import Trials
+from .statistics import interval
+
+Progress = Callable[[int, int], None]
+T = TypeVar("T")
+
+IN_ORDER = "verify-all"  # verifies in order of arrival, without a score
+HINDSIGHT = "hindsight"
+MATCHED = "uniform-matched"
+
+RATIOS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # c_ver / c_gen, for curves
+_CURVE = tuple(Costs(1.0, rho) for rho in RATIOS)
+CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
+
+
+def default_rows() -> tuple[str, ...]:
+    """The rows of a report by default: those of the paper, and all policies without parameters."""
+    return (
+        *DEFAULT_ROWS,
+        *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
+    )
+
+
+def _ready(name: str) -> bool:
+    """Whether the policy needs no parameters. Without a class, centered-star is verify-all."""
+    if name == "centered-star":
+        return False
+    try:
+        parse_row(name)
+    except UsageError:
+        return False
+    return True
+
+
+def runs_live(name: str) -> bool:
+    """Whether the row is a policy that can run live, with the usual accounting."""
+    try:
+        kind = parse_row(name)
+    except UsageError:
+        return False
+    return isinstance(kind, PolicyRow) and not kind.whole_steps
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of a report: those of `grv compare`, and a few more.
+
+    Attributes:
+        costs: the price lists; None means the costs that the log has for each candidate.
+        policies: the rows; without any, those of `default_rows`.
+        orders: the number of orders in which each problem is tried.
+        seed: the seed of the orders.
+        order_scheme: how the orders are drawn.
+        width: verifications in flight at once; None pays for whole steps.
+        keys: whether candidates with the same key are verified once.
+        unsolvable: whether problems without any pass are part of the comparison.
+        value: the worth of a solved problem; policies give up when it costs more.
+        latency: how long rounds take; None if unknown.
+        many_orders: the number of orders in which each problem's optimal pair is found.
+    """
+
+    costs: tuple[Costs | None, ...] = (Costs(),)
+    policies: tuple[str, ...] = ()
+    orders: int = 10
+    seed: int = 0
+    order_scheme: Scheme = "stable"
+    width: int | None = 1
+    keys: bool = False
+    unsolvable: Unsolvable = "exclude"
+    value: float = math.inf
+    latency: Latency | None = None
+    many_orders: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.costs:
+            raise UsageError("a report needs at least one price list")
+        names = [price_name(costs) for costs in self.costs]
+        if len(set(names)) < len(names):
+            raise UsageError(f"a price list is given twice: {', '.join(names)}")
+        if self.many_orders < 1:
+            raise UsageError(f"there must be at least 1 order, not {self.many_orders}")
+        for text in self.policies:
+            parse_row(text)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows to compare."""
+        return self.policies or default_rows()
+
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The rows that can run live."""
+        return tuple(name for name in dict.fromkeys(self.rows) if runs_live(name))
+
+    def compare(
+        self,
+        rows: Sequence[str],
+        log: Log,
+        costs: Sequence[Costs],
+        progress: Progress | None = None,
+        *,
+        cascade: Cascade | None = None,
+    ) -> Comparison:
+        """Compare rows at some price lists, with these options."""
+        return compare(
+            rows,
+            log,
+            costs,
+            orders=self.orders,
+            seed=self.seed,
+            order_scheme=self.order_scheme,
+            width=self.width,
+            keys=self.keys,
+            unsolvable=self.unsolvable,
+            value=self.value,
+            latency=self.latency,
+            cascade=cascade,
+            progress=progress,
+        )
+
+
+def price_name(costs: Costs | None) -> str:
+    """A price list as the user writes it. The initial estimate of measured costs is left out."""
+    if costs is None or isinstance(costs, Measured):
+        return "measured"
+    return f"{costs.candidate:g},{costs.verify:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A row of a comparison, with its trials."""
+
+    row: Row
+    trials: Trials
+
+    @cached_property
+    def spent(self) -> NDArray[np.float64]:
+        """`[problems, orders]`: what each trial cost."""
+        return self.trials.costs(self.row.costs)
+
+    @cached_property
+    def by_problem(self) -> NDArray[np.float64]:
+        """`[problems]`: the mean cost."""
+        return np.asarray(self.spent.mean(axis=1))
+
+
+class Dataset:
+    """One log, and the comparisons made on it."""
+
+    def __init__(
+        self,
+        name: str,
+        log: Log,
+        request: Request,
+        progress: Stages,
+        cascade: Cascade | None = None,
+    ) -> None:
+        self.name, self.log, self.request, self.progress = name, log, request, progress
+        self.cascade = cascade
+        self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
+        self._once: dict[Callable[[Dataset], Any], Any] = {}
+        self.costs = tuple(log.measured if each is None else each for each in request.costs)
+        for costs in self.costs:
+            if costs.of(1, 1) > request.value:
+                raise UsageError(
+                    f"--value {request.value:g}: at {price_name(costs)} nothing is worth trying,"
+                    f" because generating and verifying one candidate costs {costs.of(1, 1):.3g}"
+                )
+
+    def compare(
+        self,
+        rows: Sequence[str],
+        costs: Sequence[Costs],
+        progress: Progress,
+        log: Log | None = None,
+    ) -> Comparison:
+        """Compare rows at some price lists, on this log or on a changed copy of it."""
+        return self.request.compare(rows, log or self.log, costs, progress, cascade=self.cascade)
+
+    @property
+    def problems(self) -> tuple[LoggedProblem, ...]:
+        """The problems compared."""
+        include = self.request.unsolvable == "include"
+        return self.log.problems if include else self.log.solvable
+
+    @property
+    def scored(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The scores and verdicts of all candidates that have a score."""
+        scores = np.concatenate([problem.scores for problem in self.log.problems])
+        passed = np.concatenate([problem.passed for problem in self.log.problems])
+        there = np.isfinite(scores)
+        return scores[there], passed[there]
+
+    @property
+    def named_costs(self) -> tuple[tuple[Costs, str], ...]:
+        """The price lists with their names."""
+        return tuple((costs, price_name(costs)) for costs in self.costs)
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The live policies that use the score."""
+        return tuple(name for name in self.request.live if name != IN_ORDER)
+
+    @property
+    def no_ranking(self) -> str:
+        """The note for a table that needs such a policy."""
+        return f"{self.name}: none of the policies uses the score and can run live."
+
+    @property
+    def cascade_note(self) -> str:
+        """The note for a table about the first score only; empty without a cascade."""
+        if self.cascade is None:
+            return ""
+        return (
+            f"{self.name}: this is about {self.log.score}. The costs of policies include the effect"
+            f" of {self.log.second} on the best {self.cascade.top}."
+        )
+
+    def once(self, compute: Callable[[Dataset], T]) -> T:
+        """The result of `compute` for this log, computed once for all parts that need it."""
+        if compute not in self._once:
+            self._once[compute] = compute(self)
+        found: T = self._once[compute]
+        return found
+
+    @cached_property
+    def main(self) -> Comparison:
+        """The comparison asked for: equal to `grv compare` with the same options."""
+        with self.progress.stage() as tell:
+            return self.compare(self.request.rows, self.costs, tell)
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The rows of tables over many prices: hindsight, the reference, and the live policies."""
+        return tuple(dict.fromkeys([HINDSIGHT, REFERENCE, IN_ORDER, *self.request.live]))
+
+    @property
+    def plain_costs(self) -> tuple[Costs, ...]:
+        """The price lists that are not measured, and so can be scaled."""
+        return tuple(costs for costs in self.costs if type(costs) is Costs)
+
+    @property
+    def range_of_costs(self) -> list[Costs]:
+        """One price list per cost ratio, cheap verifiers first.
+
+        Price lists at which one attempt costs more than an answer is worth are left out.
+        """
+        tried = [costs for costs in _CURVE if costs.of(1, 1) <= self.request.value]
+        found = {costs.ratio: costs for costs in (*tried, *self.plain_costs)}
+        return [found[ratio] for ratio in sorted(found)]
+
+    @cached_property
+    def wide(self) -> Comparison:
+        """The rows of `curves` at the price lists that `main` does not have."""
+        cheaper = [
+            Costs(costs.candidate, costs.verify * price)
+            for costs in self.plain_costs
+            for price in CHEAPER
+        ]
+        prices = dict.fromkeys([*self.range_of_costs, *cheaper, *self.costs])
+        if set(self.curves) <= set(self.request.rows):  # then `main` has them
+            prices = dict.fromkeys(c for c in prices if c not in self.costs)
+        if not prices:
+            return self.main
+        with self.progress.stage() as tell:
+            return self.compare(self.curves, list(prices), tell)
+
+    @cached_property
+    def tried(self) -> dict[tuple[Costs, str], Tried]:
+        """All results, by price list and row."""
+        found: dict[tuple[Costs, str], Tried] = {}
+        for comparison in (self.wide, self.main):
+            for row, trials in zip(comparison.rows, comparison.trials, strict=True):
+                found[row.costs, row.policy] = Tried(row, trials)
+        return found
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The resamples of the problems, as `compare` draws them."""
+        return Resampled(len(self.problems), self.request.seed)
+
+    def totals(self, tried: Tried) -> NDArray[np.float64]:
+        """`[resamples]`: the total cost of the row in each resample of the problems."""
+        place = tried.row.costs, tried.row.policy
+        if place not in self._totals:
+            self._totals[place] = self.resampled.totals(tried.by_problem)
+        return self._totals[place]
+
+    def interval(self, above: Tried, below: Tried) -> tuple[float, float] | None:
+        """The 95 % interval of the ratio of two rows' costs; None for one problem."""
+        if len(self.problems) < 2:
+            return None
+        return interval(self.totals(above) / self.totals(below))
+
+    def batches(
+        self, orders: int | None = None, of: Iterable[LoggedProblem] | None = None
+    ) -> Iterator[OrderBatch]:
+        """The problems compared, or others, in the orders of the comparison, or in `orders`."""
+        asked = self.request
+        return batches(
+            self.problems if of is None else tuple(of),
+            orders or asked.orders,
+            seed=asked.seed,
+            scheme=asked.order_scheme,
+            keyed=asked.keys,
+        )
+
+
+class Stages:
+    """Progress over several stages of about equal length."""
+
+    def __init__(self, stages: int, progress: Progress | None) -> None:
+        self._stages, self._done, self._progress = max(stages, 1), 0, progress
+
+    @contextmanager
+    def stage(self) -> Iterator[Progress]:
+        """The next stage: gives the function to report its progress to."""
+        yield lambda done, total: self._tell(done / max(total, 1))
+        self._done = min(self._done + 1, self._stages)
+        self._tell(0.0)
+
+    def _tell(self, share: float) -> None:
+        if self._progress is not None:
+            self._progress(round(1000 * (self._done + share)), 1000 * self._stages)

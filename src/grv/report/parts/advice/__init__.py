@@ -1,0 +1,1 @@
+"""What to use, and what to buy."""

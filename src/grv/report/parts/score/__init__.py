@@ -1,0 +1,1 @@
+"""Whether the score ranks candidates well."""

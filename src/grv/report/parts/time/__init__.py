@@ -1,0 +1,1 @@
+"""Rounds, seconds, and problems without a pass."""

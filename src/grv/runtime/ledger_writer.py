@@ -1,0 +1,66 @@
+"""Writes entries to a ledger for many searches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import anyio.to_thread
+
+from ..ledger.entries import Entry
+from ..ledger.ledger import Ledger
+
+
+class LedgerWriter:
+    """Writes for many searches at once: what comes during one write goes into the next.
+
+    A write costs the same for one entry as for a hundred, so this is what keeps a durable ledger
+    out of the way of a fast run.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._next = _Write()
+        self._busy = False
+
+    async def write(self, search: str, entries: Sequence[Entry]) -> None:
+        """Append entries; durable when it returns, also if it is cancelled meanwhile."""
+        mine = self._next
+        mine.groups.append((search, entries))
+        with anyio.CancelScope(shield=True):
+            if self._busy:
+                await mine.done.wait()
+            else:
+                await self._write_all()
+        if mine.error is not None:
+            raise mine.error
+
+    async def _write_all(self) -> None:
+        self._busy = True
+        try:
+            while self._next.groups:
+                batch, self._next = self._next, _Write()
+                try:
+                    await anyio.to_thread.run_sync(self._append, batch.groups)
+                except Exception as failure:
+                    batch.error = failure
+                batch.done.set()
+        finally:
+            self._busy = False
+
+    def _append(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
+        together = getattr(self.ledger, "append_all", None)
+        if together is not None:
+            together(groups)
+            return
+        for search, entries in groups:
+            self.ledger.append(search, entries)
+
+
+class _Write:
+    """What is written in one go."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[str, Sequence[Entry]]] = []
+        self.done = anyio.Event()
+        self.error: Exception | None = None

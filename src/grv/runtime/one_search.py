@@ -1,0 +1,69 @@
+"""One live search: asks the core what to do, has it done, tells the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..backends.protocols import Problem
+from ..core.errors import BackendError
+from ..core.values import Reason, Stop
+from ..ledger.entries import Ended, Failed, Told
+from ..ledger.ledger import Ledger
+from .calls import Caller
+from .config import SearchConfig
+from .executor import Executor
+from .ledger_writer import LedgerWriter
+from .search_record import SearchRecord
+from .solution import FAILED, Solution, solution_of
+from .spending import OutOfBudget, TotalBudget
+
+
+async def run_search(
+    problem: Problem,
+    config: SearchConfig,
+    writer: LedgerWriter,
+    caller: Caller,
+    total: TotalBudget,
+    told: Callable[[], None] = lambda: None,
+) -> Solution:
+    """Search for a verified answer; what the ledger holds is not paid for again.
+
+    `told` is called after each step.
+    """
+    record = await SearchRecord.open(writer, config.search_id(problem))
+    await record.begin(config.started(problem))
+    search = config.search()
+    executor = Executor(problem, config.backends, caller, record, config.meter)
+    try:
+        while not isinstance(action := search.ask(), Stop):
+            seen = len(search.pool)
+            before = executor.recorded(action, seen)
+            price = executor.price(action, seen, config.reserve, config.second_cost)
+            with total.reserved(price) as held:
+                event = await executor.carry_out(action, seen, search.pool.costs)
+                if event.paid is not None:
+                    held.paid = max(0.0, event.paid - before)
+            await record.tell(Told(event, action.why))
+            search.tell(event)
+            told()
+            executor.refuse_broken(turn.event for turn in reversed(search.trace))
+    except OutOfBudget:
+        action = Stop(Reason.OUT_OF_BUDGET)
+    except BackendError as error:
+        await record.write(Failed(str(error)))
+        return solution_of(problem, search, executor, FAILED, message=str(error))
+    bill = search.bill
+    counts = (bill.generated, bill.verified, bill.total)
+    ended = Ended(action.reason.value, action.answer, *counts, action.why)
+    if record.ended != ended:
+        await record.write(ended)
+    return solution_of(
+        problem, search, executor, action.reason.value, answer=action.answer, message=action.why
+    )
+
+
+def spent_before(ledger: Ledger, config: SearchConfig, problem: Problem) -> float:
+    """What earlier processes may have paid for a search: at the price list, or as measured."""
+    search = config.search_id(problem)
+    record = SearchRecord(LedgerWriter(ledger), search, ledger.read(search))
+    return record.cost(config.reserve, config.second_cost, config.meter)

@@ -1,0 +1,243 @@
+"""What one search has on record, and how more is written: durable before it is used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import anyio.to_thread
+
+from ..backends.protocols import Usage
+from ..core.errors import LedgerError
+from ..core.values import CandidateId, Costs, Event, Verdict, Verified
+from ..ledger.entries import (
+    Call,
+    Ended,
+    Entry,
+    Failed,
+    Found,
+    Intended,
+    Made,
+    Scored,
+    ScoredAgain,
+    Started,
+    Told,
+)
+from .ledger_writer import LedgerWriter
+from .prices import Meter
+
+MOST_BROKEN = 3  # broken verdicts in a row that end a search
+OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
+
+
+class SearchRecord:
+    """The entries of one search, in a form that a driver can use.
+
+    Attributes:
+        made: drafts by candidate.
+        scored: scores by candidate.
+        scored_again: second scores by candidate, where there is a cascade.
+        found: verdicts by candidate.
+        ended: how it ended, if it did.
+        lost: calls that earlier processes left in flight: possibly paid, lost.
+    """
+
+    def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
+        self.search = search
+        self._writer = writer
+        self.made: dict[int, Made] = {}
+        self.scored: dict[int, Scored] = {}
+        self.scored_again: dict[int, ScoredAgain] = {}
+        self.found: dict[int, Found] = {}
+        self.ended: Ended | None = None
+        self.failed: Failed | None = None
+        self._started: Started | None = None
+        self._told: list[Told] = []  # since the last beginning
+        self._told_again = 0
+        self.lost, self._unneeded = unanswered(entries)
+        self._repeated = 0  # verifications that were broken and are made again
+        for entry in entries:
+            self._take(entry)
+            if isinstance(entry, Failed):
+                self._forget_broken()
+        known = self.scored.keys() | self.scored_again.keys() | self.found.keys()
+        if unmade := known - self.made.keys():
+            raise LedgerError(
+                f"search {search}: a score or a verdict for candidate {min(unmade)}, which was"
+                " never generated"
+            )
+
+    @classmethod
+    async def open(cls, writer: LedgerWriter, search: str) -> SearchRecord:
+        """The book as it stands in the ledger."""
+        return cls(writer, search, await anyio.to_thread.run_sync(writer.ledger.read, search))
+
+    def cost(self, costs: Costs, second: float = 0.0, meter: Meter | None = None) -> float:
+        """What the entries it was opened with stand for, with all that may have been paid.
+
+        With a meter, what is on record costs what it really cost, and `costs` is for the rest.
+        """
+        made, found, again = len(self.made), len(self.found), len(self.scored_again)
+        unused = self._unneeded + self._repeated + self.lost["verify"]
+        lost = costs.of(self.lost["generate"], unused)
+        lost += second * self.lost["rescore"]
+        if meter is None:
+            return costs.of(made, found) + second * again + lost
+        return self.paid(meter, ("generate", "score", "rescore", "verify")) + lost
+
+    def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
+        """What calls of these kinds that are on record have cost, for these candidates or all."""
+        total = 0.0
+        for call in calls:
+            entries = self._by_call[call]
+            chosen = entries if ids is None else [id for id in ids if id in entries]
+            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
+        return total
+
+    def making(self, meter: Meter, id: int) -> float:
+        """What generating and scoring a candidate has cost."""
+        return self.paid(meter, ("generate", "score"), (id,))
+
+    def verifying(self, meter: Meter) -> dict[int, float]:
+        """What verifying each candidate has cost, or the one whose verdict it shares."""
+        asked = {id: id for id in self.found} | self.verdicts_from()
+        return {id: self.paid(meter, ("verify",), (other,)) for id, other in asked.items()}
+
+    def class_of(self, id: int) -> str | int:
+        """Its key, by which equivalent candidates are one class; without a key, itself."""
+        scored = self.scored.get(id)
+        return id if scored is None or scored.key is None else scored.key
+
+    def verdicts_from(self) -> dict[int, int]:
+        """Which candidate each one has its verdict from, for those that have one.
+
+        That is itself, where it was verified; or a candidate of its class with the same text, or a
+        failed one. It may be a passed one of its class only if the user's own key says that the
+        members are equivalent.
+        """
+        told = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
+        passed = [id for id in reversed(told) if self.found[id].verdict is Verdict.PASSED]
+        failed = [id for id in reversed(told) if self.found[id].verdict is Verdict.FAILED]
+        by_text = {(self.class_of(id), self.made[id].text): id for id in reversed(told)}
+        by_class = {self.class_of(id): id for id in failed}
+        if self.about.get(OWN_KEYS):
+            by_class = {self.class_of(id): id for id in passed} | by_class
+        found = {id: id for id in told}
+        for id, made in self.made.items():
+            name = self.class_of(id)
+            other = by_text.get((name, made.text), by_class.get(name))
+            if other is not None:
+                found.setdefault(id, other)
+        return found
+
+    @property
+    def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
+        return {
+            "generate": self.made,
+            "score": self.scored,
+            "rescore": self.scored_again,
+            "verify": self.found,
+        }
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """With what it was begun."""
+        return {} if self._started is None else self._started.about
+
+    async def begin(self, started: Started) -> None:
+        """Begin, or begin anew under other settings; going on as before needs no entry."""
+        self._told_again = 0
+        if started != self._started:
+            await self.write(started)
+
+    async def write(self, *entries: Entry) -> None:
+        """Put entries down; they count when they are durable."""
+        await self._writer.write(self.search, entries)
+        for entry in entries:
+            self._take(entry)
+
+    async def tell(self, told: Told, *then: Entry) -> None:
+        """Put down what the search is told, unless it was told so before it was resumed."""
+        known = self._told_again < len(self._told) and self._told[self._told_again] == told
+        if not known or then:
+            await self.write(*([] if known else [told]), *then)
+        self._told_again += 1
+
+    def _forget_broken(self) -> None:
+        """Forget the broken verdicts that a search failed by: they are asked for again."""
+        ids = broken_in_a_row(told.event for told in reversed(self._told))
+        if len(ids) < MOST_BROKEN:
+            return
+        for id in ids:
+            self._repeated += self.found.pop(id, None) is not None
+        first = next(
+            at
+            for at, told in enumerate(self._told)
+            if isinstance(told.event, Verified) and not ids.isdisjoint(told.event.verdicts)
+        )
+        del self._told[first:]
+
+    def _take(self, entry: Entry) -> None:
+        match entry:
+            case Made(candidate):
+                self.made[candidate] = entry
+            case Scored(candidate):
+                self.scored[candidate] = entry
+            case ScoredAgain(candidate):
+                self.scored_again[candidate] = entry
+            case Found(candidate):
+                self.found[candidate] = entry
+            case Started():
+                self._started, self._told, self.ended, self.failed = entry, [], None, None
+            case Told():
+                self._told.append(entry)
+            case Ended():
+                self.ended = entry
+            case Failed():
+                self.failed = entry
+
+
+def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
+    """The candidates whose verdicts, the last ones that a search was told, are all broken."""
+    ids: set[CandidateId] = set()
+    for event in newest_first:
+        if isinstance(event, Verified):
+            for id, verdict in reversed(list(event.verdicts.items())):
+                if verdict is not Verdict.BROKEN:
+                    return ids
+                ids.add(id)
+    return ids
+
+
+def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
+    """Calls in flight when a process died, by kind; and verifications that a pass made needless.
+
+    The first were possibly paid and are lost. The second were cancelled, and are billed.
+    """
+    waiting: dict[tuple[Call, int], int] = {}  # which intent a candidate waits for
+    lost: Counter[Call] = Counter()
+    unneeded = 0
+    for number, entry in enumerate(entries):
+        match entry:
+            case Intended(call, candidates):
+                asked = {(call, candidate): number for candidate in candidates}
+                lost[call] += len(waiting.keys() & asked.keys())
+                waiting |= asked
+            case Made(candidate):  # whoever got less than was asked for goes on asking
+                intent = waiting.get(("generate", candidate))
+                if intent is not None:
+                    waiting = {key: at for key, at in waiting.items() if at != intent}
+            case Scored(candidate):
+                waiting.pop(("score", candidate), None)
+            case ScoredAgain(candidate):
+                waiting.pop(("rescore", candidate), None)
+            case Found(candidate):
+                waiting.pop(("verify", candidate), None)
+            case Told(event):
+                if isinstance(event, Verified):
+                    unneeded += sum(call == "verify" for call, _ in waiting)
+                waiting.clear()
+            case Failed() | Ended():
+                waiting.clear()
+    lost.update(call for call, _ in waiting)
+    return +lost, unneeded

@@ -1,0 +1,94 @@
+"""How a live search ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..backends.protocols import Draft, Problem, Usage
+from ..core.search import Search
+from ..core.values import Bill, Verified, Verify
+from ..ledger.entries import Call
+from .executor import Executor
+
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """How a live search ended.
+
+    Attributes:
+        problem: the problem's id.
+        outcome: solved, finished, exhausted, out of budget or failed.
+        draft: the verified answer; otherwise the best candidate, which is not verified; or None.
+        verified: whether `draft` passed.
+        bill: what was spent, in the unit of the costs.
+        usage: what that really used, by kind of call.
+        unneeded: verifications in flight when another one passed: paid but unneeded.
+        lost: calls that were in flight when a process died: possibly paid, lost.
+        unscored: candidates without a score.
+        search: its name in the ledger.
+        message: why it failed or gave up, if it did.
+    """
+
+    problem: str
+    outcome: str
+    draft: Draft | None
+    verified: bool
+    bill: Bill
+    usage: Mapping[Call, Usage]
+    unneeded: int = 0
+    lost: Mapping[Call, int] = field(default_factory=dict)
+    unscored: int = 0
+    search: str = ""
+    message: str = ""
+
+
+def solution_of(
+    problem: Problem,
+    search: Search,
+    executor: Executor,
+    outcome: str,
+    *,
+    answer: int | None = None,
+    message: str = "",
+) -> Solution:
+    """The solution of a search, from what it was told and what is on record."""
+    record = executor.record
+    best = search.pool.best(1)
+    chosen = answer if answer is not None else next(iter(best), None)
+    unneeded = sum(
+        len(turn.action.ids) - len(turn.event.verdicts)
+        for turn in search.trace
+        if isinstance(turn.action, Verify) and isinstance(turn.event, Verified)
+    )
+    usage: dict[Call, Usage] = {
+        "generate": _used(record.made.values()),
+        "score": _used(record.scored.values()),
+        "verify": _used(record.found.values()),
+    }
+    if record.scored_again:
+        usage["rescore"] = _used(record.scored_again.values())
+    return Solution(
+        problem.id,
+        outcome,
+        None if chosen is None else executor.draft(chosen),
+        answer is not None,
+        search.bill,
+        usage,
+        unneeded,
+        Counter(record.lost),
+        sum(entry.score is None for entry in record.scored.values()),
+        record.search,
+        message,
+    )
+
+
+def _used(entries: Iterable[Any]) -> Usage:
+    total = Usage()
+    for entry in entries:
+        total += Usage.of(entry.usage)
+    return total

@@ -1,0 +1,144 @@
+"""Option families as commands: flags, help, job files and Python, from one definition."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from grv.apps.options.command import command
+from grv.core.errors import UsageError
+from grv.options import Family, fill, option
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def pair(text: str) -> tuple[int, int]:
+    try:
+        first, second = map(int, text.split(","))
+    except ValueError:
+        raise UsageError("give two numbers, as in 1,2") from None
+    return first, second
+
+
+@dataclass(frozen=True)
+class Files(Family):
+    source: str = option("", "What is read.", argument=True, metavar="SOURCE")
+    out: str | None = option(None, "What is written.", "--out", "-o", metavar="FILE")
+
+
+@dataclass(frozen=True)
+class Look(Family):
+    heat: float = option(0.7, "How hot.", least=0)
+    top: int | None = option(None, "How many.", least=1, most=9)
+    colour: Colour = option(Colour.RED, "Which colour.")
+    edge: tuple[int, int] = option((1, 10), "Two numbers.", parse=pair, shown="1,10")
+    stop: tuple[str, ...] = option((), "Repeatable.")
+    keys: bool = option(True, "Whether there are keys.")
+
+
+SEEN: list[tuple[Files, Look, bool]] = []
+
+
+def draw(files: Files, look: Look, dry: bool = typer.Option(False, "--dry")) -> None:
+    """Draw something."""
+    SEEN.append((files, look, dry))
+
+
+def run(*arguments: str) -> tuple[Files, Look, bool]:
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(command(draw))
+    result = CliRunner().invoke(app, arguments, standalone_mode=False, catch_exceptions=True)
+    if result.exception is not None:
+        raise result.exception
+    return SEEN.pop()
+
+
+def test_flags_fill_the_families() -> None:
+    files, look, dry = run("in", "-o", "x", "--heat", "2", "--colour", "blue", "--dry")
+    assert files == Files("in", "x")
+    assert look == Look(heat=2.0, colour=Colour.BLUE)
+    assert dry
+    assert run("in", "--stop", "a", "--stop", "b", "--no-keys")[1] == Look(
+        stop=("a", "b"), keys=False
+    )
+    assert run("in", "--edge", "3,4")[1].edge == (3, 4)
+
+
+def test_a_job_file_fills_them_by_the_same_names_and_flags_win(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('heat = 1\ncolour = "blue"\nstop = ["a"]\nedge = "5,6"\nkeys = false\n')
+    look = run("in", "--job", str(job), "--heat", "3")[1]
+    assert look == Look(3.0, None, Colour.BLUE, (5, 6), ("a",), False)
+    job.write_text("heat = 9\n[draw]\nheat = 2\n[other]\nunknown = 1\n")
+    assert run("in", "--job", str(job))[1].heat == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("heta = 1", "unknown option heta; did you mean heat?"),
+        ('heat = "x"', "--heat x: give a number"),
+        ("heat = true", "--heat True: give a number"),
+        ("top = 1.5", "--top 1.5: give a whole number"),
+        ('colour = "green"', "--colour green: give one of red, blue"),
+        ('edge = "1"', "--edge 1: give two numbers, as in 1,2"),
+        ('stop = "a"', "--stop a: give a list"),
+        ("draw = 3", "draw must be a table"),
+        ("heat = ", "not TOML"),
+    ],
+)
+def test_a_mistake_in_a_job_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(text)
+    with pytest.raises(UsageError) as error:
+        run("in", "--job", str(job))
+    assert str(error.value).startswith(str(job))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--top", "0"], "--top 0: give a whole number from 1 to 9"),
+        (["--heat", "-1"], "--heat -1: give a number from 0 on"),
+        (["--heat", "nan"], "--heat nan: give a number from 0 on"),
+        (["--edge", "1,x"], "--edge 1,x: give two numbers, as in 1,2"),
+    ],
+)
+def test_a_mistake_in_a_flag_is_named(arguments: Sequence[str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        run("in", *arguments)
+    assert str(error.value) == message
+
+
+def test_flags_have_real_types() -> None:
+    for arguments in (["--top", "x"], ["--heat", "x"], ["--colour", "green"]):
+        with pytest.raises(typer.BadParameter) as error:
+            run("in", *arguments)
+        assert arguments[0] in error.value.format_message()
+
+
+def test_the_help_teaches() -> None:
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(command(draw))
+    text = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    assert "How hot. [default: 0.7]" in text
+    assert "Which colour. [default: red]" in text
+    assert "Two numbers. [default: 1,10]" in text
+    assert "--keys / --no-keys Whether there are keys. [default: keys]" in text
+    assert "These options in TOML; flags win." in text
+
+
+def test_python_takes_a_family_whole_and_is_checked_alike() -> None:
+    assert fill(Look, {"heat": 1, "other": 2}) == Look(1.0)
+    with pytest.raises(UsageError, match="--top 10: give a whole number from 1 to 9"):
+        Look(top=10)

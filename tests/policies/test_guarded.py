@@ -1,0 +1,247 @@
+"""Whatever a guarded policy does: the blocks are kept, and so is the bound.
+
+Measured is with four standard errors allowed, as in `test_rounds_measured.py`; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from grv.core.pool import Pool
+from grv.core.search import Policy, Search
+from grv.core.values import CandidateId, Costs, Generate, Generated, Step, Verified, Verify
+from grv.experiments.laws import Binormal, Pieces
+from grv.experiments.populations import flat_law, needle_law
+from grv.experiments.streams import CandidateLaw, Stream
+from grv.learning.prior_file import load_prior
+from grv.policies import Balanced, Learned, VerifyAll
+from grv.policies.learned.guard import Guard, guarded
+from grv.testing import World, labelled, run
+from grv.testing.strategies import price_lists, worlds
+from grv.testing.worlds import all_wrong
+from grv.theory.decimals import exact_ratio
+from grv.theory.guard import FACTOR, allowance
+from grv.theory.slots import balanced_draws
+
+PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
+Inner = Callable[[Pool, Costs], Iterator[Step]]
+
+
+def gives_up(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Nothing at all."""
+    yield from ()
+
+
+def only_generates(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Never verifies."""
+    while True:
+        yield Generate(7)
+
+
+def verifies_the_worst(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Spends all it may on what is least likely to pass."""
+    waiting: list[tuple[float, int]] = []  # the worst first, of equals the last
+    known = 0
+    while not pool.exhausted:
+        yield Generate(1)
+        while True:
+            for i in range(known, len(pool)):
+                heapq.heappush(waiting, (pool.scores[i], -i))
+            known = len(pool)
+            while waiting and not pool.is_open(CandidateId(-waiting[0][1])):
+                heapq.heappop(waiting)
+            if not waiting:
+                break
+            yield Verify((CandidateId(-waiting[0][1]),))
+
+
+def verifies_the_best(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Leaves the guard nothing to verify, as long as nothing better comes."""
+    while not pool.exhausted:
+        yield Generate(1)
+        while best := pool.best(1):
+            yield Verify(best)
+
+
+def waits_then_verifies_the_worst(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """Saves its allowance up, and wastes it in one go."""
+    yield Generate(20)
+    yield from verifies_the_worst(pool, costs)
+
+
+def verifies_everything(pool: Pool, costs: Costs) -> Iterator[Step]:
+    """As if the score were worth nothing."""
+    return VerifyAll().plan(pool, costs)
+
+
+INNERS: list[Inner] = [
+    gives_up,
+    only_generates,
+    verifies_the_worst,
+    verifies_the_best,
+    waits_then_verifies_the_worst,
+    verifies_everything,
+]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A policy inside a guard."""
+
+    inner: Inner
+    factor: float = FACTOR
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        return guarded(self.inner(pool, costs), pool, Guard(pool, costs, self.factor))
+
+
+def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
+    """The best candidate of each complete block, and the number of draws at its end."""
+    first, later = balanced_draws(exact_ratio(costs))
+    scores, found, start, end = search.pool.scores, [], 0, first
+    while end <= len(scores):
+        found.append((max(range(start, end), key=lambda i: (scores[i], -i)), end))
+        start, end = end, end + later
+    return found
+
+
+def assert_the_guard_was_kept(search: Search, costs: Costs, factor: float) -> None:
+    rho, drawn, spent = float(exact_ratio(costs)), 0, 0.0
+    first, later = balanced_draws(exact_ratio(costs))
+    verified: dict[int, int] = {}  # at which number of draws
+    for turn in search.trace:
+        if isinstance(turn.event, Generated):
+            drawn += len(turn.event.scores)
+            ended = len(turn.event.scores) < turn.action.n  # type: ignore[union-attr]
+            spent += len(turn.event.scores)
+            if ended:
+                break  # after the last draw all is verified
+        elif isinstance(turn.event, Verified):
+            verified |= dict.fromkeys(map(int, turn.event.verdicts), drawn)
+            spent += rho * len(turn.event.verdicts)
+        begun = 1 + max(0, math.ceil((drawn - first) / later)) if drawn else 0
+        assert spent <= allowance(exact_ratio(costs), begun, factor) + 1e-6
+    for best, end in best_of_each_block(search, costs):
+        if drawn > end and search.pool.key(CandidateId(best)) is None:
+            assert verified.get(best, math.inf) <= end
+
+
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+@settings(max_examples=40)
+@given(worlds(broken=False), price_lists())
+def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
+    inner: Inner, world: World, costs: Costs
+) -> None:
+    policy = Guarded(inner)
+    assert_the_guard_was_kept(run(policy, costs, world, width=1), costs, FACTOR)
+
+
+@pytest.mark.parametrize("factor", [2.0, FACTOR])
+@pytest.mark.parametrize("rho", [0.5, 3, 10, 30])
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
+    inner: Inner, rho: float, factor: float
+) -> None:
+    """The best of a block may be its last, after another one that was the best was verified."""
+    costs, world = Costs(1, rho), labelled(300, lambda i: (float(i), False))
+
+    search = run(Guarded(inner, factor), costs, world, width=1)
+
+    assert_the_guard_was_kept(search, costs, factor)
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
+@settings(max_examples=50)
+@given(worlds(broken=False), price_lists())
+def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> None:
+    for factor in (2.0, FACTOR):
+        search = run(Learned(PRIOR, factor=factor), costs, world, width=1)
+        assert_the_guard_was_kept(search, costs, factor)
+
+
+@pytest.mark.parametrize("rho", [0.5, 3, 10])
+def test_after_a_policy_gives_up_balanced_rounds_follow(rho: float) -> None:
+    """With the pool's best for the block's, which without leftovers are the same draws."""
+    costs = Costs(1, rho)
+    ours = run(Guarded(gives_up), costs, all_wrong(200))
+    theirs = run(Balanced(), costs, all_wrong(200))
+
+    draws = [t.action.n for t in ours.trace if isinstance(t.action, Generate)]
+    assert draws == [t.action.n for t in theirs.trace if isinstance(t.action, Generate)]
+    assert ours.bill == theirs.bill
+
+
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+def test_all_that_there_is_is_tried_before_it_ends(inner: Inner) -> None:
+    search = run(Guarded(inner), Costs(1, 10), all_wrong(50))
+
+    assert search.bill.verified == 50
+
+
+def rising(base: float, top: float, share: float) -> Pieces:
+    """A share of the candidates passes more often than the rest."""
+    return Pieces((1 - share, share), (base, top))
+
+
+LAWS: dict[str, CandidateLaw] = {
+    "needle": needle_law(0.02),
+    "rare needle": needle_law(0.004),
+    "flat": flat_law(0.05),
+    "easy": flat_law(0.9),
+    "step": rising(0.0, 0.2, 0.1),
+    "rising": rising(0.01, 0.3, 0.05),
+    "tied": Pieces((0.9, 0.1), (0.0, 0.15), tied=True),
+    "binormal": Binormal(0.02, 1.5),
+}
+STREAMS = 80
+
+
+def low_end(policy: Policy, law: CandidateLaw, costs: Costs) -> float:
+    """The mean cost relative to J*, less four standard errors."""
+    spent = [Stream(law, (3, i)).run(policy, costs).cost for i in range(STREAMS)]
+    error = float(np.std(spent, ddof=1)) / math.sqrt(STREAMS)
+    return (float(np.mean(spent)) - 4 * error) / law.optimum(costs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [3.0, 30.0])
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
+def test_whatever_the_policy_does_it_costs_at_most_the_factor(
+    inner: Inner, law: str, rho: float
+) -> None:
+    assert low_end(Guarded(inner), LAWS[law], Costs(1, rho)) <= FACTOR
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
+@pytest.mark.parametrize("rho", [3.0, 30.0])
+@pytest.mark.parametrize("law", LAWS)
+def test_a_wrong_prior_costs_at_most_the_factor(law: str, rho: float) -> None:
+    """The prior was fitted to other problems and another score."""
+    assert low_end(Learned(PRIOR), LAWS[law], Costs(1, rho)) <= FACTOR
+
+
+def test_without_a_guard_the_same_policy_costs_more_than_that() -> None:
+    """So the guard is what keeps the bound, and the test could find it broken."""
+    costs = Costs(1, 30)
+    spent = [Stream(LAWS["needle"], (3, i)).run(VerifyAll(), costs).cost for i in range(STREAMS)]
+    assert float(np.mean(spent)) > 2 * FACTOR * LAWS["needle"].optimum(costs)
+
+
+def test_a_block_whose_best_is_refuted_is_for_the_best_of_the_pool() -> None:
+    """So a search with keys goes on to verify, also where all scores are the same."""
+    world = World.of(" ".join(f"0{'+' if i % 11 == 7 else '-'}k{i % 11}" for i in range(300)))
+    for policy in (Guarded(gives_up), Learned(PRIOR)):
+        search = run(policy, Costs(1, 10), world, width=1)
+        assert search.outcome is not None
+        assert search.outcome.solved
+        assert len(search.pool) < 11 * 12

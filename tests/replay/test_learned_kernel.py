@@ -1,0 +1,120 @@
+"""The fast path of `learned` equals the engine, search by search."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from grv.core.values import Costs
+from grv.learning.fit import prior_of
+from grv.learning.history import History, past
+from grv.learning.tune import costs_of
+from grv.logs.log import Log, LoggedProblem
+from grv.policies import Learned
+from grv.policies.learned.policy import UnlikeHistoryWarning
+from grv.policies.learned.prior import Prior
+from grv.replay.engine import replayed
+from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
+from grv.replay.orders import OrderBatch, batches
+
+TILTS = (-3.0, -0.3, 0.3)
+
+
+def made_up(*, tied: bool, keyed: bool, problems: int = 8, seed: int = 0) -> list[LoggedProblem]:
+    """Problems of different sizes and pass rates; a candidate in three has no key."""
+    chance = np.random.default_rng(seed)
+    found = []
+    for at in range(problems):
+        size = int(chance.integers(1, 90))
+        passed = chance.random(size) < chance.choice([0.0, 0.02, 0.1, 0.5])
+        scores = chance.standard_normal(size) + passed * chance.normal(1, 1)
+        if tied:
+            scores = np.round(scores)
+        scores[chance.random(size) < 0.05] = -math.inf
+        keys = np.where(chance.random(size) < 0.3, -1, 2 * chance.integers(0, 6, size) + passed)
+        found.append(LoggedProblem(f"p{at}", scores, passed, keys if keyed else None))
+    return found
+
+
+def fitted(problems: list[LoggedProblem], tie: float, votes: float) -> Prior:
+    prior = prior_of(History.of(past(Log(tuple(problems))), "score", []), tie)
+    return dataclasses.replace(prior, votes=votes)
+
+
+def tilted(prior: Prior, ratio: float, tilt: float, keyed_tilt: float) -> Prior:
+    return dataclasses.replace(prior, ratios=(ratio,), tilts=(tilt,), keyed_tilts=(keyed_tilt,))
+
+
+def by_the_engine(
+    prior: Prior, made: list[OrderBatch], ratio: float
+) -> list[tuple[bool, int, int, int]]:
+    """Of each order: whether it was solved, candidates, verifications, rounds of generation."""
+    found = []
+    for batch in made:
+        for order in batch.orders.tolist():
+            search = replayed(
+                *(Learned(prior), batch.problem, Costs(1, ratio)),
+                order=order,
+                width=1,
+                keys=batch.keyed,
+            )
+            assert search.outcome is not None
+            bill = search.outcome.bill
+            numbers = (bill.generated, bill.verified, search.rounds.generate)
+            assert search.rounds.verify == bill.verified
+            found.append((search.outcome.solved, *numbers))
+    return found
+
+
+@pytest.mark.parametrize("ratio", [0.7, 10, 33.3])
+@pytest.mark.parametrize(
+    ("tied", "keyed", "tie", "votes"),
+    [
+        (False, False, 1.0, 0.0),
+        (True, False, 1.0, 0.0),
+        (True, False, 0.1, 0.0),
+        (False, True, 1.0, 0.0),
+        (False, True, 0.5, 1.0),
+        (True, True, 0.5, 2.0),
+    ],
+)
+def test_every_search_is_that_of_the_engine(
+    ratio: float, tied: bool, keyed: bool, tie: float, votes: float
+) -> None:
+    problems = made_up(tied=tied, keyed=keyed)
+    prior = fitted(problems, tie, votes)
+    made = list(batches(problems, 2, seed=3, keyed=keyed))
+    priors = [tilted(prior, ratio, tilt, tilt + 0.2) for tilt in TILTS]
+
+    found = learned_trials(
+        prior, StackedOrders.of(made), ratio, [MeritLimits.of(each, ratio) for each in priors]
+    )
+
+    assert not found.unlike.any()
+    for at, each in enumerate(priors):
+        arrays = (found.solved, found.generated, found.verified, found.asked)
+        rows = [tuple(row) for row in np.stack([array[at] for array in arrays]).T.tolist()]
+        assert rows == by_the_engine(each, made, ratio)
+
+
+def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
+    problems = made_up(tied=False, keyed=False)
+    prior = tilted(fitted(problems, 1.0, 0.0), 10, -0.3, -0.3)
+    strange = [dataclasses.replace(p, scores=p.scores + 50) for p in problems]
+    made = list(batches([*problems, *strange], 1))
+    # at most 7 candidates are too few to tell
+    expected = [len(p) > 7 and p.id in {q.id for q in strange} for p in problems]
+
+    found = learned_trials(prior, StackedOrders.of(made), 10, [MeritLimits.of(prior, 10)])
+    assert not found.unlike[0, : len(problems)].any()
+    assert found.unlike[0, len(problems) :].any()
+    assert not (found.unlike[0, len(problems) :] & ~np.array(expected)).any()
+
+    with pytest.warns(UnlikeHistoryWarning):
+        costs = costs_of([prior], made, 10)
+    with pytest.warns(UnlikeHistoryWarning):
+        rows = by_the_engine(prior, made, 10)
+    assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]

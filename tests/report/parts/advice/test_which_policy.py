@@ -1,0 +1,43 @@
+"""The cheapest policy, and how certain that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grv.core.values import Costs
+from grv.experiments.compare import compare
+from grv.experiments.comparison import Resampled
+from grv.report.build import make_report
+from grv.report.dataset import Request, runs_live
+from grv.report.source import Source
+from grv.testing import population
+from support.reports import OTHER, two_logs
+
+
+def test_the_cheapest_policy_is_counted_over_the_resamples_of_compare() -> None:
+    report = two_logs()
+    rows = report["which_policy"].only(log="second", costs="1,10").records()
+    names = [str(row["policy"]) for row in rows]
+    assert all(map(runs_live, names))
+    found = compare(names, OTHER, Costs(1, 10), orders=4)
+    by_problem = [t.costs(Costs(1, 10)).mean(axis=1) for t in found.trials]
+    totals = np.array([Resampled(8, 0).totals(each) for each in by_problem])
+    first = np.mean(totals.argmin(axis=0) == 0)
+    assert rows[0]["cheapest"] == pytest.approx(first, abs=0.01)
+    assert sum(float(row["cheapest"] or 0) for row in rows) == pytest.approx(1)
+    assert [row["cost"] for row in rows] == sorted(row.cost for row in found.rows)
+
+
+def test_a_policy_that_solves_fewer_is_not_the_cheapest() -> None:
+    log = population("math", problems=6, candidates=40, seed=2)
+    asked = Request(policies=("fixed(1, 1)", "verify-all", "adaptive"), orders=2, many_orders=1)
+    rows = make_report([Source("x", log=log)], asked)["which_policy"].records()
+    assert rows[-1]["policy"] == "fixed(1, 1)"
+    assert (rows[-1]["cheapest"], rows[-1]["words"]) == (None, "solves fewer")
+
+
+def test_a_report_without_a_live_policy_says_so() -> None:
+    asked = Request(policies=("hindsight",), orders=2)
+    made = make_report([Source("x", log=OTHER)], asked)
+    assert made["which_policy"].notes == ("x: none of the policies can run live.",)

@@ -1,0 +1,23 @@
+"""Which policies to distrust if the score misleads."""
+
+from __future__ import annotations
+
+from grv.report.build import make_report
+from grv.report.dataset import Request, default_rows, runs_live
+from grv.report.parts.advice.better_score import changed
+from grv.report.parts.score.distrust import relies_on
+from grv.report.source import Source
+from grv.testing import population
+
+
+def test_every_policy_states_what_it_relies_on() -> None:
+    assert all(relies_on(name) != "not stated" for name in default_rows() if runs_live(name))
+
+
+def test_policies_that_rely_on_an_inverted_score_are_distrusted() -> None:
+    log = population("coding", problems=12, candidates=80, seed=3)
+    asked = Request(orders=4, many_orders=2, policies=("adaptive", "verify-all"))
+    made = make_report([Source("x", log=changed(log, 0.0, -4.0, seed=0))], asked)
+    verdicts = {row["policy"]: row["verdict"] for row in made["distrust"].records()}
+    assert str(verdicts["adaptive"]).startswith("distrust")
+    assert "on 12 of 12 problems" in made["distrust"].notes[0]

@@ -1,0 +1,98 @@
+"""The paper's tables and figures as data: what they ask for, and what comes of it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.apps.console import parse_costs
+from grv.apps.sources import parse_given
+from grv.core.errors import UsageError
+from grv.report.build import make_report
+from grv.report.dataset import Request
+from grv.report.print.job import Item, parse_items
+from grv.report.report import Report
+from grv.report.source import Source
+from grv.testing import population
+
+PAPER = Path(__file__).parents[3] / "paper" / "report.toml"
+
+
+@pytest.fixture(scope="module")
+def job() -> dict[str, Any]:
+    table = tomllib.loads(PAPER.read_text())["report"]
+    assert isinstance(table, dict)
+    return table
+
+
+@pytest.fixture(scope="module")
+def report(job: dict[str, Any]) -> Report:
+    """The paper's settings on small logs of our own."""
+    given = parse_given(job["logs"], str(PAPER))
+    kinds = ["coding" if each.name == "coding" else "math" for each in given]
+    sources = [
+        Source(each.name, log=population(kind, problems=4, candidates=40, seed=at))
+        for at, (each, kind) in enumerate(zip(given, kinds, strict=True))
+    ]
+    request = Request(
+        costs=tuple(parse_costs(text) for text in job["costs"]),
+        policies=tuple(job["policy"]),
+        orders=3,
+        order_scheme=job["order-scheme"],
+        width=None if job["width"] == "all" else int(job["width"]),
+        many_orders=5,
+    )
+    return make_report(sources, request)
+
+
+def test_every_table_and_figure_of_the_paper_comes_out(job: dict[str, Any], report: Report) -> None:
+    made = {item.id: item.of(report) for item in parse_items(job["items"])}
+    assert {f"figure-{number}" for number in range(1, 7)} == {
+        "-".join(id.split("-")[:2]).rstrip("abcd") for id in made if id.startswith("figure")
+    }
+    assert all(table.rows for table in made.values())
+    assert {f"table-{number}" for number in (1, 3, 4, 5)} <= made.keys()
+
+
+def test_the_summary_table_has_the_paper_s_columns(job: dict[str, Any], report: Report) -> None:
+    items = {item.id: item for item in parse_items(job["items"])}
+    table = items["table-1"].of(report)
+    values = ["generated", "verified", "cost", "ratio", "solved"]
+    assert [column.name for column in table.columns] == [
+        "policy",
+        *(f"{value} {log}" for log in ("math", "coding") for value in values),
+    ]
+    assert table.column("policy") == job["policy"]
+    assert r"\multicolumn{5}{c}{math} & \multicolumn{5}{c}{coding}" in table.to_latex()
+    ratios = items["table-4"].of(report)
+    assert [c.name for c in ratios.columns][1:4] == ["cost 1,1", "ratio 1,1", "solved 1,1"]
+    long = report["summary"].only(log="math", costs="1,30", policy="difficulty-5")
+    assert ratios.only(policy="difficulty-5").column("cost 1,30") == long.column("cost")
+
+
+def test_rows_come_in_the_order_asked_for(report: Report) -> None:
+    item = Item("x", "summary", policies=("adaptive", "hindsight"), logs=("coding",))
+    assert item.of(report).column("policy") == ["adaptive"] * 4 + ["hindsight"] * 4
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([{"id": "a", "table": "nothing"}], "no table 'nothing'"),
+        ([{"id": "a"}], "needs table"),
+        ([{"id": "a", "table": "auc", "columns": ["cost"]}], "no column cost"),
+        ([{"id": "a", "table": "auc", "colour": "red"}], "unknown option colour"),
+        ([{"id": "a", "table": "auc", "logs": "x"}], "logs cannot be 'x'"),
+        ([{"id": "a", "table": "auc"}, {"id": "a", "table": "auc"}], "the same id"),
+        ([{"id": "a", "table": "per_log", "across": "log"}], "side by side already"),
+        ([{"id": "a", "table": "groups", "draw": True}], "table groups has no figure"),
+        ({"id": "a"}, "a list of tables"),
+    ],
+)
+def test_a_mistake_in_a_job_file_is_said_in_one_line(records: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        parse_items(records, "job.toml")
+    assert "\n" not in str(caught.value)

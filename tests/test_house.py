@@ -1,0 +1,39 @@
+"""The size of rooms, files and functions."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src" / "grv"
+MOST_MODULES, MOST_LINES, MOST_IN_A_FUNCTION = 15, 400, 60
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_hold() -> None:
+    folders = Counter(path.parent for path in modules() if path.name != "__init__.py")
+    crowded = {
+        str(folder.relative_to(SOURCE)): n for folder, n in folders.items() if n > MOST_MODULES
+    }
+    assert crowded == {}
+
+
+def test_no_module_is_longer_than_a_few_screens() -> None:
+    lengths = {str(path.relative_to(SOURCE)): path.read_text().count("\n") for path in modules()}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def test_every_function_fits_on_a_screen() -> None:
+    long = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                length = node.end_lineno - node.lineno + 1
+                if length > MOST_IN_A_FUNCTION:
+                    long[f"{path.relative_to(SOURCE)}:{node.name}"] = length
+    assert long == {}
