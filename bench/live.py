@@ -38,7 +38,7 @@ from grv.backends.protocols import Draft, Finding, Problem, Score, Usage
 from grv.core.search import Policy
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
-from grv.runtime.calls import Calls
+from grv.runtime.options import Calls
 from grv.runtime.solve import SolveOptions, solve_many
 
 IN_FLIGHT = 64

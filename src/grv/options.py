@@ -1,12 +1,11 @@
 """Options as fields of dataclasses: one definition serves commands, job files and Python.
 
-A *family* is a frozen dataclass that inherits from `Family`. Each of its fields is made with
-`option`, which keeps the help text, the spelling on the command line and the check beside the type
-and the default. So an option is written once, and used by its name.
+A *family* is a frozen dataclass that inherits from `Family`. `option` makes each field, with its
+help text, its flags and its limits beside the type and the default. A family may contain families.
 
     >>> @dataclass(frozen=True)
     ... class Sampling(Family):
-    ...     temperature: float = option(0.7, "How freely tokens are chosen.", least=0)
+    ...     temperature: float = option(0.7, "Randomness of the tokens.", least=0)
     >>> Sampling(temperature=-1)
     Traceback (most recent call last):
     grv.core.errors.UsageError: --temperature -1: give a number from 0 on
@@ -17,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
+import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,10 @@ from typing import Any
 
 from .core.errors import UsageError
 
+MOST = 1_000_000  # a limit for counts: more would not end, or not fit into memory
+
 _INFO = "option"
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,15 @@ class Info:
 
     Attributes:
         help: what it is for, in a sentence.
-        flags: how it is spelled on the command line; `--name-of-the-field` where there are none.
-        metavar: what stands for its value in the help.
-        least: the least number allowed.
-        most: the greatest number allowed.
-        parse: makes the value from text, where the type is not one of Python's own. It raises a
-            UsageError that says what is wrong, without the option's name.
-        shown: how the default is shown; as text where None.
+        flags: its spellings on the command line; `--name-of-the-field` if empty.
+        metavar: what stands for the value in the help; by the type if None.
+        least: the smallest number allowed.
+        most: the largest number allowed.
+        parse: makes the value from text, or from a table of a job file. It raises a UsageError that
+            says what is wrong, without the option's name.
+        shown: how the help shows the default; as text if None.
         argument: whether it is given by position.
+        job_only: whether only job files and Python can give it.
     """
 
     help: str
@@ -49,32 +53,63 @@ class Info:
     metavar: str | None = None
     least: float | None = None
     most: float | None = None
-    parse: Callable[[str], Any] | None = None
+    parse: Callable[[Any], Any] | None = None
     shown: str | None = None
     argument: bool = False
+    job_only: bool = False
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
-    """A field of a family; `more` as in `Info`."""
-    return field(default=default, metadata={_INFO: Info(help, flags, **more)})
+    """A field of a family, or a parameter of a command; `more` as in `Info`.
+
+    With `...` as its default, the option is required.
+    """
+    start = {} if default is ... else {"default": default}
+    return field(**start, metadata={_INFO: Info(help, flags, **more)})
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a family: its field, resolved."""
+    """One option: its field, resolved."""
 
     name: str
-    kind: Any  # a type, without `| None`
-    default: Any
+    hint: Any
+    default: Any  # dataclasses.MISSING if it is required
     info: Info
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def kind(self) -> Any:
+        """The type, without `| None`."""
+        return _without_none(self.hint)
 
     @property
     def flag(self) -> str:
         """How messages name it."""
         if self.info.argument:
-            return self.info.metavar or self.name.upper()
-        dashed = next((flag for flag in self.info.flags if flag.startswith("--")), None)
-        return (dashed or f"--{self.name.replace('_', '-')}").partition("/")[0]
+            return self.metavar
+        if self.info.job_only:
+            return self.name
+        flags = self.info.flags or (f"--{self.name.replace('_', '-')}",)
+        return next((flag for flag in flags if flag.startswith("--")), flags[0]).partition("/")[0]
+
+    @property
+    def job_name(self) -> str:
+        """Its name in job files: that of its flag."""
+        return self.name if self.info.argument else self.flag.lstrip("-").replace("-", "_")
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in the help."""
+        if self.info.metavar is not None:
+            return self.info.metavar
+        if isinstance(self.item, type) and issubclass(self.item, enum.Enum):
+            return "|".join(str(each.value) for each in self.item)
+        return {int: "N", float: "X"}.get(self.item, "TEXT")
 
     @property
     def repeatable(self) -> bool:
@@ -84,15 +119,31 @@ class Option:
     @property
     def item(self) -> Any:
         """The type of one value."""
-        return typing.get_args(self.kind)[0] if self.repeatable else self.kind
+        return _without_none(typing.get_args(self.kind)[0]) if self.repeatable else self.kind
 
     def value(self, given: Any) -> Any:
-        """The value that a command line or a job file gives; a UsageError where it does not fit."""
+        """The value that a job file or a caller gives; a UsageError if it does not fit."""
+        if given is None and self.kind is not self.hint:
+            return None
         if not self.repeatable:
             return self._one(given)
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise self.wrong(given, "give a list")
         return tuple(self._one(each) for each in given)
+
+    def read(self, text: Any) -> Any:
+        """The value that a command line gives as text."""
+        if self.repeatable:
+            return tuple(self._read_one(each) for each in text)
+        return self._read_one(text)
+
+    def _read_one(self, text: Any) -> Any:
+        if self.info.parse is None and self.item in (int, float) and isinstance(text, str):
+            try:
+                return self.item(text)
+            except ValueError:
+                raise self.wrong(text, self._numbers()) from None
+        return self._one(text)
 
     def _one(self, given: Any) -> Any:
         kind = self.item
@@ -103,16 +154,15 @@ class Option:
         if kind is float and isinstance(given, int) and not isinstance(given, bool):
             return float(given)
         if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
-            words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-            raise self.wrong(given, f"give {words.get(kind, kind.__name__)}")
+            raise self.wrong(given, f"give {_WORDS.get(kind, kind.__name__)}")
         return given
 
     def _parsed(self, given: Any) -> Any:
         assert self.info.parse is not None
-        if not isinstance(given, str | int | float) or isinstance(given, bool):
-            return given  # made by a caller in Python
         try:
-            return self.info.parse(str(given))
+            if isinstance(given, str | int | float) and not isinstance(given, bool):
+                return self.info.parse(str(given))
+            return self.info.parse(given) if isinstance(given, dict) else given
         except UsageError as error:
             raise self.wrong(given, str(error)) from error
 
@@ -124,56 +174,89 @@ class Option:
             raise self.wrong(given, f"give one of {names}") from None
 
     def check(self, value: Any) -> None:
-        """A UsageError where a number is out of bounds."""
+        """Raise a UsageError if a number is out of bounds."""
         least, most = self.info.least, self.info.most
-        if value is None or (least is None and most is None):
+        if (least is None and most is None) or not isinstance(value, int | float):
             return
-        low = -float("inf") if least is None else least
-        high = float("inf") if most is None else most
+        low = -math.inf if least is None else least
+        high = math.inf if most is None else most
         if not low <= value <= high:
-            noun = "a whole number" if self.kind is int else "a number"
-            limits = f"from {low:g} on" if most is None else f"from {low:g} to {high:g}"
-            raise self.wrong(value, f"give {noun} {limits}")
+            raise self.wrong(value, self._numbers())
+
+    def _numbers(self) -> str:
+        """Which numbers are allowed."""
+        low, high = self.info.least, self.info.most
+        limits = "" if low is None else f" from {low:g} on" if high is None else f" from {low:g}"
+        if high is not None:
+            limits += f" to {high:,g}" if high < MOST else f" to {int(high):,}"
+        return f"give {_WORDS.get(self.item, 'a number')}{limits}"
 
     def wrong(self, given: Any, problem: str) -> UsageError:
         """What to say about a value that does not fit."""
+        if isinstance(given, dict):
+            return UsageError(f"{self.name}: {problem}")
         text = f"{given:g}" if isinstance(given, float) else given
         return UsageError(f"{self.flag} {text}: {problem}")
+
+    def missing(self) -> UsageError:
+        """What to say if it is required and not given."""
+        plain = self.info.argument or self.info.job_only
+        called = self.flag if plain else f"{self.flag} {self.metavar}"
+        return UsageError(f"{called} is required: {self.info.help[0].lower()}{self.info.help[1:]}")
 
 
 @dataclass(frozen=True)
 class Family:
-    """Options that belong together. Numbers out of bounds are refused, whoever gives them."""
+    """Options that belong together. Every new value is checked."""
 
     def __post_init__(self) -> None:
-        for each in options_of(type(self)).values():
-            each.check(getattr(self, each.name))
+        for each in dataclasses.fields(self):
+            known = option_of(type(self), each.name)
+            if known is not None:
+                known.check(getattr(self, each.name))
 
 
 _Family = typing.TypeVar("_Family", bound=Family)
+_HINTS: dict[type[Any], dict[str, Any]] = {}
 
 
-_RESOLVED: dict[type[Any], Mapping[str, Option]] = {}
+def _hints(family: type[Any]) -> dict[str, Any]:
+    if family not in _HINTS:
+        _HINTS[family] = typing.get_type_hints(family)
+    return _HINTS[family]
 
 
-def options_of(family: type[Any]) -> Mapping[str, Option]:
-    """The options of a family, by name."""
-    if family not in _RESOLVED:
-        _RESOLVED[family] = _resolved(family)
-    return _RESOLVED[family]
+def option_of(family: type[Any], name: str) -> Option | None:
+    """The option that a field of the family is; None if it is none."""
+    return make_option(family.__dataclass_fields__[name], name, _hints(family)[name])
 
 
-def _resolved(family: type[Any]) -> Mapping[str, Option]:
-    hints = typing.get_type_hints(family)
-    return {
-        each.name: Option(each.name, _kind(hints[each.name]), each.default, each.metadata[_INFO])
-        for each in dataclasses.fields(family)
-        if _INFO in each.metadata
-    }
+def make_option(made: Any, name: str, hint: Any) -> Option | None:
+    """The option that `option` has made, with its name and type; None for anything else."""
+    if not isinstance(made, dataclasses.Field) or _INFO not in made.metadata:
+        return None
+    return Option(name, hint, made.default, made.metadata[_INFO])
 
 
-def _kind(hint: Any) -> Any:
-    """A type without `| None`."""
+def is_family(hint: Any) -> bool:
+    """Whether a type is a family."""
+    return isinstance(hint, type) and issubclass(hint, Family)
+
+
+def options_of(family: type[Any]) -> dict[str, Option]:
+    """The options of a family and of the families in it, by name."""
+    found: dict[str, Option] = {}
+    for each in dataclasses.fields(family):
+        hint = _hints(family)[each.name]
+        own = options_of(hint) if is_family(hint) else {}
+        if (known := option_of(family, each.name)) is not None:
+            own = {each.name: known}
+        assert not own.keys() & found.keys(), "two options have one name"
+        found |= own
+    return found
+
+
+def _without_none(hint: Any) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [each for each in typing.get_args(hint) if each is not type(None)]
         return kinds[0] if len(kinds) == 1 else kinds
@@ -181,15 +264,46 @@ def _kind(hint: Any) -> Any:
 
 
 def fill(family: type[_Family], given: Mapping[str, Any]) -> _Family:
-    """The family with what is given; the defaults where nothing, or None, is given."""
+    """The family, and the families in it, with what is given and the defaults for the rest."""
+    values: dict[str, Any] = {}
+    for each in dataclasses.fields(family):
+        hint, known = _hints(family)[each.name], option_of(family, each.name)
+        if is_family(hint):
+            values[each.name] = fill(hint, given)
+        elif known is not None and each.name in given:
+            values[each.name] = known.value(given[each.name])
+        elif known is not None and known.required:
+            raise known.missing()
+    return family(**values)
+
+
+def from_table(family: type[_Family], table: Mapping[str, Any]) -> _Family:
+    """The family that a table of a job file describes."""
     known = options_of(family)
-    return family(
-        **{
-            name: known[name].value(value)
-            for name, value in given.items()
-            if name in known and value is not None
-        }
-    )
+    for name in table:
+        if name not in known:
+            raise UsageError(f"unknown option {name}{did_you_mean(name, known)}")
+    return fill(family, table)
+
+
+def whole(family: type[_Family], given: _Family | None, options: Mapping[str, Any]) -> _Family:
+    """The family that a caller gives whole, or option by option; not both."""
+    for name in options:
+        if given is not None or name not in options_of(family):
+            raise TypeError(f"unexpected option {name}{did_you_mean(name, options_of(family))}")
+    return fill(family, options) if given is None else given
+
+
+_Choice = typing.TypeVar("_Choice", bound=enum.Enum)
+
+
+def choose(kind: type[_Choice], given: _Choice | str, name: str) -> _Choice:
+    """The member that a Python caller names, by itself or by its text."""
+    try:
+        return kind(given)
+    except ValueError:
+        names = ", ".join(str(each.value) for each in kind)
+        raise UsageError(f"{name} must be one of {names}, not {given!r}") from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from grv.experiments.compare import compare
 from grv.logs.converting import write_log
 from grv.logs.log import Log
 from grv.report.build import make_report
-from grv.report.dataset import Request
+from grv.report.request import Request
 
 LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"
 

@@ -134,7 +134,7 @@ def test_what_cannot_be_called_is_the_callers_mistake() -> None:
 HANGING = """
 import time
 import grv
-from grv.runtime.calls import Calls
+from grv.runtime.options import Calls
 
 def hang(*_):
     time.sleep(1000)

@@ -14,7 +14,8 @@ from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.experiments.laws import Pieces
 from grv.experiments.populations import ALL, FITTED, population
-from grv.experiments.simulate import DEFAULT_POLICIES, Plan, SimulatedRow, Simulation, simulate
+from grv.experiments.settings import SimulationSize as Plan
+from grv.experiments.simulate import DEFAULT_POLICIES, SimulatedRow, Simulation, simulate
 from grv.experiments.streams import Population
 from grv.logs.log import Log
 from grv.policies import DEFAULT

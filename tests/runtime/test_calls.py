@@ -9,9 +9,10 @@ import pytest
 from grv.backends.protocols import Problem
 from grv.core.errors import BackendError, UsageError
 from grv.policies import VerifyAll
-from grv.runtime.calls import Caller, Calls
+from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
+from grv.runtime.options import Calls
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import needle
 from support.live import search_many

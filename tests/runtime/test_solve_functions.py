@@ -15,7 +15,7 @@ from grv.core.errors import GeneratorError, LedgerError, UsageError
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import DEFAULT
-from grv.runtime.calls import Calls
+from grv.runtime.options import Calls
 from grv.runtime.progress import Progress
 from grv.testing.drivers import run
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import UsageError
-from . import live
-from .console import check_outputs, listed, parse_cascade, parse_whole, progress, say
-from .live import LiveOptions, backends_of, limits_of, options_of, protection, read_job
+from ..options import MOST, option
+from .console import check_outputs, listed, progress, say
+from .options.command import command
+from .options.job import job_option
+from .options.live import LiveOptions, backends_of, unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -24,152 +26,102 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options(LiveOptions):
-    """What `grv collect` was asked for."""
-
-    n: int = 0
-    verify: str = "all"
-    prices: str | None = None
-
-    @property
-    def sample(self) -> int | None:
-        """How many candidates a problem are verified; None is all."""
-        return None if self.verify == "all" else parse_whole("--verify", self.verify, 0)
-
-
-@dataclass(frozen=True)
 class Expected:
-    """What a job file says of its problems, for a dry run before their file is made."""
+    """What a job file says about its problems, for a dry run before their file exists."""
 
     problems: int
     tests: int = 0
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a job file, by its name; "" where the file, or the command line, is one run."""
+def _parse_expected(table: Any) -> Expected:
+    match table:
+        case {"problems": int(problems), **rest} if problems > 0 and rest.keys() <= {"tests"}:
+            tests = rest.get("tests", 0)
+            if isinstance(tests, int) and tests >= 0:
+                return Expected(problems, tests)
+    raise UsageError("[expected] has problems and tests, as counts")
 
-    name: str
-    options: Options
-    expected: Expected | None = None
+
+def _parse_sample(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) <= MOST):
+        raise UsageError(f"give a whole number from 0 to {MOST:,}, or all")
+    return int(text)
 
 
-def collect(
-    problems: str = live.PROBLEMS,
-    generator: str = live.GENERATOR,
-    score: str = live.SCORE,
-    score_model: str = live.SCORE_MODEL,
-    score_step: str = live.SCORE_STEP,
-    n: int = typer.Option(None, "-n", metavar="N", help="Candidates a problem."),
-    verify: str = typer.Option(
+@dataclass(frozen=True, kw_only=True)
+class Run(LiveOptions):
+    """The options of `grv collect`; with the name of a run, if a job file has several."""
+
+    n: int = option(..., "Candidates per problem.", "-n", metavar="N", least=1, most=MOST)
+    sample: int | None = option(
         None,
+        "Verify all candidates, or N of each problem, drawn at random.",
+        "--verify",
         metavar="all|N",
-        help="Verify them all, or so many of each problem, drawn at random.  [default: all]",
-    ),
-    out: str = typer.Option(
-        None, "--out", "-o", metavar="LOG", help="The log: .parquet, .jsonl or .csv."
-    ),
-    prices: str = typer.Option(
+        parse=_parse_sample,
+        shown="all",
+    )
+    prices: str | None = option(
         None,
+        "Dollars, in TOML. The log then has what each candidate and each verdict really cost, for"
+        " grv compare --costs measured.",
         metavar="FILE",
-        help="Dollars, in TOML. The log then says what each candidate and each verdict really cost,"
-        " for grv compare --costs measured.",
-    ),
-    base_url: str = live.BASE_URL,
-    temperature: float = live.TEMPERATURE,
-    top_p: float = live.TOP_P,
-    max_tokens: int = live.MAX_TOKENS,
-    stop: list[str] = live.STOP,
-    seed: int = live.SEED,
-    concurrency: int = live.CONCURRENCY,
-    attempts: int = live.ATTEMPTS,
-    first_pause: float = live.FIRST_PAUSE,
-    call_timeout: float = live.CALL_TIMEOUT,
-    ledger: str = live.LEDGER,
-    keys: bool = live.KEYS,
-    isolation: str = live.ISOLATION,
-    timeout: float = live.TIMEOUT,
-    memory: int = live.MEMORY,
-    workers: int = live.WORKERS,
-    allow_commands: bool = live.ALLOW_COMMANDS,
-    job: str = typer.Option(
-        None, metavar="FILE", help="These options in TOML, perhaps of several runs; flags win."
-    ),
-    only: list[str] = typer.Option(
-        None, metavar="NAME", help="Of a job file's runs only this one. Repeatable."
-    ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what the run needs, and stop."),
+    )
+    expected: Expected | None = option(
+        None, "The size of the problems, for dry runs.", parse=_parse_expected, job_only=True
+    )
+    name: str = ""
+
+
+@command
+def collect(
+    runs: list[Run],
+    job: str | None = job_option("; each table [runs.NAME] is a run"),
+    only: tuple[str, ...] = option((), "Only this run of a job file. Repeatable.", metavar="NAME"),
+    dry_run: bool = option(False, "Print what the run needs, and stop.", "--dry-run"),
 ) -> None:
     """Generate and score candidates, verify them, and write a log for grv compare.
 
-    Everything is in the ledger before it is used. The same command again goes on where it stopped
-    and pays for nothing twice; the log is written at the end. Equivalent candidates are verified
-    once. Exit code 1: some problems are missing.
+    grv writes everything to the ledger before it uses it. If a run stops, the same command
+    continues it and pays for nothing twice. The log is written at the end. Equivalent candidates
+    are verified once. Exit code 1: some problems are missing.
 
     \b
     grv collect problems.jsonl --generator openai:qwen2.5-coder \\
         --base-url http://localhost:8000/v1 -n 64 --out log.parquet
     grv compare log.parquet
     """
-    given = {name: v for name, v in locals().items() if name not in ("job", "only", "dry_run")}
-    runs = runs_of(job, given, only or ())
-    if any(parse_cascade(each.options.score) is not None for each in runs):
-        raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
+    chosen = _chosen(runs, only)
+    for each in chosen:
+        _check(each, job)
+    outs = Counter(os.path.realpath(each.out) for each in chosen)
+    if len(outs) < len(chosen):
+        raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
     if dry_run:
-        for each in runs:
+        for each in chosen:
             say(*_needs(each))
-        return
-    complete = [_run(each) for each in runs]
-    if not all(complete):
+    elif not all([_run(each) for each in chosen]):
         raise typer.Exit(1)
 
 
-def runs_of(job: str | None, given: Mapping[str, Any], only: Sequence[str]) -> list[Run]:
-    """The runs of a job file: its options for all of them, and those of each `[runs.NAME]`."""
-    table = read_job(job)
-    table.pop("compare", None)  # which is grv compare's
-    expected = _expected(job, table.pop("expected", None))
-    tables = table.pop("runs", {"": {}})
-    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
-        raise UsageError(f"{job}: runs must be tables, as in [runs.large]")
-    unknown = set(only) - tables.keys()
-    if unknown:
-        there = ", ".join(tables) if "" not in tables else "none"
-        raise UsageError(f"--only {', '.join(sorted(unknown))}: no such run; there are {there}")
-    runs = []
-    for name in tables if not only else [each for each in tables if each in only]:
-        own = {key.replace("-", "_"): value for key, value in tables[name].items()}
-        merged = table | own
-        if "verify" in merged:
-            merged["verify"] = str(merged["verify"])
-        options = options_of(Options, "collect", job, merged, given)
-        runs.append(Run(name, _checked(options, job), expected))
-    outs = Counter(os.path.realpath(each.options.out) for each in runs)
-    if len(outs) < len(runs):
-        raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
-    return runs
+def _chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
+    names = [run.name for run in runs]
+    if unknown := sorted(set(only) - {*names}):
+        there = ", ".join(filter(None, names)) or "none"
+        raise UsageError(f"--only {', '.join(unknown)}: no such run; there are {there}")
+    return [run for run in runs if not only or run.name in only]
 
 
-def _checked(options: Options, job: str | None) -> Options:
+def _check(run: Run, job: str | None) -> None:
+    """Refuse, before any work, what cannot be collected."""
     from ..logs.converting import check_ending
 
-    if options.n < 1:
-        raise UsageError("how many candidates a problem? Give -n")
-    _ = options.sample
-    check_ending(options.out)
-    check_outputs([options.out, options.ledger_path], [options.problems, options.prices, job])
-    return options
-
-
-def _expected(job: str | None, table: Any) -> Expected | None:
-    if table is None:
-        return None
-    match table:
-        case {"problems": int(problems), **rest} if problems > 0 and rest.keys() <= {"tests"}:
-            tests = rest.get("tests", 0)
-            if isinstance(tests, int) and tests >= 0:
-                return Expected(problems, tests)
-    raise UsageError(f"{job}: [expected] has problems and tests, as counts")
+    if run.models.cascade is not None:
+        raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
+    check_ending(run.out)
+    check_outputs([run.out, run.ledger_path], [run.problems, run.prices, job])
 
 
 def _run(run: Run) -> bool:
@@ -178,33 +130,30 @@ def _run(run: Run) -> bool:
     from ..runtime.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
-    options = run.options
-    problems = list(read_problems(options.problems))
+    problems = list(read_problems(run.problems))
     meter = None
-    if options.prices is not None:
-        meter = Meter(Prices.load(options.prices), model_of(options.generator))
-    with backends_of(options, problems) as backends:
-        collection = Collection(
-            backends, options.n, options.sample, options.seed, about=options.about, meter=meter
-        )
-        found = _collect_all(problems, collection, options)
+    if run.prices is not None:
+        meter = Meter(Prices.load(run.prices), model_of(run.models.generator))
+    with backends_of(run, problems) as backends:
+        seed = run.sampling.seed or 0
+        collection = Collection(backends, run.n, run.sample, seed, about=run.about, meter=meter)
+        found = _collect_all(problems, collection, run)
     failed = [each for each in found.values() if each.message]
     elsewhere = [problem.id for problem in problems if problem.id not in found]
     if elsewhere:
         say(
-            f"no log yet: another process is collecting {listed(elsewhere)}; start again when it is"
-            " done"
+            f"no log yet: another process collects {listed(elsewhere)}; run the same command again"
+            " when it is done"
         )
         return False
-    for line in [*_write(problems, found, options), *protection(options, problems)]:
-        say(line)
+    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems))
     for each in failed:
         say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
     return not failed
 
 
 def _collect_all(
-    problems: Sequence[Problem], collection: Collection, options: Options
+    problems: Sequence[Problem], collection: Collection, run: Run
 ) -> dict[str, Collected]:
     import anyio
 
@@ -215,14 +164,14 @@ def _collect_all(
     from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
-    ledger = SqliteLedger(options.ledger_path)
-    caller = Caller(options.calls())
+    ledger = SqliteLedger(run.ledger_path)
+    caller = Caller(run.calls)
 
     def done(collected: Collected) -> None:
         found[collected.problem] = collected
 
     async def work() -> None:
-        with _progress(len(problems), options) as tell:
+        with _progress(len(problems), run) as tell:
             collecting = partial(collect_many, problems, collection, done=done, progress=tell)
             await collecting(ledger=ledger, caller=caller)
 
@@ -241,21 +190,19 @@ def _collect_all(
     return found
 
 
-def _write(
-    problems: Sequence[Problem], found: Mapping[str, Collected], options: Options
-) -> list[str]:
+def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run) -> list[str]:
     """Write the log; what is in it, in words."""
     from ..logs.converting import write_log
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
     columns = ["candidate", "passed", "score", "key"]
-    if options.prices is not None:
+    if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
     write_log(
         {"problem": [problem for problem, _ in rows]}
         | {name: [getattr(row, name) for _, row in rows] for name in columns},
-        options.out,
+        run.out,
     )
     passed = sum(row.passed is True for _, row in rows)
     solvable = sum(any(row.passed for row in each.rows) for each in there)
@@ -264,25 +211,25 @@ def _write(
     broken = sum(each.broken for each in there)
     lost = sum((Counter(each.lost) for each in there), Counter[str]())
     lines = [
-        f"{options.out}: {len(rows)} candidates of {len(there)} problems, {passed} passed;"
+        f"{run.out}: {len(rows)} candidates of {len(there)} problems, {passed} passed;"
         f" {solvable} problems are solvable; {sum(each.verified for each in there)} verifications"
     ]
     if unlabelled:
-        why = f", of {broken} of them because the verifier could not tell" if broken else ""
+        why = f", {broken} of them because the verifier could not tell" if broken else ""
         lines.append(f"{unlabelled} have no label{why}: see --unlabelled of grv compare")
     if unscored:
         lines.append(f"{unscored} have no score, and rank last: see grv runs show")
     if lost:
         shown = ", ".join(f"{count} to {call}" for call, count in lost.items())
         lines.append(f"possibly paid, lost when a process died: {shown}")
-    return [*lines, f"{options.ledger_path} has what was paid for"]
+    return [*lines, f"{run.ledger_path} has what was paid for"]
 
 
 @contextmanager
-def _progress(problems: int, options: Options) -> Iterator[Progress]:
+def _progress(problems: int, run: Run) -> Iterator[Progress]:
     """Candidates generated, and candidates with a label, on one bar."""
-    sample = options.n if options.sample is None else min(options.n, options.sample)
-    total, so_far = problems * (options.n + sample), 0
+    sample = run.n if run.sample is None else min(run.n, run.sample)
+    total, so_far = problems * (run.n + sample), 0
     with progress("collecting") as tell:
 
         def more(done: int) -> None:
@@ -296,8 +243,8 @@ def _progress(problems: int, options: Options) -> Iterator[Progress]:
 def _needs(run: Run) -> list[str]:
     """What a run needs, in plain words."""
     lines = [*([f"{run.name}:"] if run.name else [])]
-    if not os.path.exists(run.options.problems) and run.expected is not None:
-        lines.append(f"{run.options.problems} is not there yet; as many are expected:")
+    if not os.path.exists(run.problems) and run.expected is not None:
+        lines.append(f"{run.problems} does not exist yet; the job file expects:")
     return [*lines, *resources_of(run).lines()]
 
 
@@ -309,31 +256,30 @@ def resources_of(run: Run) -> Resources:
     from ..backends.verifiers.checks import parse_check
     from .resources import needed, worst_seconds
 
-    options, expected = run.options, run.expected
-    limits = limits_of(options)
-    if expected is not None and not os.path.exists(options.problems):
+    models, expected, limits = run.models, run.expected, run.verification.limits
+    if expected is not None and not os.path.exists(run.problems):
         seconds = [expected.tests * limits.seconds] * expected.problems
     else:
-        problems = read_problems(options.problems)
+        problems = read_problems(run.problems)
         seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
     servers = []
-    if options.generator.startswith("openai"):
-        where = shown(options.base_url or "https://api.openai.com/v1")
-        servers.append(f"{options.generator.partition(':')[2]} at {where}, to generate")
-    name, _, where = options.score.partition(":")
+    if models.generator.startswith("openai"):
+        where = shown(models.base_url or "https://api.openai.com/v1")
+        servers.append(f"{models.generator.partition(':')[2]} at {where}, to generate")
+    name, _, where = models.score.partition(":")
     if name == "judge":
-        at = shown(options.base_url or "https://api.openai.com/v1")
+        at = shown(models.base_url or "https://api.openai.com/v1")
         servers.append(f"{where} at {at}, to judge")
     elif where:
-        model = options.score_model or "a reward model"
+        model = models.score_model or "a reward model"
         server = shown(reward_address(name, where)[0])
         servers.append(f"{model} behind /{name} of {server}, to score")
     return needed(
         seconds,
-        n=options.n,
-        sample=options.sample,
-        max_tokens=options.max_tokens,
-        logprobs=options.score.startswith("logprob"),
-        workers=options.workers or os.cpu_count() or 1,
+        n=run.n,
+        sample=run.sample,
+        max_tokens=run.sampling.max_tokens,
+        logprobs=models.score.startswith("logprob"),
+        workers=run.verification.workers or os.cpu_count() or 1,
         servers=servers,
     )

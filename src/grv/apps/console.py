@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -12,138 +11,8 @@ from contextlib import contextmanager
 import typer
 
 from ..core.errors import UsageError
-from ..core.values import Cascade, Costs, Latency, Measured
 from ..files import check_writable
 from ..text import visible
-
-_LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
-MOST = 1_000_000  # of anything that is counted: more would never end, or not fit
-_UNBOUNDED = ("--seed",)
-
-
-MEASURED = "measured"
-
-
-def parse_prices(text: str) -> Costs:
-    """The price list that `G,V` stands for, or `measured:G,V`, a first guess."""
-    name, _, guess = text.partition(":")
-    if name != MEASURED:
-        return parse_costs(text)
-    costs = parse_costs(guess, text)
-    return Measured(costs.generate, costs.verify)
-
-
-def parse_costs(text: str, given: str | None = None, option: str = "--costs") -> Costs:
-    """The price list that `G,V` stands for, which may be part of what was `given`."""
-    given = f"{option} {text if given is None else given}"
-    generate, verify = _pair(
-        f"{given}: give two numbers, the cost to generate and to verify, as in 1,10", text
-    )
-    try:
-        costs = Costs(generate, verify)
-    except UsageError as error:
-        raise UsageError(f"{given}: {error}") from error
-    if not all(_LEAST <= cost <= _MOST for cost in (generate, verify)):
-        raise UsageError(f"{given}: give costs from {_LEAST:g} to {_MOST:g}")
-    return costs
-
-
-def parse_latency(text: str) -> Latency:
-    """The seconds that rounds take, which `G,V` or, with second scores, `G,V,S` stands for."""
-    try:
-        seconds = [float(part) for part in text.split(",")]
-    except ValueError:
-        seconds = []
-    if len(seconds) not in (2, 3):
-        raise UsageError(
-            f"--latency {text}: give two numbers, the seconds that a batch generated and a round of"
-            " verification take, as in 20,60; or three, the last for a round of second scores"
-        )
-    try:
-        return Latency(*seconds)
-    except UsageError as error:
-        raise UsageError(f"--latency {text}: {error}") from error
-
-
-def _pair(complaint: str, text: str) -> tuple[float, float]:
-    """Two numbers apart by a comma."""
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise UsageError(complaint) from error
-    return first, second
-
-
-def parse_value(text: str) -> float:
-    """What an answer is worth."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not value >= 0:
-        raise UsageError(
-            f"--value {text}: give what a solved problem is worth, in the unit of the costs,"
-            " not negative"
-        )
-    return value
-
-
-_CASCADE = re.compile(r"\s*cascade\s*\((.*)\)\s*", re.DOTALL)
-
-
-def parse_cascade(text: str | None) -> tuple[str, str, Cascade] | None:
-    """The two scores and the rule of `cascade(first, second, top=4, cost=0.5)`; None if it is none.
-
-    >>> parse_cascade("cascade(logprob, judge:m, top=4)")
-    ('logprob', 'judge:m', Cascade(top=4, cost=0.0))
-    """
-    match = _CASCADE.fullmatch(text or "")
-    if match is None:
-        return None
-    parts = [part.strip() for part in match[1].split(",")]
-    named = dict(part.replace(" ", "").split("=", 1) for part in parts[2:] if "=" in part)
-    wrong = f"--score {text}: write cascade(first, second, top=4, cost=0.5)"
-    try:
-        top, cost = int(named.pop("top")), float(named.pop("cost", "0"))
-    except (KeyError, ValueError) as error:
-        raise UsageError(wrong) from error
-    if named or not all(parts[:2]) or not all("=" in part for part in parts[2:]):
-        raise UsageError(wrong)
-    try:
-        return parts[0], parts[1], Cascade(top, cost)
-    except UsageError as error:
-        raise UsageError(f"--score {text}: {error}") from error
-
-
-def parse_width(text: str) -> int | None:
-    """How many verifications are in flight at once; None for `all`."""
-    if text == "all":
-        return None
-    try:
-        return parse_whole("--width", text)
-    except UsageError as error:
-        raise UsageError(f"{error}, or all") from error
-
-
-def parse_whole(option: str, text: str, least: int = 1, most: int | None = None) -> int:
-    """The whole number that an option was given."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least or (most is not None and number > most):
-        limit = "on" if most is None else f"to {most}"
-        raise UsageError(f"{option} {text}: give a whole number from {least} {limit}")
-    if option not in _UNBOUNDED and number > MOST:
-        raise UsageError(f"{option} {text}: give at most {MOST:,}")
-    return number
-
-
-def choice(option: str, text: str, allowed: Sequence[str]) -> str:
-    """The text, if it is one of those allowed."""
-    if text not in allowed:
-        raise UsageError(f"{option} {text}: give one of {', '.join(allowed)}")
-    return text
 
 
 def check_outputs(
@@ -213,18 +82,6 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(what) as line:
         yield lambda text: line.update(escape(visible(f"{what}: {text}")))
-
-
-def parse_number(option: str, text: str, *, least: float, most: float = math.inf) -> float:
-    """The number that an option was given."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not least <= number <= most:
-        limit = "on" if most == math.inf else f"to {most:g}"
-        raise UsageError(f"{option} {text}: give a number from {least:g} {limit}")
-    return number
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

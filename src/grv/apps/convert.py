@@ -1,39 +1,41 @@
-"""`grv convert`: one log out of the files that somebody has."""
+"""`grv convert`: joins files with labels and scores into one log."""
 
 from __future__ import annotations
 
-import typer
-
 from ..core.errors import UsageError
+from ..options import option
 from .console import check_outputs, say
+from .options.command import command
+
+LOG_OUT = "The log: .parquet, .jsonl or .csv."
 
 
+@command
 def convert(
-    files: list[str] = typer.Argument(
-        metavar="FILE", help="JSON-lines files with labels, scores, candidates."
+    files: tuple[str, ...] = option(
+        ..., "JSON-lines files with labels, scores, candidates.", argument=True, metavar="FILE..."
     ),
-    out: str = typer.Option(
-        ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."
+    out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
+    problem: tuple[str, ...] = option(
+        (), "Field with the problem's name. Default: problem, id or task_id.", metavar="FIELD"
     ),
-    problem: list[str] = typer.Option(
-        None, metavar="FIELD", help="Names the problem. Default: problem, id or task_id."
+    candidate: tuple[str, ...] = option(
+        (), "Field with the candidate's number. Default: candidate or idx.", metavar="FIELD"
     ),
-    candidate: list[str] = typer.Option(
-        None, metavar="FIELD", help="Numbers the candidate. Default: candidate or idx."
+    passed: tuple[str, ...] = option(
+        (), "Field with the label. Default: passed, correct or verdict.", metavar="FIELD"
     ),
-    passed: list[str] = typer.Option(
-        None, metavar="FIELD", help="Holds the label. Default: passed, correct or verdict."
-    ),
-    score: list[str] = typer.Option(
-        None,
+    score: tuple[str, ...] = option(
+        (),
+        "Field with a score, and its column in the log. Repeatable. Default: all whose name begins"
+        " with score.",
         metavar="FIELD[=COLUMN]",
-        help="Holds a score, and its name in the log. Repeatable. Default: all called score...",
     ),
-    key: list[str] = typer.Option(
-        None, metavar="FIELD", help="Holds the equivalence class. Default: key."
+    key: tuple[str, ...] = option(
+        (), "Field with the equivalence class. Default: key.", metavar="FIELD"
     ),
-    list_: str = typer.Option(
-        None, "--list", metavar="FIELD", help="Holds the list of candidates of a problem."
+    list_: str | None = option(
+        None, "Field with the list of candidates of a problem.", "--list", metavar="FIELD"
     ),
 ) -> None:
     """Join labels, scores and candidates from separate files into one log.
@@ -51,7 +53,7 @@ def convert(
 
     check_ending(out)
     check_outputs([out], files)
-    pairs = [text.partition("=")[::2] for text in score or ()]
+    pairs = [text.partition("=")[::2] for text in score]
     for name, column in pairs:
         if not name or (column or name) in (*REQUIRED, *OPTIONAL):
             raise UsageError(
@@ -59,11 +61,11 @@ def convert(
             )
     standard = Fields()
     fields = Fields(
-        problem=tuple(problem or standard.problem),
-        candidate=tuple(candidate or standard.candidate),
-        passed=tuple(passed or standard.passed),
+        problem=problem or standard.problem,
+        candidate=candidate or standard.candidate,
+        passed=passed or standard.passed,
         scores=tuple((name, column or name) for name, column in pairs),
-        key=tuple(key or standard.key),
+        key=key or standard.key,
         list=list_,
     )
     joined = join(files, fields)

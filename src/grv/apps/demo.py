@@ -11,14 +11,18 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from ..backends.generators.sampling import Sampling
+from ..backends.specs import Models
+from ..backends.verifiers.options import Verification
 from ..core.errors import UsageError
 from ..core.values import Costs
+from ..options import option
 from ..policies import Adaptive
+from ..runtime.options import Spending
 from .console import say
 from .demo_replay import show_replay
-from .live import backends_of, search_options
+from .options.command import command
+from .options.live import backends_of, search_options
 from .solve import Options, drive
 
 if TYPE_CHECKING:
@@ -31,14 +35,17 @@ if TYPE_CHECKING:
 COSTS = Costs(generate=1, verify=20)
 POLICY = Adaptive()
 OPTIONS = Options(
-    generator="embedded",
-    score="logprob",
-    temperature=0.8,
-    max_tokens=64,
-    stop=("\n\n", "\ndef", "\nclass", "\nprint", "\n```"),
-    budget=140,
+    problems="",
+    out="",
+    models=Models(generator="embedded"),
+    sampling=Sampling(
+        temperature=0.8,
+        max_tokens=64,
+        stop=("\n\n", "\ndef", "\nclass", "\nprint", "\n```"),
+    ),
+    spending=Spending(costs=COSTS, budget=140),
+    verification=Verification(timeout=2),
     width=1,
-    timeout=2,
 )
 _AT_ONCE = 2  # problems: one is verified while the other is generated for
 _ROW = "{:15} {:13} {:>9} {:>8} {:>5} {:>10}  {}"
@@ -52,20 +59,20 @@ class _Line:
     arrivals: Arrivals
 
 
+@command
 def demo(
-    replay: bool = typer.Option(
-        False, "--replay", help="Compare policies on the log that comes with grv instead."
+    replay: bool = option(
+        False, "Compare policies on the log that comes with grv instead.", "--replay"
     ),
-    ledger: str = typer.Option(
-        None, metavar="FILE", help="What was paid for.  [default: in a new temporary folder]"
+    ledger: str | None = option(
+        None, "What was paid for.", metavar="FILE", shown="in a new temporary folder"
     ),
-    first: int = typer.Option(12, min=1, help="Only so many of the problems."),
+    first: int = option(12, "Solve only the first N problems.", least=1, most=12),
 ) -> None:
     """Watch a small language model solve a dozen problems on this machine.
 
     SmolLM2-135M generates, its own log-probabilities rank, tests in the sandbox and an answer check
-    verify. It takes a minute or two. Interrupted with Ctrl-C, it goes on where it was when it is
-    started again with the same --ledger.
+    verify. It takes a minute or two. After Ctrl-C, the same --ledger continues the run.
 
     \b
     grv demo
@@ -101,7 +108,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
     from ..runtime.calls import Caller
 
     how = search_options(backends, OPTIONS.about) | {
-        **{"policy": POLICY, "costs": COSTS, "budget": OPTIONS.budget, "at_once": _AT_ONCE}
+        **{"policy": POLICY, "costs": COSTS, "budget": OPTIONS.spending.budget, "at_once": _AT_ONCE}
     }
     _say_what(len(problems))
     started, lines = time.monotonic(), list[_Line]()
@@ -115,7 +122,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             say(_row(line))
 
         how = how | {"ledger": ledger}
-        interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls()), done)
+        interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls), done)
     if lines:
         say("", *_summary(lines, time.monotonic() - started))
     return interrupted
@@ -138,7 +145,7 @@ def _say_what(problems: int) -> None:
     say(
         f"{problems} problems for SmolLM2-135M, a language model of 98 MB, on this machine.",
         f"To generate a candidate costs {COSTS.generate:g}, to verify one costs {COSTS.verify:g}; a"
-        f" problem may cost {OPTIONS.budget:g} at most.",
+        f" problem may cost {OPTIONS.spending.budget:g} at most.",
         "",
     )
     head = ("problem", "outcome", "generated", "verified", "cost", "verify all", "answer")

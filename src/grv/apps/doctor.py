@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..backends.sandbox.limits import Isolation
 from ..core.errors import UsageError
-from .verify import parse_isolation, parse_workers
+from ..options import option
+from .options.command import command
 
 if TYPE_CHECKING:
     from ..backends.attacks.suite import Trial
 
 
+@command
 def doctor(
-    isolation: str = typer.Option(
-        "jail", metavar="strict|jail", help="The isolation that is examined."
+    isolation: Isolation = option(
+        Isolation.JAIL, "The isolation to examine.", metavar="strict|jail"
     ),
-    workers: str = typer.Option(
-        None, metavar="N", help="Programs run at once. Default: one a processor."
+    workers: int | None = option(
+        None, "Programs run at once.", least=1, most=1024, shown="one per processor"
     ),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Name each program tried."),
+    verbose: bool = option(False, "Name each program tried.", "--verbose", "-v"),
 ) -> None:
     """Say what isolation is in force and why; try right programs and attacks.
 
@@ -31,17 +34,15 @@ def doctor(
     values, use up the machine, or try to get out. Exit code 0 only if all is well.
     """
     from ..backends.attacks import suite
-    from ..backends.sandbox.limits import Isolation
     from ..backends.sandbox.seccomp import NOT_YET_RUN
     from ..backends.verifiers.pool import CheckVerifier
 
-    level, count = parse_isolation(isolation), parse_workers(workers)
-    if level is Isolation.UNSAFE:
+    if isolation is Isolation.UNSAFE:
         raise UsageError("--isolation unsafe: there is nothing to examine; give strict or jail")
     typer.echo(f"Python {platform.python_version()} ({sys.executable})")
     typer.echo(f"Linux {platform.release()}, {platform.machine()}")
     try:
-        with CheckVerifier(workers=count, isolation=level) as verifier:
+        with CheckVerifier(workers=workers, isolation=isolation) as verifier:
             typer.echo(f"isolation {verifier.in_force}")
             if verifier.in_force.seccomp in NOT_YET_RUN:
                 typer.echo("  this architecture's filter was checked by interpreting it, not run")
@@ -50,7 +51,7 @@ def doctor(
             right = _told("right programs that pass", suite.run_references(verifier), verbose)
         with (
             suite.Surroundings() as around,
-            CheckVerifier(workers=count, isolation=level, limits=suite.LIMITS) as verifier,
+            CheckVerifier(workers=workers, isolation=isolation, limits=suite.LIMITS) as verifier,
         ):
             held = _told("attacks that are held", suite.run_attacks(verifier, around), verbose)
             damage = around.damage()

@@ -1,4 +1,4 @@
-"""`grv learn`: a prior from what was generated, scored and verified before."""
+"""`grv learn`: a prior from earlier logs and ledgers."""
 
 from __future__ import annotations
 
@@ -8,37 +8,41 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..core.errors import UsageError
+from ..options import option
 from .console import check_outputs, progress, say
+from .options.command import command
 
 if TYPE_CHECKING:
     from ..learning.history import History, PastProblem
     from ..policies.learned.prior import Evidence, Prior
 
-FEW_PROBLEMS, FEW_LABELS = 20, 200  # with a pass, and that count: less is little evidence
+FEW_PROBLEMS, FEW_LABELS = 20, 200  # fewer problems with a pass, or labels, are little evidence
 
 
+@command
 def learn(
-    logs: list[str] = typer.Argument(
-        metavar="LOG", help="Logs (Parquet, JSON lines or CSV), and ledgers of live runs."
+    logs: tuple[str, ...] = option(
+        ...,
+        "Logs (Parquet, JSON lines or CSV), and ledgers of live runs.",
+        argument=True,
+        metavar="LOG...",
     ),
-    out: str = typer.Option(..., "--out", "-o", metavar="FILE", help="The prior, in JSON."),
-    score: list[str] = typer.Option(
-        None,
+    out: str = option(..., "The prior, in JSON.", "--out", "-o", metavar="FILE"),
+    score: tuple[str, ...] = option(
+        (),
+        "The column that ranks candidates, or the scorer of a ledger. Repeatable: grv then learns a"
+        " combination of the columns.",
         metavar="NAME",
-        help="The column that ranks candidates, or the scorer of a ledger. Repeated, a combination"
-        " of these columns is learned.",
     ),
-    name: str = typer.Option(
-        None, metavar="NAME", help="What the score is called where the prior will be used."
+    name: str | None = option(
+        None, "The name of the score where the prior will be used.", metavar="NAME"
     ),
 ) -> None:
     """Learn from history when to verify: a prior for the policy learned.
 
-    Labels may be missing, as in what live runs leave behind, where all is over at the first pass.
-    Problems with a label for every candidate, none of which passed, are left out.
+    Labels may be missing: a live run stops at its first pass. A problem whose candidates are all
+    labelled and all failed is left out.
 
     \b
     grv learn log.parquet --score score_reward -o prior.json
@@ -58,7 +62,7 @@ def learn(
     from ..learning.tune import learn as learn_prior
     from ..policies.learned.prior import hash_of
 
-    scores = list(score or [])
+    scores = list(score)
     if len(set(scores)) < len(scores):
         raise UsageError("--score: the same score is given twice")
     if len(scores) > 1:
@@ -85,7 +89,7 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 
 
 def _history(logs: Sequence[str], score: str | None) -> History:
-    """What all files together say of one score."""
+    """The history of one score over all files."""
     from ..files import is_sqlite
     from ..learning.history import read_past
     from ..learning.ledger_history import ledger_past
@@ -103,7 +107,7 @@ def _history(logs: Sequence[str], score: str | None) -> History:
 
 
 def _told(prior: Prior, out: str, hash: str) -> list[str]:
-    """What was learned, and from how much."""
+    """What was learned, and from how much evidence."""
     evidence = prior.evidence
     lines = [
         f"{out}: for the score {prior.score}, hash {hash}",
@@ -119,13 +123,13 @@ def _told(prior: Prior, out: str, hash: str) -> list[str]:
         weights = ", ".join(f"{part.weight:.2g} {part.score}" for part in prior.parts)
         lines.append(f"combination, on a common scale: {weights}")
     if few := _little(evidence):
-        lines.append(f"little evidence: {few}; expect what it says to be off")
+        lines.append(f"little evidence: {few}; its estimates may be far off")
     lines.append(f"use it with --policy \"learned('{out}')\"")
     return lines
 
 
 def _little(evidence: Evidence) -> str:
-    """In which way there is too little of it; nothing where there is enough."""
+    """Why the evidence is too little; empty if it is enough."""
     if evidence.passed < FEW_PROBLEMS:
         return f"fewer than {FEW_PROBLEMS} problems with a pass"
     if evidence.effective < FEW_LABELS:

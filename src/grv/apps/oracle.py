@@ -4,55 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_text
-from typing import cast
 
-import typer
-
+from ..core.values import Costs
+from ..logs.reading import Reading
+from ..options import MOST, option
+from ..parsing import parse_costs
 from ..text import aligned
-from .console import check_outputs, choice, parse_costs, parse_whole, progress, say
+from .compare import LOG
+from .console import check_outputs, progress, say
+from .options.command import command
+
+PRICES = Costs()
+COSTS = "Cost of generating one candidate, and of verifying one."
 
 
+@command
 def oracle(
-    log: str = typer.Argument(
-        metavar="LOG", help="Parquet, JSON lines or CSV; or a published generations.jsonl."
-    ),
-    rewards: str = typer.Option(
-        None, metavar="FILE", help="The rewards.jsonl that goes with a generations.jsonl."
-    ),
-    score: str = typer.Option(None, metavar="NAME", help="The column that ranks candidates."),
-    costs: str = typer.Option("1,10", metavar="G,V", help="Cost of generating, and of verifying."),
-    orders: str = typer.Option("10", metavar="N", help="In how many orders hindsight is taken."),
-    seed: str = typer.Option("0", metavar="N", help="What the orders are drawn from."),
-    unlabelled: str = typer.Option(
-        "error", metavar="error|fail|drop", help="What to do with candidates without a label."
-    ),
-    json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
+    reading: Reading,
+    log: str = option(..., LOG, argument=True, metavar="LOG"),
+    score: str | None = option(None, "The column that ranks candidates.", metavar="NAME"),
+    costs: Costs = option(PRICES, COSTS, metavar="G,V", parse=parse_costs, shown="1,10"),
+    orders: int = option(10, "Number of orders for hindsight.", least=1, most=MOST),
+    seed: int = option(0, "Seed of the orders.", least=0),
+    json: str | None = option(None, "Save the numbers.", metavar="FILE"),
 ) -> None:
-    """Print what each problem would cost somebody who knew its law.
+    """Print the lowest possible cost per problem, if the pass rate at each score were known.
 
-    tau* is the chance of passing from which on a verification is worth its cost, and J* the least
-    expected cost, both taking the logged candidates as the law: how often each score passes is
-    known. Where all scores differ that means knowing every label; J_t, the cost of the best score
-    threshold, is what the ranking alone can do. Hindsight knows the very order of candidates.
+    tau* is the pass probability at which a verification is worth its cost. J* is the lowest
+    expected cost. Both take the logged candidates as the law: the pass rate at each score is
+    known. If all scores differ, that means knowing every label; J_t, the cost of the best score
+    threshold, is what the ranking alone can achieve. Hindsight also knows the order of candidates.
 
     \b
     grv oracle log.parquet --score score_reward --costs 1,10
     """
-    prices = parse_costs(costs)
-    how_many, drawn_from = parse_whole("--orders", orders), parse_whole("--seed", seed, 0)
-    check_outputs([json], [log, rewards])
+    check_outputs([json], [log, reading.rewards])
     from ..experiments.oracle import oracle as price
     from ..files import write_whole
-    from ..logs.readers import Unlabelled, read_log
+    from ..logs.readers import read_log
 
-    labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
-    logged = read_log(log, score=score, rewards=rewards, unlabelled=labels)
+    logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
     with progress("pricing") as tell:
-        rows = price(logged, prices, orders=how_many, seed=drawn_from, progress=tell)
+        rows = price(logged, costs, orders=orders, seed=seed, progress=tell)
     if json is not None:
         record = {
             "format": 1,
-            "costs": {"generate": prices.generate, "verify": prices.verify},
+            "costs": {"generate": costs.generate, "verify": costs.verify},
             "score": logged.score,
             "rows": [dataclasses.asdict(row) for row in rows],
         }
@@ -79,4 +76,4 @@ def oracle(
     say(*aligned(head, cells).split("\n"))
     hopeless = sum(row.tau is None for row in rows)
     if hopeless:
-        say(f"{hopeless} problems have no pass, and so no optimum.")
+        say(f"{hopeless} problems have no pass, so they have no optimum.")

@@ -1,40 +1,51 @@
-"""`grv problems`: a file of problems out of a published dataset."""
+"""`grv problems`: a file of problems from a published dataset."""
 
 from __future__ import annotations
 
+import enum
 import json
 from collections import Counter
 
-import typer
-
 from ..core.errors import UsageError
-from .console import check_outputs, choice, say
+from ..options import option
+from .console import check_outputs, say
+from .options.command import command
 
 
+class Match(enum.StrEnum):
+    """How answers are compared."""
+
+    EQUIVALENT = "equivalent"
+    EXACT = "exact"
+
+
+@command
 def problems(
-    dataset: str = typer.Argument(metavar="hmmt|livecodebench|humaneval", help="Which dataset."),
-    files: list[str] = typer.Argument(
-        metavar="FILE", help="Its files, as published: .jsonl, .jsonl.gz or .parquet."
+    dataset: str = option(
+        ..., "Which dataset.", argument=True, metavar="hmmt|livecodebench|humaneval"
     ),
-    out: str = typer.Option(
-        ..., "--out", "-o", metavar="FILE", help="Problems for grv solve and grv collect."
+    files: tuple[str, ...] = option(
+        ...,
+        "Its files, as published: .jsonl, .jsonl.gz or .parquet.",
+        argument=True,
+        metavar="FILE...",
     ),
-    difficulty: str = typer.Option(
-        None, metavar="NAMES", help="Only these, apart by commas: medium,hard (livecodebench)."
+    out: str = option(
+        ..., "Problems for grv solve and grv collect.", "--out", "-o", metavar="FILE"
     ),
-    match: str = typer.Option(
-        "equivalent", metavar="equivalent|exact", help="How answers are compared (hmmt)."
+    difficulty: str | None = option(
+        None, "Only these, separated by commas: medium,hard (livecodebench).", metavar="NAMES"
     ),
-    prompt: str = typer.Option(
+    match: Match = option(Match.EQUIVALENT, "How answers are compared (hmmt)."),
+    prompt: str | None = option(
         None,
-        metavar="TEXT",
-        help="What models are given, with {question} and {code} where those go."
-        "  [default: by dataset]",
+        "The prompt for models, with {question} and {code} as placeholders.",
+        shown="by dataset",
     ),
 ) -> None:
-    """Make a file of problems out of a published dataset.
+    """Make a file of problems from a published dataset.
 
-    Hidden tests of LiveCodeBench, published as pickles, are read without running them.
+    Hidden tests of LiveCodeBench, published as pickles, are read without executing them.
 
     \b
     grv problems hmmt hmmt_feb_2024.parquet hmmt_feb_2025.parquet --match exact -o hmmt.jsonl
@@ -44,14 +55,14 @@ def problems(
     from ..backends.problems.datasets import DATASETS, read_dataset
     from ..files import replacing
 
-    choice("DATASET", dataset, tuple(DATASETS))
-    choice("--match", match, ("equivalent", "exact"))
+    if dataset not in DATASETS:
+        raise UsageError(f"DATASET {dataset}: give one of {', '.join(DATASETS)}")
     check_outputs([out], files)
     wanted = None if difficulty is None else [name.strip() for name in difficulty.split(",")]
     kept: Counter[str | None] = Counter()
     left_out: Counter[str | None] = Counter()
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for each in read_dataset(dataset, files, prompt=prompt, match=match):
+        for each in read_dataset(dataset, files, prompt=prompt, match=match.value):
             if wanted is not None and each.difficulty not in wanted:
                 left_out[each.difficulty] += 1
                 continue
@@ -60,7 +71,9 @@ def problems(
             record = {"problem": problem.id, "prompt": problem.prompt, "check": dict(problem.check)}
             file.write(json.dumps(record) + "\n")
         if not kept:
-            raise UsageError(f"--difficulty {difficulty}: none is; there are {_counted(left_out)}")
+            raise UsageError(
+                f"--difficulty {difficulty}: no problem has it; there are {_counted(left_out)}"
+            )
     say(f"{out}: {kept.total()} problems" + (f" ({_counted(kept)})" if wanted else ""))
     if left_out:
         say(f"left out: {_counted(left_out)}")

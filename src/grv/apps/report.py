@@ -3,90 +3,54 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from .compare import compare
-from .console import (
-    MEASURED,
-    check_outputs,
-    choice,
-    parse_latency,
-    parse_prices,
-    parse_value,
-    parse_whole,
-    parse_width,
-    progress,
-    say,
-)
-from .live import defaults_from_job, read_job
+from ..logs.reading import Reading
+from ..options import option
+from ..parsing import parse_score
+from ..report.given import Given
+from ..report.print.job import Item, check_ids
+from ..report.request import Request
+from .console import check_outputs, progress, say
+from .options.command import command
+from .options.job import job_option
 
 if TYPE_CHECKING:
-    from ..report.dataset import Request
-    from ..report.print.job import Item
     from ..report.report import Report
-    from .sources import Given
-
-# An option that `grv compare` has is the same option here.
-_SAME: dict[str, Any] = {
-    name: parameter.default for name, parameter in inspect.signature(compare).parameters.items()
-}
 
 
-def _from_job(context: typer.Context, job: str | None) -> str | None:
-    return defaults_from_job(context, job, "report", ("logs", "items"))
-
-
+@command
 def report(
-    logs: list[str] = typer.Argument(
-        None,
+    request: Request,
+    reading: Reading,
+    logs: tuple[Given, ...] = option(
+        (),
+        "What grv compare takes; a ledger of live runs; or what grv compare --json saved.",
+        argument=True,
         metavar="[NAME=]LOG...",
-        help="What grv compare takes; a ledger of live runs; or what grv compare --json saved.",
-        show_default=False,
+        parse=Given.parse,
     ),
-    out: str = typer.Option("report.html", "-o", "--out", metavar="FILE", help="The page."),
-    rewards: str = _SAME["rewards"],
-    score: list[str] = typer.Option(
-        None,
+    out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE"),
+    score: tuple[str, ...] = option(
+        (),
+        "What ranks candidates, as grv compare takes it: a column, cascade(first, second, top=4,"
+        " cost=0.5), or a prior. Several are set side by side. Repeatable.",
         metavar="NAME",
-        help="What ranks candidates, as grv compare takes it: a column, cascade(first, second,"
-        " top=4, cost=0.5), or a prior. Several are set side by side. Repeatable.",
+        parse=parse_score,
     ),
-    costs: list[str] = _SAME["costs"],
-    policy: list[str] = _SAME["policy"],
-    orders: str = _SAME["orders"],
-    many_orders: str = typer.Option(
-        "100", metavar="N", help="In how many orders each problem's cheapest pair is found."
-    ),
-    seed: str = _SAME["seed"],
-    order_scheme: str = _SAME["order_scheme"],
-    width: str = _SAME["width"],
-    value: str = _SAME["value"],
-    latency: str = _SAME["latency"],
-    keys: bool = _SAME["keys"],
-    unlabelled: str = _SAME["unlabelled"],
-    unsolvable: str = _SAME["unsolvable"],
-    title: str = typer.Option("", metavar="TEXT", help="What the page is called."),
-    json: str = typer.Option(None, metavar="FILE", help="Save the numbers of all tables."),
-    csv: str = typer.Option(None, metavar="DIR", help="Save each table as a CSV file."),
-    figures: str = typer.Option(
+    title: str = option("", "The title of the page."),
+    json: str | None = option(None, "Save the numbers of all tables.", metavar="FILE"),
+    csv: str | None = option(None, "Save each table as a CSV file.", metavar="DIR"),
+    figures: str | None = option(
         None,
+        "Save the figures as PDF and PNG, and the tables as LaTeX, Markdown, text and CSV.",
         metavar="DIR",
-        help="Save the figures as PDF and PNG, and the tables as LaTeX, Markdown, text and CSV.",
     ),
-    job: str = typer.Option(
-        None,
-        metavar="FILE",
-        is_eager=True,
-        callback=_from_job,
-        help="These options in TOML, in a table [report], with the logs and what --figures saves;"
-        " flags win.",
-    ),
+    items: tuple[Item, ...] = option((), "What --figures saves.", parse=Item.parse, job_only=True),
+    job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
 ) -> None:
     """Make one page out of logs: what policies cost, whether the score is good, what to do.
 
@@ -103,21 +67,13 @@ def report(
     grv report answers.jsonl.ledger
     grv report --job paper/report.toml --figures figures
     """
-    request = _request(
-        costs, policy, orders, many_orders, seed, order_scheme, width, keys, unsolvable
-    )
-    request = dataclasses.replace(
-        request,
-        value=parse_value(value),
-        latency=None if latency is None else parse_latency(latency),
-    )
-    given = _given(logs or [], score or [], rewards, unlabelled, job)
-    inputs = [each.path for each in given] + [rewards, job]
-    specs = [*(each.score for each in given), *(policy or ())]
+    given = _given(logs, score, reading)
+    check_ids(items)
+    inputs = [each.path for each in given] + [reading.rewards, job]
+    specs = [*(each.score for each in given), *request.policies]
     check_outputs([out, json], inputs, specs)
     for folder in (csv, figures):
         _check_folder(folder)
-    items = _items(job)
     from ..files import write_whole
     from ..report.build import make_report
     from ..report.page.page import page
@@ -143,72 +99,18 @@ def report(
     say(*words(made, out))
 
 
-def _request(
-    costs: Sequence[str],
-    policy: Sequence[str] | None,
-    orders: str,
-    many_orders: str,
-    seed: str,
-    order_scheme: str,
-    width: str,
-    keys: bool,
-    unsolvable: str,
-) -> Request:
-    price_lists = tuple(None if text == MEASURED else parse_prices(text) for text in costs)
-    in_flight = parse_width(width)
-    how_many, many = parse_whole("--orders", orders), parse_whole("--many-orders", many_orders)
-    drawn_from = parse_whole("--seed", seed, 0)
-    from ..experiments.compare import Unsolvable
-    from ..replay.orders import Scheme
-    from ..report.dataset import Request
-
-    scheme = cast(Scheme, choice("--order-scheme", order_scheme, ("stable", "paper")))
-    kept = cast(Unsolvable, choice("--unsolvable", unsolvable, ("exclude", "include")))
-    return Request(
-        costs=price_lists,
-        policies=tuple(policy or ()),
-        orders=how_many,
-        seed=drawn_from,
-        order_scheme=scheme,
-        width=in_flight,
-        keys=keys,
-        unsolvable=kept,
-        many_orders=many,
-    )
-
-
-def _given(
-    logs: Sequence[str],
-    scores: Sequence[str],
-    rewards: str | None,
-    unlabelled: str,
-    job: str | None,
-) -> list[Given]:
-    """Each file with each score; those of the job file where none is named."""
-    from ..logs.readers import Unlabelled
-    from .sources import Given, parse_given
-
-    labels = cast(Unlabelled, choice("--unlabelled", unlabelled, ("error", "fail", "drop")))
+def _given(logs: Sequence[Given], scores: Sequence[str], reading: Reading) -> list[Given]:
+    """Each file with each score. A file says how it is read, or the flags say it for all."""
     if not logs:
-        named = read_job(job)["report"].get("logs") if job is not None else None
-        if not named:
-            raise UsageError("give at least one log, as in grv report log.parquet")
-        return list(parse_given(named, str(job)))
+        raise UsageError("give at least one log, as in grv report log.parquet")
     found = []
-    for text in logs:
-        plain = dataclasses.replace(Given.parse(text), rewards=rewards, unlabelled=labels)
+    for log in logs:
+        plain = dataclasses.replace(log, reading=reading) if log.reading == Reading() else log
         each = [dataclasses.replace(plain, score=score) for score in scores] or [plain]
         if plain.name and len(each) > 1:
             each = [dataclasses.replace(one, name=f"{one.name} {one.score}") for one in each]
         found += each
     return found
-
-
-def _items(job: str | None) -> tuple[Item, ...]:
-    from ..report.print.job import parse_items
-
-    records = read_job(job)["report"].get("items") if job is not None else None
-    return parse_items(records, str(job)) if records is not None else ()
 
 
 def _check_folder(folder: str | None) -> None:

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..core.errors import UsageError
+from ..options import option
 from ..text import aligned
 from .console import check_outputs, say
+from .convert import LOG_OUT
+from .options.command import command
 
 if TYPE_CHECKING:
     from ..ledger.entries import Entry
     from ..ledger.sqlite import SearchSummary, SqliteLedger
 
-runs = typer.Typer(
-    help="Look into a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True
-)
+LEDGER = "The file given as --ledger."
+
+runs = typer.Typer(help="Read a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True)
 
 
 def _open(path: str) -> SqliteLedger:
@@ -29,13 +32,14 @@ def _open(path: str) -> SqliteLedger:
 
 
 @runs.command("list")
+@command
 def list_runs(
-    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
 ) -> None:
-    """List the searches: problem, outcome, what was generated, verified and paid."""
-    book = _open(ledger)
-    so_far = book.so_far()
-    rows = [_row(summary, so_far.get(summary.id, ())) for summary in book.searches()]
+    """List the searches: problem, outcome, candidates, verifications and cost."""
+    opened = _open(ledger)
+    so_far = opened.so_far()
+    rows = [_row(summary, so_far.get(summary.id, ())) for summary in opened.searches()]
     head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
     say(*aligned(head, rows, left=4).split("\n"))
     counts = Counter(row[3] for row in rows)
@@ -43,47 +47,50 @@ def list_runs(
 
 
 @runs.command("show")
+@command
 def show_run(
-    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
-    problem: str = typer.Argument(metavar="PROBLEM", help="A problem's name, or a search's."),
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    problem: str = option(
+        ..., "The name of a problem or of a search.", argument=True, metavar="PROBLEM"
+    ),
 ) -> None:
-    """Show one search: each step with its reason, what it brought, and why it stopped."""
-    book = _open(ledger)
-    found = [s for s in book.searches() if problem in (s.problem, s.id)]
+    """Show one search: each step with its reason and result, and why it stopped."""
+    opened = _open(ledger)
+    found = [s for s in opened.searches() if problem in (s.problem, s.id)]
     if not found:
-        raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows what there is")
+        raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows all searches")
     for summary in found:
         say(f"{summary.problem} ({summary.id})")
-        for line in _lines(book.read(summary.id)):
+        for line in _lines(opened.read(summary.id)):
             say(f"  {line}")
 
 
 @runs.command("check")
+@command
 def check_ledger(
-    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
 ) -> None:
-    """Check that nothing in the ledger is torn, missing or changed. Exit code 1 if something is."""
+    """Check that no entry of the ledger is torn, missing or changed. Exit code 1 otherwise."""
     wrong = _open(ledger).check()
     for line in wrong:
         say(line)
-    say(f"{len(wrong)} things are wrong" if wrong else "all is well")
+    say(f"{len(wrong)} problems found" if wrong else "all is well")
     if wrong:
         raise typer.Exit(1)
 
 
 @runs.command("export")
+@command
 def export_log(
-    ledger: str = typer.Argument(metavar="LEDGER", help="The file given as --ledger."),
-    out: str = typer.Option(
-        ..., "--out", "-o", metavar="FILE", help="The log: .parquet, .jsonl or .csv."
-    ),
-    prices: str = typer.Option(
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
+    prices: str | None = option(
         None,
+        "Dollars, in TOML: adds the columns generate_cost and verify_cost, with real costs.",
         metavar="FILE",
-        help="Dollars, in TOML, for columns of what was really paid: generate_cost, verify_cost.",
     ),
 ) -> None:
-    """Write what was generated, scored and verified as a log for grv compare.
+    """Write the candidates, scores and verdicts as a log for grv compare.
 
     Candidates that were never verified have no label: see --unlabelled of grv compare.
     """
@@ -106,13 +113,13 @@ def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
         summary.id,
         summary.problem,
         _when(summary.started),
-        summary.outcome or "not over",
+        summary.outcome or "unfinished",
         *("" if number is None else f"{number:g}" for number in numbers),
     )
 
 
 def _when(seconds: float) -> str:
-    """A time as people read it; nothing where the calendar has no such time."""
+    """A time as text; ? if the calendar has no such time."""
     try:
         moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     except (OverflowError, OSError, ValueError):
@@ -121,7 +128,7 @@ def _when(seconds: float) -> str:
 
 
 def _lines(entries: Sequence[Entry]) -> list[str]:
-    """A search as people read it."""
+    """A search as text, one line per step."""
     from ..core.values import Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
     from ..runtime.search_record import unanswered

@@ -5,36 +5,37 @@ from __future__ import annotations
 import itertools
 import json as json_text
 
-import typer
-
 from ..core.values import Costs
+from ..options import option
+from ..parsing import parse_costs
 from ..text import aligned
 from ..theory import shells as theory
-from .console import check_outputs, parse_costs, parse_whole, say
+from .console import check_outputs, say
+from .options.command import command
+from .oracle import COSTS, PRICES
 
 
+@command
 def shells(
-    costs: str = typer.Option("1,10", metavar="G,V", help="Cost of generating, and of verifying."),
-    shells: str = typer.Option("12", "--shells", "-n", metavar="N", help="How many to print."),
-    json: str = typer.Option(None, metavar="FILE", help="Save the schedule."),
+    costs: Costs = option(PRICES, COSTS, metavar="G,V", parse=parse_costs, shown="1,10"),
+    shells: int = option(12, "Number of shells to print.", "--shells", "-n", least=1, most=200),
+    json: str | None = option(None, "Save the schedule.", metavar="FILE"),
 ) -> None:
     """Print the doubling cost shells of the adaptive policy (the paper's Algorithm 1).
 
-    In shell s the policy generates m more candidates, then verifies the best k of those that wait.
-    Shells without any strategy are skipped.
+    In shell s the policy generates m more candidates. Then it verifies the best k of those that
+    are not verified yet. Shells without any strategy are skipped.
 
     \b
     grv shells --costs 1,10
     """
-    prices = parse_costs(costs)
     check_outputs([json], [])
-    number = parse_whole("--shells", shells, most=200)
-    found = itertools.islice(theory.shells(prices), number)
-    records = [_record(shell, prices) for shell in found]
+    found = itertools.islice(theory.shells(costs), shells)
+    records = [_record(shell, costs) for shell in found]
     if json is not None:
         from ..files import write_whole
 
-        record = {"costs": {"generate": prices.generate, "verify": prices.verify}}
+        record = {"costs": {"generate": costs.generate, "verify": costs.verify}}
         write_whole(json, json_text.dumps({"format": 1, **record, "shells": records}) + "\n")
     spent = itertools.accumulate(float(record["cost"]) for record in records)
     rows = [

@@ -4,47 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from ..core.errors import UsageError
-from .console import check_outputs, parse_costs, parse_whole, parse_width, progress, say
+from ..core.values import Costs
+from ..experiments.settings import SimulationSize
+from ..options import option
+from ..parsing import parse_costs
+from .console import check_outputs, progress, say
+from .options.command import command
+from .oracle import COSTS, PRICES
 
 if TYPE_CHECKING:
     from ..experiments.simulate import Simulation
 
 
+@command
 def simulate(
-    populations: list[str] = typer.Argument(
-        None, metavar="POPULATION", help="Which ones; all where none is given."
+    settings: SimulationSize,
+    populations: tuple[str, ...] = option(
+        (), "Which populations; all if none is given.", argument=True, metavar="POPULATION"
     ),
-    policy: list[str] = typer.Option(
-        None,
+    policy: tuple[str, ...] = option(
+        (),
+        "A row of the table, as in grv compare. Repeatable. Default: default, balanced, alternate,"
+        " hedged, adaptive, adaptive-all, verify-all.",
         metavar="SPEC",
-        help="A row of the table, as in grv compare. Repeatable. Default: default, balanced,"
-        " alternate, hedged, adaptive, adaptive-all, verify-all.",
     ),
-    costs: list[str] = typer.Option(
-        ["1,10"], metavar="G,V", help="Cost of generating one, and of verifying one. Repeatable."
+    costs: tuple[Costs, ...] = option(
+        (PRICES,), f"{COSTS} Repeatable.", metavar="G,V", parse=parse_costs, shown="1,10"
     ),
-    candidates: str = typer.Option(
-        "endless",
-        metavar="N|endless",
-        help="Pools of so many candidates with at least one pass, or streams without end.",
-    ),
-    problems: str = typer.Option("100", metavar="N", help="Problems of each population."),
-    orders: str = typer.Option("10", metavar="N", help="Orders of a pool, or streams, a problem."),
-    seed: str = typer.Option("0", metavar="N", help="What everything is drawn from."),
-    width: str = typer.Option(
-        "1", metavar="N|all", help="Verifications in flight at once; all pays for whole steps."
-    ),
-    json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
-    list_: bool = typer.Option(False, "--list", help="Say which populations there are, and stop."),
+    json: str | None = option(None, "Save the numbers.", metavar="FILE"),
+    list_: bool = option(False, "Print the populations, and stop.", "--list"),
 ) -> None:
     """Try policies on synthetic problems whose laws are known.
 
-    So the least that a search can cost on average, J*, is known for each problem, and costs are
-    told relative to it. Every policy sees the same candidates. ">" marks what would have cost more,
-    had there not been an end to the candidates after all.
+    So the lowest possible average cost, J*, is known for each problem, and costs are given
+    relative to it. Every policy sees the same candidates. ">" marks a cost that is too low: a
+    search reached the last candidate that the simulation has.
 
     \b
     grv simulate coding math --costs 1,10 --costs 1,30
@@ -58,30 +52,17 @@ def simulate(
         say(*[f"{name:12} {ABOUT[name]}" for name in ALL])
         return
     chosen = {name: population_named(name) for name in populations or ALL}
-    price_lists = [parse_costs(text) for text in costs]
-    in_flight = parse_width(width)
-    check_outputs([json], [], policy or ())
-    pool = None if candidates == "endless" else _pool_size(candidates)
-    how_many, trials = parse_whole("--problems", problems), parse_whole("--orders", orders)
-    drawn_from = parse_whole("--seed", seed, 0)
-    from ..experiments.simulate import DEFAULT_POLICIES, Plan
+    check_outputs([json], [], policy)
+    from ..experiments.simulate import DEFAULT_POLICIES
     from ..experiments.simulate import simulate as try_all
 
-    plan = Plan(how_many, trials, pool, drawn_from, in_flight)
     with progress("simulating") as tell:
         simulation = try_all(
-            chosen, policy or DEFAULT_POLICIES, price_lists, plan=plan, progress=tell
+            chosen, policy or DEFAULT_POLICIES, costs, plan=settings, progress=tell
         )
     if json is not None:
         simulation.save(json)
     say(heading(simulation), "", *simulation.table().split("\n"), "", *_notes(simulation))
-
-
-def _pool_size(text: str) -> int:
-    try:
-        return parse_whole("--candidates", text)
-    except UsageError as error:
-        raise UsageError(f"{error}, or endless") from error
 
 
 def heading(simulation: Simulation) -> str:
@@ -108,7 +89,7 @@ def _notes(simulation: Simulation) -> list[str]:
     if settings["candidates"] == "endless" and cut:
         most = max(row.ended for row in cut)
         lines.append(
-            f"> the policy came to the last of {settings['most']} candidates, in up to {most:.1%}"
+            f"> the policy reached the last of {settings['most']} candidates, in up to {most:.1%}"
             " of the trials."
         )
     return lines

@@ -5,106 +5,57 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..core.errors import UsageError
-from ..core.values import Costs, Measured
+from ..core.values import Measured
+from ..options import MOST, option
 from ..policies import DEFAULT, Learned, spec
-from . import live
-from .console import check_outputs, parse_cascade, parse_costs, parse_prices, parse_value, say
-from .live import LiveOptions, backends_of, options_of, protection, read_job, search_options
+from ..runtime.options import Spending
+from ..runtime.prices import Meter, model_of
+from .console import check_outputs, say
+from .options.command import command
+from .options.job import job_option
+from .options.live import LiveOptions, backends_of, search_options, unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..runtime.calls import Caller
-    from ..runtime.prices import Meter, Prices
+    from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
     from ..runtime.solution import Solution
     from ..runtime.solve import SolveOptions
     from .answers import AnswerFile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options(LiveOptions):
-    """What `grv solve` was asked for."""
+    """The options of `grv solve`."""
 
-    policy: str = "default"
-    costs: str = "1,10"
-    budget: float = math.inf
-    total_budget: float = math.inf
-    value: float = math.inf
-    most: str | None = None
-    width: int = 4
-    prices: str | None = None
+    policy: str = option(
+        "default", "The policy that decides.", metavar="SPEC", shown=spec.spec(DEFAULT)
+    )
+    width: int = option(4, "Verifications of a problem in flight at once.", least=1, most=MOST)
+    spending: Spending = field(default_factory=Spending)
 
 
+@command
 def solve(
-    problems: str = live.PROBLEMS,
-    generator: str = live.GENERATOR,
-    score: str = live.SCORE,
-    score_model: str = live.SCORE_MODEL,
-    score_step: str = live.SCORE_STEP,
-    out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Where answers go."),
-    base_url: str = live.BASE_URL,
-    temperature: float = live.TEMPERATURE,
-    top_p: float = live.TOP_P,
-    max_tokens: int = live.MAX_TOKENS,
-    stop: list[str] = live.STOP,
-    seed: int = live.SEED,
-    policy: str = typer.Option(
-        None, metavar="SPEC", help=f"What decides.  [default: {spec.spec(DEFAULT)}]"
-    ),
-    costs: str = typer.Option(
-        None,
-        metavar="G,V|measured:G,V",
-        help="Cost of generating, and of verifying; measured counts real dollars (see --prices) and"
-        " begins with a guess of them.  [default: 1,10]",
-    ),
-    value: float = typer.Option(
-        None,
-        metavar="V",
-        help="What a solved problem is worth: a search gives up when the expected cost to go"
-        " exceeds it.",
-    ),
-    most: str = typer.Option(
-        None,
-        metavar="G,V",
-        help="With measured costs, the most that one candidate and one verification can cost:"
-        " budgets reserve it.",
-    ),
-    budget: float = typer.Option(None, help="The most that one problem may cost."),
-    total_budget: float = typer.Option(None, help="The most that the whole run may cost."),
-    width: int = typer.Option(
-        None, help="Verifications of a problem in flight at once.  [default: 4]"
-    ),
-    concurrency: int = live.CONCURRENCY,
-    attempts: int = live.ATTEMPTS,
-    first_pause: float = live.FIRST_PAUSE,
-    call_timeout: float = live.CALL_TIMEOUT,
-    ledger: str = live.LEDGER,
-    keys: bool = live.KEYS,
-    prices: str = typer.Option(None, metavar="FILE", help="Dollars, in TOML."),
-    isolation: str = live.ISOLATION,
-    timeout: float = live.TIMEOUT,
-    memory: int = live.MEMORY,
-    workers: int = live.WORKERS,
-    allow_commands: bool = live.ALLOW_COMMANDS,
-    job: str = typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
-    dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what the run can cost at most, and stop."
-    ),
+    options: Options,
+    job: str | None = job_option(),
+    dry_run: bool = option(False, "Print what the run can cost at most, and stop.", "--dry-run"),
 ) -> None:
     """Find a verified answer to each problem, live, for the least money.
 
-    Every draft, score and verdict is in the ledger before it is used. The same command again goes
-    on where it stopped, whatever stopped it, and pays for nothing twice. Exit code 1: some problems
-    are not solved.
+    grv writes every draft, score and verdict to the ledger before it uses it. If a run stops for
+    any reason, the same command continues it and pays for nothing twice. Exit code 1: some
+    problems are not solved.
 
     \b
     grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\
@@ -113,76 +64,55 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
-    given = {name: value for name, value in locals().items() if name not in ("job", "dry_run")}
-    options = _options(job, given)
-    _run(options, job, dry_run)
-
-
-def _options(job: str | None, given: Mapping[str, Any]) -> Options:
-    """Flags over the job file over the defaults."""
-    return options_of(Options, "solve", job, read_job(job), given)
-
-
-def _run(options: Options, job_file: str | None, dry_run: bool) -> None:
     from ..backends.problems.files import read_problems
     from ..learning.prior_file import parse_policy
     from ..runtime.prices import Prices
 
+    spending = options.spending
     check_outputs(
         (options.out, options.ledger_path),
-        (options.problems, options.prices, job_file),
+        (options.problems, spending.prices, job),
         (options.policy,),
     )
     problems = list(read_problems(options.problems))
-    prices = Prices.load(options.prices) if options.prices is not None else Prices()
-    price_list = parse_prices(options.costs)
-    most = None if options.most is None else parse_costs(options.most, option="--most")
-    parse_value(str(options.value))
-    _check_measured(options, prices, measured=isinstance(price_list, Measured))
+    prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
+    _check_measured(options, prices)
     if dry_run:
-        say(_at_most(options, price_list, len(problems)))
+        say(_at_most(spending, len(problems)))
         return
-    plan = parse_policy(options.policy)
-    if isinstance(plan, Learned):
-        plan.check_score(options.score)
+    policy = parse_policy(options.policy)
+    if isinstance(policy, Learned):
+        policy.check_score(options.models.score)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {
-            **{"policy": plan, "costs": price_list, "most": most, "value": options.value},
-            **{"budget": options.budget, "total_budget": options.total_budget},
-            "width": options.width,
+            **{"policy": policy, "costs": spending.costs, "most": spending.most},
+            **{"value": spending.value, "budget": spending.budget},
+            **{"total_budget": spending.total_budget, "width": options.width},
+            "cascade": options.models.cascade,
         }
-        if scores := parse_cascade(options.score):
-            how["cascade"] = scores[2]
-        if isinstance(price_list, Measured):
-            how["meter"] = _meter(prices, options)
+        if isinstance(spending.costs, Measured):
+            how["meter"] = Meter(prices, model_of(options.models.generator))
         _solve_all(problems, how, options, prices)
 
 
-def _check_measured(options: Options, prices: Prices, *, measured: bool) -> None:
-    """Say what does not go together before anything is done."""
-    from ..runtime.prices import model_of
-
-    model = model_of(options.generator)
+def _check_measured(options: Options, prices: Prices) -> None:
+    """Refuse options that contradict each other, before any work."""
+    spending, model = options.spending, model_of(options.models.generator)
+    measured = isinstance(spending.costs, Measured)
     for call in ("generate", "verify") if measured else ():
         if not prices.has(call, model):
             raise UsageError(
                 f"measured costs need a price to {call}: give --prices FILE with a table for the"
                 f" model, and with {call}_second or {call}_call in [other]"
             )
-    budgets = (options.budget, options.total_budget)
-    if not measured and options.most is not None:
-        raise UsageError("--most is for --costs measured:G,V; a price list says what things cost")
-    if measured and options.most is None and any(map(math.isfinite, budgets)):
+    if not measured and spending.most is not None:
+        raise UsageError("--most needs --costs measured:G,V; a price list has fixed costs")
+    budgets = (spending.budget, spending.total_budget)
+    if measured and spending.most is None and any(map(math.isfinite, budgets)):
         raise UsageError(
             "a budget over measured costs needs --most G,V, the most that one candidate and one"
-            " verification can cost: what is not paid yet is reserved at that"
+            " verification can cost: grv reserves it for calls in flight"
         )
-
-
-def _meter(prices: Prices, options: Options) -> Meter:
-    from ..runtime.prices import Meter, model_of
-
-    return Meter(prices, model_of(options.generator))
 
 
 def _solve_all(
@@ -192,15 +122,14 @@ def _solve_all(
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
-    from ..runtime.prices import model_of
     from ..runtime.solve import check_options
     from .answers import record_of
 
-    caller = Caller(options.calls())
+    caller = Caller(options.calls)
     check_options(how)  # before any file is made
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
-        model = model_of(options.generator)
+        model = model_of(options.models.generator)
         solved = {problem.id for problem in problems if problem.id in answers.solved}
         outcomes = Counter(solved=len(solved))
 
@@ -211,9 +140,8 @@ def _solve_all(
         how = how | {"ledger": ledger, "skip": solved}
         interrupted = anyio.run(drive, problems, how, caller, done)
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
-    say(f"{options.out} has the answers, {options.ledger_path} what was paid for")
-    for line in protection(options, problems):
-        say(line)
+    say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
+    say(*unprotected_lines(options.verification, problems))
     if interrupted:
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):
@@ -227,11 +155,13 @@ def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
 
 
 def _counted(outcomes: Counter[str], problems: int) -> str:
-    """How many problems came to which end, as people say it."""
+    """The number of problems per outcome."""
     counts = {outcome: count for outcome, count in outcomes.items() if count}
-    missing = problems - sum(counts.values())  # interrupted, or another process is at it
-    words = counts | ({"not over": missing} if missing else {})
-    return ", ".join(f"{count} {outcome}" for outcome, count in words.items())
+    words = [f"{count} {outcome}" for outcome, count in counts.items()]
+    missing = problems - sum(counts.values())  # interrupted, or another process works on them
+    if missing:
+        words.append(f"{missing} unfinished; run the same command again to continue")
+    return ", ".join(words)
 
 
 async def drive(
@@ -284,19 +214,18 @@ def _progress() -> Iterator[Listener]:
         yield show
 
 
-def _at_most(options: Options, costs: Costs, problems: int) -> str:
-    """What a run can cost at most, in plain words."""
-    each = min(options.budget, options.value)
-    total = min(options.total_budget, each * problems)
+def _at_most(spending: Spending, problems: int) -> str:
+    """What a run can cost at most, in a sentence."""
+    each, costs = spending.at_most, spending.costs
+    total = min(spending.total_budget, each * problems)
     if math.isinf(total):
         return (
-            f"{problems} problems, without a limit: a problem that cannot be solved costs without"
-            " end; give --budget, --total-budget or --value"
+            f"{problems} problems, without a limit: a problem that cannot be solved never stops;"
+            " give --budget, --total-budget or --value"
         )
-    generated = math.floor(total / costs.candidate)
     return (
         f"{problems} problems: at most {total:g} in all"
         + (f", {each:g} each" if math.isfinite(each) else "")
-        + f"; that is at most {generated} candidates, or {math.floor(total / costs.verify)}"
-        f" verifications, and anything between"
+        + f"; that is at most {math.floor(total / costs.candidate)} candidates, or"
+        f" {math.floor(total / costs.verify)} verifications, or a mix of both"
     )

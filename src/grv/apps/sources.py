@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..core.errors import LogError, UsageError
 from ..files import is_sqlite
 from ..learning.score_combination import read_scored
 from ..logs.log import Log
-from ..logs.readers import Unlabelled, log_of
+from ..logs.readers import log_of
+from ..logs.reading import Unlabelled
 from ..logs.tables import Table, column
+from ..parsing import parse_cascade
+from ..report.given import Given
 from ..report.source import Source, is_comparison, read_comparison
-from .console import parse_cascade
-
-
-@dataclass(frozen=True)
-class Given:
-    """One file, as it is asked for.
-
-    Attributes:
-        path: of a log, a ledger or a saved comparison.
-        name: what tables shall call it; the file's name where none is given.
-        score: what ranks, as `grv compare` takes it: a column, a cascade, or a prior.
-        rewards: the file that goes with a published `generations.jsonl`.
-        unlabelled: what to do about candidates without a label.
-    """
-
-    path: str
-    name: str = ""
-    score: str | None = None
-    rewards: str | None = None
-    unlabelled: Unlabelled = "error"
-
-    @classmethod
-    def parse(cls, text: str) -> Given:
-        """From `PATH` or `NAME=PATH`."""
-        name, equals, path = text.partition("=")
-        if not equals or os.path.exists(text):
-            return cls(text)
-        if not name or not path:
-            raise UsageError(f"{text}: give a file, or NAME=FILE")
-        return cls(path, name)
-
-
-def parse_given(records: Any, path: str) -> tuple[Given, ...]:
-    """The files that a job file names, as a list of tables."""
-    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-        raise UsageError(f"{path}: logs must be a list of tables, [[report.logs]]")
-    known = [field.name for field in fields(Given)]
-    for record in records:
-        unknown = [name for name in record if name not in known]
-        if unknown or not all(isinstance(value, str) for value in record.values()):
-            said = f"unknown option {', '.join(unknown)}" if unknown else "what is no text"
-            raise UsageError(f"{path}: a log has {said}; it may have {', '.join(known)}")
-        if "path" not in record:
-            raise UsageError(f"{path}: a log needs a path")
-    return tuple(Given(**record) for record in records)
 
 
 def read_sources(given: Sequence[Given]) -> tuple[Source, ...]:
@@ -91,10 +47,9 @@ def _read(given: Given, name: str) -> Source:
         )
         return Source(name, "comparison", None, read_comparison(given.path), (warning,))
     first, second, cascade = parse_cascade(given.score) or (given.score, None, None)
-    log = read_scored(
-        given.path, first, second=second, rewards=given.rewards, unlabelled=given.unlabelled
-    )
-    return Source(name, "log", log, None, _of_labels(name, log, given.unlabelled), cascade)
+    log = read_scored(given.path, first, second=second, reading=given.reading)
+    warnings = _of_labels(name, log, given.reading.unlabelled)
+    return Source(name, "log", log, None, warnings, cascade)
 
 
 def _read_ledger(given: Given, name: str) -> Source:
@@ -108,8 +63,10 @@ def _read_ledger(given: Given, name: str) -> Source:
         for label, values in log_columns(SqliteLedger(given.path, read_only=True)).items()
     }
     table = Table(given.path, columns, range(1, len(columns["problem"]) + 1))
-    # Live, most candidates are never verified: that is the point of it.
-    unlabelled: Unlabelled = "drop" if given.unlabelled == "error" else given.unlabelled
+    # A live run does not verify most of its candidates.
+    unlabelled = given.reading.unlabelled
+    if unlabelled is Unlabelled.ERROR:
+        unlabelled = Unlabelled.DROP
     log = log_of(table, unlabelled=unlabelled)
     log = replace(log, reading={"rewards": None, "unlabelled": unlabelled})
     return Source(name, "ledger", log, warnings=_of_labels(name, log, unlabelled))
@@ -119,8 +76,8 @@ def _of_labels(name: str, log: Log, unlabelled: Unlabelled) -> tuple[str, ...]:
     """What missing labels do to a report."""
     if not log.unlabelled:
         return ()
-    total = log.candidates + (log.unlabelled if unlabelled == "drop" else 0)
-    what = "left out" if unlabelled == "drop" else "counted as failed"
+    total = log.candidates + (log.unlabelled if unlabelled is Unlabelled.DROP else 0)
+    what = "left out" if unlabelled is Unlabelled.DROP else "counted as failed"
     return (
         f"{name}: {log.unlabelled} of {total} candidates were never verified and are {what}. Where"
         " a policy chose what to verify, those verified are not like the others: pass rates and AUC"

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import UsageError
+from ..core.values import Costs
+from ..options import MOST, option
+from ..parsing import parse_costs
 from ..text import aligned
-from .console import check_outputs, parse_costs, parse_number, parse_whole, progress, say
+from .console import check_outputs, progress, say
+from .options.command import command
+from .oracle import COSTS
 
 if TYPE_CHECKING:
     from ..core.search import Policy
-    from ..core.values import Costs
     from ..experiments.star_trials import StarTrials
     from ..theory.stars.bounds import StarInstance
 
@@ -25,38 +29,55 @@ theory = typer.Typer(
     help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
 )
 
-_SMALLEST = 1e-6  # with less, more is drawn than fits
-_CLASSES = ["singletons:4", "singletons:16", "singletons:64"]
-_COSTS = ["1,1", "1,10", "1,100", "1,1000"]
-_DIMENSIONS = ["4", "8", "16", "32", "64", "128", "256"]
+_SMALLEST = 1e-6  # with less, the samples do not fit into memory
+_CLASSES = ("singletons:4", "singletons:16", "singletons:64")
+_COSTS = (Costs(1, 1), Costs(1, 10), Costs(1, 100), Costs(1, 1000))
+_DIMENSIONS = (4, 8, 16, 32, 64, 128, 256)
+
+
+def _parse_costs(text: str) -> Costs:
+    """Costs whose ratio leaves candidates that can be drawn."""
+    costs = parse_costs(text)
+    if costs.ratio > 1 / _SMALLEST:
+        raise UsageError(f"verifying may cost at most {1 / _SMALLEST:g} times as much")
+    return costs
 
 
 @theory.command("lower-bound")
+@command
 def lower_bound(
-    classes: list[str] = typer.Argument(
-        None,
+    classes: tuple[str, ...] = option(
+        _CLASSES,
+        "Classes as for grv star.",
+        argument=True,
         metavar="[FILE|FAMILY]...",
-        help="Classes as for grv star. Default: singletons of 4, 16 and 64 points.",
+        shown=", ".join(_CLASSES),
     ),
-    eta: str = typer.Option(None, metavar="E", help="For classes of probabilities."),
-    costs: list[str] = typer.Option(
-        _COSTS, metavar="G,V", help="Cost of generating, and of verifying. Repeatable."
+    eta: float | None = option(
+        None, "For classes of probabilities, as in grv star.", metavar="E", least=0, most=1
     ),
-    policy: list[str] = typer.Option(
-        None, metavar="SPEC", help="A policy to run. Repeatable. Default: all there are."
+    costs: tuple[Costs, ...] = option(
+        _COSTS,
+        f"{COSTS} Repeatable.",
+        metavar="G,V",
+        parse=_parse_costs,
+        shown="1,1 1,10 1,100 1,1000",
     ),
-    runs: str = typer.Option("40", metavar="N", help="How often each is run."),
-    seed: str = typer.Option("0", metavar="N", help="What targets and candidates are drawn from."),
-    time_limit: str = typer.Option("60", metavar="S", help="Seconds for a star number."),
-    json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
+    policy: tuple[str, ...] = option(
+        (), "A policy to run. Repeatable. Default: all policies.", metavar="SPEC"
+    ),
+    runs: int = option(40, "Runs of each policy.", least=2, most=MOST),
+    seed: int = option(0, "Seed of targets and candidates.", least=0),
+    time_limit: float = option(60.0, "Seconds for a star number.", metavar="S", least=0),
+    json: str | None = option(None, "Save the numbers.", metavar="FILE"),
 ) -> None:
     """Run policies against the instance that proves the lower bound.
 
-    The points of a largest star are equally likely, and candidates pass at one of them, uniformly
-    random, which nothing but verifying tells. No sound policy costs less than
-    eta/4 min(s_0, c_ver/c_rew) times J*, the cost for somebody who knows which; a policy that gives
-    up is not sound. Runs that cost 8 times the bound and more than 100 J* are cut off: their true
-    ratio is higher than the one shown.
+    The points of a largest star are equally likely. Candidates pass at one of them, chosen at
+    random, and only verifying reveals which. J* is the cost if that point were known. No sound
+    policy costs less than eta/4 min(s_0, c_ver/c_rew) times J*; a policy that gives up is not
+    sound. Runs that cost 8 times the bound and more than 100 J* are cut off: their true ratio is
+    higher than the one shown.
 
     \b
     grv theory lower-bound
@@ -64,41 +85,29 @@ def lower_bound(
     grv theory lower-bound intervals:9 --policy centered-star --policy "learned('prior.json')"
     grv theory lower-bound rates.npy --eta 0.5
     """
-    prices = [_price_list(text) for text in costs]
-    how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
-    limit = parse_number("--time-limit", time_limit, least=0)
-    least = None if eta is None else parse_number("--eta", eta, least=0, most=1)
-    check_outputs([json], classes or [], policy or ())
+    check_outputs([json], classes, policy)
     from ..experiments.star_trials import measure
 
     rows: list[tuple[str, StarTrials]] = []
     untold: tuple[str, ...] = ()
     with _kept_so_far() as end:
-        for text in classes or _CLASSES:
-            instance = _instance(text, least, limit)
+        for text in classes:
+            instance = _instance(text, eta, time_limit)
             policies, untold = _policies(policy, instance)
-            measured = measure(policies, instance, prices, runs=how_many, seed=drawn_from)
+            measured = measure(policies, instance, costs, runs=runs, seed=seed)
             with progress(text) as tell:
                 for done, row in enumerate(measured, 1):
                     rows.append((text, row))
-                    tell(done, len(prices) * len(policies))
+                    tell(done, len(costs) * len(policies))
     if json is not None:
         records = [_record(text, row) for text, row in rows]
-        _save(json, {"seed": drawn_from, "complete": end.complete, "rows": records})
+        _save(json, {"seed": seed, "complete": end.complete, "rows": records})
     say(*_table(rows).split("\n"), *_words([row for _, row in rows], untold))
     end.say()
 
 
-def _price_list(text: str) -> Costs:
-    """Costs whose ratio leaves candidates that can be drawn."""
-    costs = parse_costs(text)
-    if costs.ratio > 1 / _SMALLEST:
-        raise UsageError(f"--costs {text}: verify at most {1 / _SMALLEST:g} times as dear")
-    return costs
-
-
 def _words(rows: list[StarTrials], untold: tuple[str, ...]) -> list[str]:
-    """What is not in the table, and what it shows."""
+    """What the table leaves out, and what it shows."""
     lines = []
     if untold:
         lines.append(
@@ -115,19 +124,19 @@ def _words(rows: list[StarTrials], untold: tuple[str, ...]) -> list[str]:
 
 @dataclasses.dataclass
 class _End:
-    """Whether all was measured."""
+    """Whether everything was measured."""
 
     complete: bool = True
 
     def say(self) -> None:
-        """End as one that was interrupted ends, if it was."""
+        """Pass an interruption on."""
         if not self.complete:
             raise KeyboardInterrupt
 
 
 @contextmanager
 def _kept_so_far() -> Iterator[_End]:
-    """Work that may be interrupted, after which what there is so far is shown."""
+    """Work that may be interrupted; the results so far are shown then."""
     end = _End()
     try:
         yield end
@@ -143,14 +152,14 @@ def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
     if star.number is None:
-        say(f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} stands for it here")
+        say(f"{text}: s_0 is from {star.lower} to {star.upper}; {star.lower} is used here")
     return star_instance(of, star, eta=1.0 if eta is None else eta)
 
 
 def _policies(
-    specs: list[str] | None, instance: StarInstance
+    specs: tuple[str, ...], instance: StarInstance
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
-    """By name, those that are asked for; or all, and the names of those that cannot be told."""
+    """The requested policies, or all; and the names of those that need parameters."""
     from ..experiments.star_trials import lineup
     from ..policies.spec import parse
 
@@ -203,40 +212,51 @@ def _record(text: str, row: StarTrials) -> dict[str, Any]:
 
 
 @theory.command("separation")
+@command
 def separation(
-    d: list[str] = typer.Option(
-        _DIMENSIONS, "--d", metavar="N", help="Points besides the centre. Repeatable."
+    d: tuple[int, ...] = option(
+        _DIMENSIONS,
+        "Points besides the centre. Repeatable.",
+        "--d",
+        least=2,
+        most=10_000,
+        shown=" ".join(map(str, _DIMENSIONS)),
     ),
-    epsilon: str = typer.Option("0.1", metavar="E", help="The error that a learner may have."),
-    delta: str = typer.Option("0.1", metavar="D", help="How often it may have more."),
-    runs: str = typer.Option("200", metavar="N", help="Random targets for each d."),
-    seed: str = typer.Option("0", metavar="N", help="What targets and pools are drawn from."),
-    json: str = typer.Option(None, metavar="FILE", help="Save the numbers."),
+    epsilon: float = option(
+        0.1, "The error that a learner may have.", metavar="E", least=_SMALLEST, most=0.249
+    ),
+    delta: float = option(
+        0.1,
+        "The probability that a learner's error is larger.",
+        metavar="D",
+        least=_SMALLEST,
+        most=0.999,
+    ),
+    runs: int = option(200, "Random targets for each d.", least=2, most=MOST),
+    seed: int = option(0, "Seed of targets and pools.", least=0),
+    json: str | None = option(None, "Save the numbers.", metavar="FILE"),
 ) -> None:
     """Show a class where searching takes one label, and learning a number proportional to d.
 
-    Half of all candidates are at a point c that every concept with a pass lets pass; the others are
-    at one of d points about which the concepts say nothing in common. The learner asks for a label
-    exactly where the concepts that agree with all labels so far disagree. No learner can do with
-    fewer labels than the bounds say.
+    Half of all candidates are at a point c, where every concept with a pass passes. The others are
+    at one of d points where the concepts have nothing in common. The learner asks for a label
+    exactly where the concepts that agree with all labels so far disagree. No learner needs fewer
+    labels than the bounds say.
 
     \b
     grv theory separation
     grv theory separation --d 16 --d 64 --epsilon 0.05 --json separation.json
     """
-    dimensions = [parse_whole("--d", text, 2, 10_000) for text in d]
-    error, failure = _share("--epsilon", epsilon, 0.25), _share("--delta", delta, 1)
-    how_many, drawn_from = parse_whole("--runs", runs, 2), parse_whole("--seed", seed, 0)
     check_outputs([json], [])
     from ..theory.proofs.separation import measure
 
     rows = []
     with _kept_so_far() as end, progress("separating") as tell:
-        for done, size in enumerate(dimensions, 1):
-            rows.append(measure(size, error, failure, runs=how_many, seed=drawn_from))
-            tell(done, len(dimensions))
+        for done, size in enumerate(d, 1):
+            rows.append(measure(size, epsilon, delta, runs=runs, seed=seed))
+            tell(done, len(d))
     if json is not None:
-        settings = {"epsilon": error, "delta": failure, "runs": how_many, "seed": drawn_from}
+        settings = {"epsilon": epsilon, "delta": delta, "runs": runs, "seed": seed}
         _save(
             json,
             {
@@ -259,15 +279,6 @@ def separation(
     )
     say(*aligned(head, cells, left=0).split("\n"))
     end.say()
-
-
-def _share(option: str, text: str, below: float) -> float:
-    number = parse_number(option, text, least=0, most=below)
-    if not 0 < number < below:
-        raise UsageError(f"{option} {text}: give a number above 0 and below {below:g}")
-    if number < _SMALLEST:
-        raise UsageError(f"{option} {text}: give at least {_SMALLEST:g}")
-    return number
 
 
 def _save(path: str, record: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,98 +12,88 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import UsageError
+from ..backends.verifiers.options import Verification
 from ..core.values import Verdict
-from .console import check_outputs, parse_whole, say
+from ..options import option
+from .console import check_outputs, progress, say
+from .options.command import command
+from .options.job import job_option
+from .options.live import unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Finding, Problem
-    from ..backends.sandbox.limits import Isolation, Limits
     from ..backends.verifiers.labels import LabelFile
     from ..backends.verifiers.pool import CheckVerifier
 
 _SHOWN = 5  # broken candidates that are named
-_LONGEST, _MOST_MB = 1e8, 1 << 30  # of a timeout and of memory; more is the same as no limit
 
 
+@command
 def verify(
-    file: str = typer.Argument(
-        metavar="FILE", help="JSON lines: a problem, its check, its candidates' texts."
+    verification: Verification,
+    file: str = option(
+        ...,
+        "JSON lines: a problem, its check, its candidates' texts.",
+        argument=True,
+        metavar="FILE",
     ),
-    out: str = typer.Option(
-        ..., "--out", "-o", metavar="LABELS", help="Where verdicts go; goes on where it stopped."
+    out: str = option(
+        ..., "Where verdicts go; an existing file is continued.", "--out", "-o", metavar="LABELS"
     ),
-    workers: str = typer.Option(
-        None, metavar="N", help="Candidates verified at once. Default: one a processor."
+    cache: str | None = option(
+        None, "Remember verdicts here, by check and program.", metavar="FILE"
     ),
-    isolation: str = typer.Option(
-        "jail", metavar="strict|jail|unsafe", help="How far programs are kept from this machine."
+    evidence: bool = option(
+        False, "Add the evidence to each label: the first failing test.", "--evidence"
     ),
-    timeout: str = typer.Option(
-        "10", metavar="S", help="Seconds of wall clock per test, where the check sets no limit."
-    ),
-    memory: str = typer.Option(
-        "1024", metavar="MB", help="Memory per program, where the check sets no limit."
-    ),
-    cache: str = typer.Option(
-        None, metavar="FILE", help="Remember verdicts here, by check and equivalence class."
-    ),
-    evidence: bool = typer.Option(
-        False, "--evidence", help="Add to each label what shows it: the first failing test."
-    ),
-    allow_commands: bool = typer.Option(
-        False,
-        "--allow-commands",
-        help='Run the commands that checks of kind "command" name, with your rights.',
-    ),
+    job: str | None = job_option(),
 ) -> None:
     """Give every candidate of a file its verdict: passed, failed or broken.
 
-    Programs run in a sandbox. Each verdict is written as soon as it is there; started again with
-    the same LABELS, verification goes on where it stopped. Exit code 1: some verdicts are broken.
+    Programs run in a sandbox. grv writes each verdict at once. Run again with the same LABELS, it
+    continues where it stopped. Exit code 1: some verdicts are broken.
 
     \b
     FILE    {"problem": "p1", "check": {"kind": "stdin", "tests": [...]}, "candidates": ["..."]}
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
-    from ..backends.verifiers.command import unprotected
-    from ..backends.verifiers.labels import FINGERPRINT, LabelFile, fingerprint, read_batches
-    from ..backends.verifiers.pool import CheckVerifier
+    from ..backends.verifiers.labels import FINGERPRINT, LabelFile
     from ..backends.verifiers.verdict_store import VerdictStore
 
-    level, limits = parse_isolation(isolation), _limits(timeout, memory)
-    count = parse_workers(workers)
-    check_outputs([out, cache], [file])
+    check_outputs([out, cache], [file, job])
     store = VerdictStore(Path(cache)) if cache is not None else None
     started = time.monotonic()
     done = _Done()
-    with CheckVerifier(
-        workers=count, isolation=level, limits=limits, store=store, allow_commands=allow_commands
-    ) as verifier:
-        candidates = {}
-        for batch in read_batches(file):  # every mistake in the file, before any work
-            check = verifier.prepare(batch.problem).digest
-            marks = (fingerprint(check, text) for text in batch.texts)
-            candidates[batch.problem.id] = b"".join(marks)
+    with verification.verifier(store) as verifier:
+        candidates = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT
         with contextlib.closing(LabelFile(out, candidates, file)) as labels:
             done.verdicts.update(labels.done.values())
             resumed = len(labels.done)
-            with _progress(total) as show:
-                _run(verifier, _jobs(file, labels), labels, done, show, evidence)
+            with progress("verifying") as tell:
+                _run(verifier, labels, done, file, lambda n: tell(n, total), evidence)
         in_force = str(verifier.in_force) if done.programs else "not needed: no program was run"
     seconds = time.monotonic() - started
     before = f" ({resumed} were there before)" if resumed else ""
     say(
         f"{total} candidates of {len(candidates)} problems: "
-        + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
+        + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict),
+        f"{total - resumed} verified in {seconds:.1f} s{before}",
+        f"isolation {in_force}",
+        *unprotected_lines(verification, tuple(done.commands.values())),
     )
-    say(f"{total - resumed} verified in {seconds:.1f} s{before}")
-    say(f"isolation {in_force}")
-    if done.commands:
-        named = unprotected(done.commands.values())
-        say(f"unprotected, with your rights, ran the commands of checks: {named}")
     done.say_broken()
+
+
+def _candidates(verifier: CheckVerifier, file: str) -> dict[str, bytes]:
+    """Per problem, the fingerprints of its candidates. Finds every mistake before any work."""
+    from ..backends.verifiers.labels import fingerprint, read_batches
+
+    found = {}
+    for batch in read_batches(file):
+        check = verifier.prepare(batch.problem).digest
+        found[batch.problem.id] = b"".join(fingerprint(check, text) for text in batch.texts)
+    return found
 
 
 @dataclass
@@ -129,12 +118,12 @@ class _Done:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
 
     def say_broken(self) -> None:
-        """Name the first of the broken ones; they make the exit code 1."""
+        """Name the first broken candidates and end with exit code 1, if there are any."""
         for line in self.broken:
             say(f"broken: {line}", err=True)
         if self.broken:
             count = self.verdicts[Verdict.BROKEN]
-            say(f"grv: {count} broken; start again to retry them", err=True)
+            say(f"grv: {count} broken; run the same command again to retry them", err=True)
             raise typer.Exit(1)
 
 
@@ -153,58 +142,14 @@ def _jobs(file: str, labels: LabelFile) -> Iterator[_Job]:
 
 def _run(
     verifier: CheckVerifier,
-    jobs: Iterator[_Job],
     labels: LabelFile,
     done: _Done,
+    file: str,
     show: Callable[[int], None],
     evidence: bool,
 ) -> None:
-    for (problem, number), judged in verifier.find_all(jobs):
+    for (problem, number), judged in verifier.find_all(_jobs(file, labels)):
         finding = judged.finding
         labels.add(problem.id, number, finding, judged.key, finding.evidence if evidence else None)
         done.add(problem, number, finding)
         show(sum(done.verdicts.values()))
-
-
-def parse_isolation(text: str) -> Isolation:
-    """The level that `--isolation` names."""
-    from ..backends.sandbox.limits import Isolation
-
-    try:
-        return Isolation(text)
-    except ValueError:
-        names = ", ".join(level.value for level in Isolation)
-        raise UsageError(f"--isolation {text}: give one of {names}") from None
-
-
-def parse_workers(text: str | None) -> int | None:
-    """The number that `--workers` gives; None for one a processor."""
-    return None if text is None else parse_whole("--workers", text, most=1024)
-
-
-def _limits(timeout: str, memory: str) -> Limits:
-    from ..backends.sandbox.limits import Limits
-
-    try:
-        seconds = min(float(timeout), _LONGEST)
-        Limits(seconds=seconds)
-    except ValueError:
-        raise UsageError(f"--timeout {timeout}: give seconds, more than 0") from None
-    try:
-        return Limits(seconds=seconds, memory_mb=min(int(memory), _MOST_MB))
-    except ValueError:
-        raise UsageError(f"--memory {memory}: give MiB, a whole number from 1 on") from None
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal's error stream, gone when the work is done; silent elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("verifying", total=total)
-        yield lambda done: bar.update(task, completed=done)

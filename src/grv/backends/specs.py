@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..core.errors import UsageError
+from ..core.values import Cascade
+from ..options import Family, option
+from ..parsing import parse_cascade, parse_score
+from .generators.sampling import Sampling
 from .http.web import shown, without_secrets
 from .protocols import Generator, Scorer
 
@@ -34,22 +39,54 @@ SCORERS: Mapping[str, str] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Models(Family):
+    """Which models generate and score."""
+
+    generator: str = option(
+        ..., "openai:MODEL, openai-text:MODEL, embedded or embedded-chat.", metavar="SPEC"
+    )
+    base_url: str | None = option(None, "An OpenAI-compatible endpoint.", metavar="URL")
+    score: str = option(
+        "logprob",
+        "logprob, logprob-sum, logprob-min, length, judge:MODEL, score:URL, classify:URL,"
+        " pooling:URL; or cascade(logprob, score:URL, top=4, cost=0.5): before one of the best 4 is"
+        " verified, the second score ranks them, for 0.5 each.",
+        metavar="SPEC",
+        parse=parse_score,
+    )
+    score_model: str | None = option(
+        None, "The model that a reward server with several models uses.", metavar="MODEL"
+    )
+    score_step: str = option(
+        "", "The token at which a process reward model reads its rewards, as in <extra_0>."
+    )
+
+    @property
+    def scores(self) -> tuple[str, str | None]:
+        """The first score, and the second one of a cascade."""
+        first, second, _ = parse_cascade(self.score) or (self.score, None, None)
+        return first, second
+
+    @property
+    def cascade(self) -> Cascade | None:
+        """How the second score is used."""
+        found = parse_cascade(self.score)
+        return None if found is None else found[2]
+
+
 def generator(
     spec: str,
     *,
     base_url: str | None = None,
-    temperature: float = 0.7,
-    top_p: float | None = None,
-    max_tokens: int | None = None,
-    stop: Sequence[str] = (),
-    seed: int | None = None,
+    sampling: Sampling | None = None,
     logprobs: bool = True,
     batch: int | None = None,
 ) -> Generator:
-    """The generator that a specification names; what is None is left to it.
+    """The generator that a specification names.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be had here.
+        UsageError: there is none of that name, or this machine cannot run it.
     """
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):
@@ -59,11 +96,7 @@ def generator(
             rest,
             chat=name == "openai",
             base_url=base_url,
-            temperature=temperature,
-            top_p=top_p,
-            max_tokens=max_tokens,
-            stop=stop,
-            seed=seed,
+            sampling=sampling,
             logprobs=logprobs,
             batch=batch,
         )
@@ -72,13 +105,7 @@ def generator(
     from .generators.embedded import PARALLEL, EmbeddedGenerator
 
     return EmbeddedGenerator(
-        chat=name == "embedded-chat",
-        temperature=temperature,
-        top_p=top_p,
-        max_tokens=max_tokens,
-        stop=stop,
-        seed=0 if seed is None else seed,
-        batch=PARALLEL if batch is None else batch,
+        chat=name == "embedded-chat", sampling=sampling, batch=batch or PARALLEL
     )
 
 

@@ -7,19 +7,20 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
-from ..core.values import Cascade, Costs, Latency, Measured
+from ..core.values import Cascade, Costs, Measured
 from ..logs.log import Log, LoggedProblem
+from ..options import whole
 from ..policies import Adaptive, Fixed, Learned
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.kernels.dispatch import trials
-from ..replay.orders import OrderBatch, Scheme, batches
+from ..replay.orders import OrderBatch, batches
 from ..replay.trials import Trials, in_flight, rounds_of
 from ..theory.exact import success_probability
 from ..theory.grouping import Difficulty, Group, Runs
@@ -27,60 +28,22 @@ from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
 from .rows import REFERENCE, DifficultyRow, HindsightRow, PolicyRow, RowKind, UniformRow, parse_row
+from .settings import Settings, Unsolvable
 
-Unsolvable = Literal["exclude", "include"]
 Progress = Callable[[int, int], None]
 
 LARGEST_TABLE = 8192  # candidates per problem; all pairs of more do not fit into memory
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a comparison: the options of `compare`."""
-
-    orders: int
-    seed: int
-    order_scheme: Scheme
-    width: int | None
-    keys: bool
-    unsolvable: Unsolvable
-    latency: Latency | None = None
-    value: float = math.inf
-    cascade: Cascade | None = None
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.value) or self.value < 0:
-            raise UsageError(f"the value of a solved problem cannot be {self.value}")
-        if self.width is not None and self.width < 1:
-            raise UsageError(f"the width must be at least 1, or all, not {self.width}")
-        if self.unsolvable not in get_args(Unsolvable):
-            raise UsageError(f"unsolvable must be exclude or include, not {self.unsolvable!r}")
-
-    def to_json(self) -> dict[str, Any]:
-        """The record in the file of a comparison."""
-        record = dataclasses.asdict(self)
-        record["width"] = "all" if self.width is None else self.width
-        record["value"] = None if math.isinf(self.value) else self.value
-        if self.latency is not None:
-            record["latency"] = list(dataclasses.astuple(self.latency))
-        return record
 
 
 def compare(
     policies: Mapping[str, Policy] | Sequence[str],
     log: Log,
     costs: Costs | Sequence[Costs] = Costs(),  # noqa: B008 - frozen
+    settings: Settings | None = None,
     *,
-    orders: int = 10,
-    seed: int = 0,
-    order_scheme: Scheme = "stable",
-    width: int | None = 1,
-    keys: bool = False,
-    unsolvable: Unsolvable = "exclude",
-    latency: Latency | None = None,
-    value: float = math.inf,
     cascade: Cascade | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Comparison:
     """Compare every policy at every price list, on the same orders of the same problems.
 
@@ -90,21 +53,12 @@ def compare(
         log: the log to replay.
         costs: one price list, or several. `Measured` is a first guess; the payments are then in the
             log's columns `generate_cost` and `verify_cost`.
-        orders: the number of orders of each problem.
-        seed: the seed of the orders.
-        order_scheme: how orders are drawn; see `orders.py`.
-        width: the number of verifications in flight at once; `None` pays for whole steps.
-        keys: whether candidates with the same key are verified only once.
-        unsolvable: whether problems without any pass are kept.
-        latency: the duration of rounds; rows then have the duration of a trial.
-        value: the value of a solved problem: policies give up when the expected cost to continue
-            exceeds it, and rows have the value minus the cost.
+        settings: orders, width, keys and so on.
         cascade: how policies use the log's second scores; baselines rank by the first score.
         progress: called with the number of problems done and the total.
+        options: the fields of `Settings`, instead of `settings`.
     """
-    settings = Settings(
-        orders, seed, order_scheme, width, keys, unsolvable, latency, value, cascade
-    )
+    settings = whole(Settings, settings, options)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:
@@ -118,13 +72,14 @@ def compare(
         )
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
-    if keys and not log.has_keys:
+    if settings.keys and not log.has_keys:
         raise LogError("this log has no keys (column 'key')", path=log.path)
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
             kind.policy.check_score(log.score)
-    problems = log.problems if unsolvable == "include" else log.solvable
-    return _Comparer(log, problems, rows, prices, settings, progress or _silent).comparison()
+    problems = log.problems if settings.unsolvable is Unsolvable.INCLUDE else log.solvable
+    comparer = _Comparer(log, problems, rows, prices, settings, cascade, progress or _silent)
+    return comparer.comparison()
 
 
 def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str, RowKind]]:
@@ -149,9 +104,10 @@ class _Comparer:
         rows: Mapping[int, tuple[str, RowKind]],
         prices: Sequence[Costs],
         settings: Settings,
+        cascade: Cascade | None,
         progress: Progress,
     ) -> None:
-        self.log, self.problems, self.settings = log, problems, settings
+        self.log, self.problems, self.settings, self.cascade = log, problems, settings, cascade
         self.rows, self.prices, self.progress = rows, prices, progress
         kinds = [kind for _, kind in rows.values()]
         self.matched = any(isinstance(kind, UniformRow) for kind in kinds)
@@ -195,7 +151,7 @@ class _Comparer:
     def _try_policies(self, batch: OrderBatch) -> None:
         """Run the rows that need only one problem, and collect the data for the other rows."""
         id, width = batch.problem.id, self.settings.width
-        value, cascade = self.settings.value, self.settings.cascade
+        value, cascade = self.settings.value, self.cascade
         least = None
         if self.hindsight or self.passes == 2:
             least = least_checks_of(batch)
@@ -307,6 +263,7 @@ class _Comparer:
             "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),
+            "cascade": None if self.cascade is None else dataclasses.asdict(self.cascade),
         }
         names = tuple(problem.id for problem in self.problems)
         return Comparison(self._log_summary(), settings, tuple(rows), names, tuple(kept))

@@ -10,7 +10,8 @@ from ..core.errors import LogError
 from ..core.values import Costs
 from ..logs.log import Log
 from ..replay.hindsight import hindsight_trials, least_checks_of
-from ..replay.orders import Scheme, batches
+from ..replay.orders import batches
+from ..replay.scheme import Scheme
 from ..theory.optimum import Law, best_threshold, optimum
 
 
@@ -47,7 +48,7 @@ def oracle(
     *,
     orders: int = 10,
     seed: int = 0,
-    scheme: Scheme = "stable",
+    scheme: Scheme | str = Scheme.STABLE,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[OracleRow, ...]:
     """One row per problem; problems without any pass have no optimum."""

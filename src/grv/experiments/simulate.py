@@ -26,6 +26,7 @@ from ..replay.orders import batches
 from ..text import aligned
 from .comparison import Resampled
 from .rows import PolicyRow, parse_row
+from .settings import SimulationSize
 from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
 
 FORMAT = 1
@@ -129,47 +130,12 @@ def _figure(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio < 0.095 else f"{ratio:.2f}" if ratio < 999.5 else f"{ratio:.0f}"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The size of a simulation.
-
-    Attributes:
-        problems: the number of problems drawn from each population.
-        orders: the number of trials of each problem: streams, or orders of its pool.
-        candidates: the number of candidates of a pool; None for infinite streams.
-        seed: the seed of everything that is drawn.
-        width: the number of verifications in flight at once; None pays for whole steps.
-    """
-
-    problems: int = 100
-    orders: int = 10
-    candidates: int | None = None
-    seed: int = 0
-    width: int | None = 1
-
-    def __post_init__(self) -> None:
-        for name in ("problems", "orders", "candidates", "width"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, not {value}")
-        if self.seed < 0:
-            raise UsageError(f"the seed must not be negative, not {self.seed}")
-
-    def to_json(self) -> dict[str, Any]:
-        """The record in the file of a simulation."""
-        record = dataclasses.asdict(self)
-        endless = self.candidates is None
-        record["candidates"] = "endless" if endless else self.candidates
-        record["width"] = "all" if self.width is None else self.width
-        return record | ({"most": MOST} if endless else {})
-
-
 def simulate(
     populations: Mapping[str, Population],
     policies: Sequence[str] = DEFAULT_POLICIES,
     costs: Costs | Sequence[Costs] = Costs(),  # noqa: B008 - frozen
     *,
-    plan: Plan = Plan(),  # noqa: B008 - frozen
+    plan: SimulationSize = SimulationSize(),  # noqa: B008 - frozen
     progress: Progress | None = None,
 ) -> Simulation:
     """Run every policy at every price list, on the same problems of every population.
@@ -200,6 +166,7 @@ def simulate(
         "policies": list(rows),
         "costs": [[price.candidate, price.verify] for price in prices],
         **plan.to_json(),
+        **({"most": MOST} if plan.candidates is None else {}),
     }
     return Simulation(settings, tuple(found))
 
@@ -214,7 +181,9 @@ def _policy_row(text: str) -> PolicyRow:
 class _Pool:
     """A problem with a pool of candidates, tried in several orders."""
 
-    def __init__(self, population: Population, name: str, number: int, plan: Plan) -> None:
+    def __init__(
+        self, population: Population, name: str, number: int, plan: SimulationSize
+    ) -> None:
         assert plan.candidates is not None
         id = f"{name}-{number:04}"
         problem, self.law = draw(population, id, plan.candidates, (plan.seed, number))
@@ -241,7 +210,7 @@ class _Pool:
 class _Endless:
     """A problem with an infinite stream of candidates for each trial."""
 
-    def __init__(self, population: Population, number: int, plan: Plan) -> None:
+    def __init__(self, population: Population, number: int, plan: SimulationSize) -> None:
         self.law: CandidateLaw = population.law(np.random.default_rng((plan.seed, number)))
         seeds = ((plan.seed, number, 1 + trial) for trial in range(plan.orders))
         self._streams = [Stream(self.law, seed) for seed in seeds]
@@ -252,7 +221,9 @@ class _Endless:
         return [stream.run(row.policy, costs, width=in_flight) for stream in self._streams]
 
 
-def _problems(population: Population, name: str, plan: Plan) -> Iterator[_Pool | _Endless]:
+def _problems(
+    population: Population, name: str, plan: SimulationSize
+) -> Iterator[_Pool | _Endless]:
     for number in range(plan.problems):
         if plan.candidates is None:
             yield _Endless(population, number, plan)
@@ -283,7 +254,9 @@ class _Table:
         """The means over the trials of each problem."""
         return _Means(*np.array(self._found[self._tried.index(row)]).T)
 
-    def rows(self, population: str, names: Sequence[str], plan: Plan) -> Iterator[SimulatedRow]:
+    def rows(
+        self, population: str, names: Sequence[str], plan: SimulationSize
+    ) -> Iterator[SimulatedRow]:
         """The row of each policy."""
         resampled = Resampled(len(self._optima), plan.seed)
         optima, reference = np.array(self._optima), self.means(REFERENCE)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import UsageError
 from ..logs.log import Log
-from ..logs.readers import Unlabelled, read_log
+from ..logs.readers import read_log
+from ..logs.reading import Reading
 from ..policies.learned.prior import Part
 from ..theory.scales import on_scale
 from .fit import scale_of
@@ -91,19 +92,16 @@ def read_scored(
     score: str | None,
     *,
     second: str | None = None,
-    rewards: str | None = None,
-    unlabelled: Unlabelled = "error",
+    reading: Reading | None = None,
 ) -> Log:
     """The log in a file, with the score of a column, or with the combined score of a prior."""
+    how = dataclasses.asdict(reading or Reading())
     if score is None or not score.endswith(".json"):
-        return read_log(path, score=score, second=second, rewards=rewards, unlabelled=unlabelled)
+        return read_log(path, score=score, second=second, **how)
     prior = load_prior(score)
     if not prior.parts:
         raise UsageError(f"{score} does not combine scores; use --score {prior.score}")
-    logs = [
-        read_log(path, score=part.score, second=second, rewards=rewards, unlabelled=unlabelled)
-        for part in prior.parts
-    ]
+    logs = [read_log(path, score=part.score, second=second, **how) for part in prior.parts]
     problems = []
     for same in zip(*(log.problems for log in logs), strict=True):
         total = sum(

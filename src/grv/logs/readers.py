@@ -10,17 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import LogError, UsageError
+from ..core.errors import LogError
+from ..options import choose
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_name, key_name, shown
 from .log import Log, LoggedProblem, classes
+from .reading import Unlabelled
 from .tables import Table, read_table
-
-Unlabelled = Literal["error", "fail", "drop"]
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = ("key", "generate_cost", "verify_cost")
@@ -32,7 +32,7 @@ def read_log(
     score: str | None = None,
     second: str | None = None,
     rewards: str | None = None,
-    unlabelled: Unlabelled = "error",
+    unlabelled: Unlabelled | str = Unlabelled.ERROR,
 ) -> Log:
     """The log in a file.
 
@@ -45,8 +45,7 @@ def read_log(
         unlabelled: what to do about candidates without a label: an error, count them as failed, or
             drop them.
     """
-    if unlabelled not in get_args(Unlabelled):
-        raise UsageError(f"unlabelled must be error, fail or drop, not {unlabelled!r}")
+    unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
     if rewards is not None:
         from .published import read_published
 
@@ -61,7 +60,7 @@ def log_of(
     table: Table,
     *,
     score: str | None = None,
-    unlabelled: Unlabelled = "error",
+    unlabelled: Unlabelled | str = Unlabelled.ERROR,
     second: str | None = None,
 ) -> Log:
     """The log in a table, wherever that was read from; see `read_log`."""
@@ -74,7 +73,7 @@ class _Columns:
 
     table: Table
     wanted: str | None
-    unlabelled: Unlabelled
+    unlabelled: Unlabelled | str
     second: str | None = None
 
     def log(self) -> Log:

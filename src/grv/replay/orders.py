@@ -1,9 +1,6 @@
 """Orders: the sequences in which logged candidates arrive.
 
-There are two schemes. `stable` draws each order from the seed, the problem's id and the order's
-number, so that adding a problem does not change the orders of other problems. `paper` is the scheme
-of the published experiment: one random generator, the solvable problems sorted by id, one
-permutation per order, in sequence.
+`Scheme` says how they are drawn.
 """
 
 from __future__ import annotations
@@ -12,15 +9,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
 from ..logs.log import LoggedProblem
-
-Scheme = Literal["stable", "paper"]
+from ..options import choose
+from .scheme import Scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +82,7 @@ def batches(
     orders: int,
     *,
     seed: int = 0,
-    scheme: Scheme = "stable",
+    scheme: Scheme | str = Scheme.STABLE,
     keyed: bool = False,
 ) -> Iterator[OrderBatch]:
     """Yield each problem with `orders` orders."""
@@ -94,13 +90,12 @@ def batches(
         raise UsageError(f"there must be at least 1 order, not {orders}")
     if seed < 0:
         raise UsageError(f"the seed must not be negative, not {seed}")
-    if scheme not in get_args(Scheme):
-        raise UsageError(f"the order scheme must be stable or paper, not {scheme!r}")
+    scheme = choose(Scheme, scheme, "the order scheme")
     sequence = np.random.default_rng(seed)
     # The published code skips unsolvable problems; they must not change the orders of the others.
     first = sorted(problems, key=lambda problem: not problem.solvable)
-    for problem in first if scheme == "paper" else problems:
-        if scheme == "paper":
+    for problem in first if scheme is Scheme.PAPER else problems:
+        if scheme is Scheme.PAPER:
             rows = [sequence.permutation(len(problem)) for _ in range(orders)]
         else:
             rows = [_stable_order(problem, number, seed) for number in range(orders)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,9 +10,10 @@ import numpy as np
 from ..core.errors import LogError, UsageError
 from ..experiments.comparison import Comparison
 from .conclusions import conclusions
-from .dataset import Dataset, Progress, Request, Stages, price_name
+from .dataset import Dataset, Progress, Stages
 from .parts import PARTS, TABLES
 from .report import Report
+from .request import Request, price_name
 from .rows import RowCollector
 from .source import Source
 
@@ -61,14 +60,7 @@ def _settings(request: Request, names: Sequence[str]) -> dict[str, Any]:
         "logs": list(names),
         "costs": [price_name(costs) for costs in request.costs],
         "policies": list(request.rows),
-        "orders": request.orders,
-        "seed": request.seed,
-        "order_scheme": request.order_scheme,
-        "width": "all" if request.width is None else request.width,
-        "keys": request.keys,
-        "unsolvable": request.unsolvable,
-        "value": None if math.isinf(request.value) else request.value,
-        "latency": None if request.latency is None else dataclasses.astuple(request.latency),
+        **request.to_json(),
         "many_orders": request.many_orders,
     }
 

@@ -5,7 +5,6 @@ All costs come from `experiments.compare`, so a report and `grv compare` agree.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from ..core.values import Cascade, Costs, Latency, Measured
-from ..experiments.compare import Unsolvable, compare
+from ..core.values import Cascade, Costs
+from ..experiments.compare import compare
 from ..experiments.comparison import Comparison, Resampled, Row
-from ..experiments.rows import DEFAULT_ROWS, REFERENCE, PolicyRow, parse_row
+from ..experiments.rows import REFERENCE
 from ..logs.log import Log, LoggedProblem
-from ..policies import POLICIES
-from ..replay.orders import OrderBatch, Scheme, batches
+from ..replay.orders import OrderBatch, batches
 from ..replay.trials import Trials
+from .request import Request, price_name
 from .statistics import interval
 
 Progress = Callable[[int, int], None]
@@ -36,119 +35,6 @@ MATCHED = "uniform-matched"
 RATIOS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # c_ver / c_gen, for curves
 _CURVE = tuple(Costs(1.0, rho) for rho in RATIOS)
 CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
-
-
-def default_rows() -> tuple[str, ...]:
-    """The rows of a report by default: those of the paper, and all policies without parameters."""
-    return (
-        *DEFAULT_ROWS,
-        *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
-    )
-
-
-def _ready(name: str) -> bool:
-    """Whether the policy needs no parameters. Without a class, centered-star is verify-all."""
-    if name == "centered-star":
-        return False
-    try:
-        parse_row(name)
-    except UsageError:
-        return False
-    return True
-
-
-def runs_live(name: str) -> bool:
-    """Whether the row is a policy that can run live, with the usual accounting."""
-    try:
-        kind = parse_row(name)
-    except UsageError:
-        return False
-    return isinstance(kind, PolicyRow) and not kind.whole_steps
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of a report: those of `grv compare`, and a few more.
-
-    Attributes:
-        costs: the price lists; None means the costs that the log has for each candidate.
-        policies: the rows; without any, those of `default_rows`.
-        orders: the number of orders in which each problem is tried.
-        seed: the seed of the orders.
-        order_scheme: how the orders are drawn.
-        width: verifications in flight at once; None pays for whole steps.
-        keys: whether candidates with the same key are verified once.
-        unsolvable: whether problems without any pass are part of the comparison.
-        value: the worth of a solved problem; policies give up when it costs more.
-        latency: how long rounds take; None if unknown.
-        many_orders: the number of orders in which each problem's optimal pair is found.
-    """
-
-    costs: tuple[Costs | None, ...] = (Costs(),)
-    policies: tuple[str, ...] = ()
-    orders: int = 10
-    seed: int = 0
-    order_scheme: Scheme = "stable"
-    width: int | None = 1
-    keys: bool = False
-    unsolvable: Unsolvable = "exclude"
-    value: float = math.inf
-    latency: Latency | None = None
-    many_orders: int = 100
-
-    def __post_init__(self) -> None:
-        if not self.costs:
-            raise UsageError("a report needs at least one price list")
-        names = [price_name(costs) for costs in self.costs]
-        if len(set(names)) < len(names):
-            raise UsageError(f"a price list is given twice: {', '.join(names)}")
-        if self.many_orders < 1:
-            raise UsageError(f"there must be at least 1 order, not {self.many_orders}")
-        for text in self.policies:
-            parse_row(text)
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The rows to compare."""
-        return self.policies or default_rows()
-
-    @property
-    def live(self) -> tuple[str, ...]:
-        """The rows that can run live."""
-        return tuple(name for name in dict.fromkeys(self.rows) if runs_live(name))
-
-    def compare(
-        self,
-        rows: Sequence[str],
-        log: Log,
-        costs: Sequence[Costs],
-        progress: Progress | None = None,
-        *,
-        cascade: Cascade | None = None,
-    ) -> Comparison:
-        """Compare rows at some price lists, with these options."""
-        return compare(
-            rows,
-            log,
-            costs,
-            orders=self.orders,
-            seed=self.seed,
-            order_scheme=self.order_scheme,
-            width=self.width,
-            keys=self.keys,
-            unsolvable=self.unsolvable,
-            value=self.value,
-            latency=self.latency,
-            cascade=cascade,
-            progress=progress,
-        )
-
-
-def price_name(costs: Costs | None) -> str:
-    """A price list as the user writes it. The initial estimate of measured costs is left out."""
-    if costs is None or isinstance(costs, Measured):
-        return "measured"
-    return f"{costs.candidate:g},{costs.verify:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +86,8 @@ class Dataset:
         log: Log | None = None,
     ) -> Comparison:
         """Compare rows at some price lists, on this log or on a changed copy of it."""
-        return self.request.compare(rows, log or self.log, costs, progress, cascade=self.cascade)
+        where = log or self.log
+        return compare(rows, where, costs, self.request, cascade=self.cascade, progress=progress)
 
     @property
     def problems(self) -> tuple[LoggedProblem, ...]:

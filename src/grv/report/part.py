@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..experiments.comparison import Comparison
-from .dataset import Dataset, price_name
+from .dataset import Dataset
+from .request import price_name
 from .rows import RowCollector
 from .schema import TableSchema
 

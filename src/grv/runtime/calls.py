@@ -5,35 +5,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
 
 from ..core.errors import BackendError
-from ..options import Family, option
+from .options import Calls
 
 _Result = TypeVar("_Result")
-_LEAST_SECONDS = 1e-9
-
-
-@dataclass(frozen=True)
-class Calls(Family):
-    """How calls are made.
-
-    A server that says when to come back is believed; otherwise pauses double, from `first_pause` up
-    to `longest_pause`.
-    """
-
-    concurrency: int = option(16, "Calls in flight at once, over the whole run.", least=1)
-    attempts: int = option(6, "How often a call is tried before its failure counts.", least=1)
-    first_pause: float = option(
-        0.5, "Seconds before the second attempt; each further pause is twice as long.", least=0
-    )
-    call_timeout: float = option(
-        600.0, "Seconds until an attempt without an answer counts as failed.", least=_LEAST_SECONDS
-    )
-    longest_pause: float = 60.0
 
 
 class Caller:

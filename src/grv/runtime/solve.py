@@ -42,11 +42,12 @@ from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.sqlite import SqliteLedger
 from ..policies import DEFAULT
-from .calls import Caller, Calls
+from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
 from .ledger_writer import LedgerWriter
 from .one_search import run_search, spent_before
+from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
 from .solution import Solution

@@ -12,9 +12,9 @@ from grv.apps.console import parse_costs
 from grv.apps.sources import parse_given
 from grv.core.errors import UsageError
 from grv.report.build import make_report
-from grv.report.dataset import Request
 from grv.report.print.job import Item, parse_items
 from grv.report.report import Report
+from grv.report.request import Request
 from grv.report.source import Source
 from grv.testing import population
 

@@ -1,102 +1,141 @@
-"""Commands from option families: the flags, their help, and the job file, from the fields.
+"""Commands from options: the flags, their help and the job file come from one definition.
 
-A command is a function. Its parameters whose type is a family stand for all options of that family;
-the others are ordinary parameters of typer.
+A command is a function. A parameter whose default is an `option` is one option. A parameter whose
+type is a family stands for all options of that family. A parameter of type `list[Family]` stands
+for the runs of a job file: one run per table `[runs.NAME]`, or a single run without a name.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from ...core.errors import UsageError
-from ...options import Family, Option, did_you_mean, fill, options_of
-from .job import read_job
+from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
+from .job import Table, read_job, runs_of
+
+COMMANDS: set[str] = set()
 
 
-def command(function: Callable[..., None], *, job: bool = True) -> Callable[..., None]:
-    """The function as typer takes it: with one parameter per option, and `--job` unless told."""
-    signature = inspect.signature(function, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    families: dict[str, type[Family]] = {}
-    for each in signature.parameters.values():
-        if isinstance(each.annotation, type) and issubclass(each.annotation, Family):
-            families[each.name] = each.annotation
-            parameters += map(_parameter, options_of(each.annotation).values())
-        else:
-            parameters.append(each)
-    if job:
-        parameters.append(_JOB)
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """The function as typer takes it, with one parameter per option."""
+    shape = _Shape.of(function)
+    COMMANDS.add(shape.name)
+    parameters = [_parameter(each) for each in shape.known.values() if not each.info.job_only]
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        from_job = given.pop("job", None) if job else None
-        table = read_job(from_job, function.__name__) if from_job is not None else {}
-        values = _merged(families.values(), given, table, from_job, signature.parameters)
-        own = {name: values[name] for name in signature.parameters if name in values}
-        function(**own, **{name: fill(kind, values) for name, kind in families.items()})
+        function(**shape.arguments(given))
 
     ordered = sorted(parameters, key=lambda each: not isinstance(each.default, _Argument))
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
-    )
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in ordered}
     return run
 
 
 _Argument = type(typer.Argument(None))
-_JOB = inspect.Parameter(
-    "job",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=typer.Option(None, metavar="FILE", help="These options in TOML; flags win."),
-    annotation=str,
-)
 
 
-def _merged(
-    families: Iterable[type[Family]],
-    given: Mapping[str, Any],
-    table: Mapping[str, Any],
-    job: str | None,
-    own: Mapping[str, inspect.Parameter],
-) -> dict[str, Any]:
-    """Flags over the job file."""
-    known: dict[str, Option] = {}
-    for family in families:
-        known |= options_of(family)
-    for name, value in table.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UsageError(f"{job}: unknown option {name}{hint}")
-        try:
-            known[name].value(value)
-        except UsageError as error:
-            raise UsageError(f"{job}: {error}") from error
-    flags = {n: v for n, v in given.items() if n in own or v not in (None, [], ())}
-    return {**table, **flags}
+@dataclass(frozen=True)
+class _Shape:
+    """The parameters of a command: single options, families, and the family of runs."""
+
+    name: str
+    known: Mapping[str, Option]
+    single: Mapping[str, Option]
+    families: Mapping[str, type[Family]]
+    runs: Mapping[str, type[Family]]
+
+    @classmethod
+    def of(cls, function: Callable[..., None]) -> _Shape:
+        known: dict[str, Option] = {}
+        single: dict[str, Option] = {}
+        families: dict[str, type[Family]] = {}
+        runs: dict[str, type[Family]] = {}
+        for each in inspect.signature(function, eval_str=True).parameters.values():
+            hint = each.annotation
+            if is_family(hint):
+                families[each.name] = hint
+                known |= options_of(hint)
+            elif typing.get_origin(hint) is list and is_family(typing.get_args(hint)[0]):
+                runs[each.name] = typing.get_args(hint)[0]
+                known |= options_of(runs[each.name])
+            else:
+                option = make_option(each.default, each.name, hint)
+                assert option is not None, f"{each.name} is no option"
+                single[each.name] = known[each.name] = option
+        return cls(function.__name__.rstrip("_"), known, single, families, runs)
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the function: flags over the job file over the defaults."""
+        flags = {
+            name: self.known[name].read(value)
+            for name, value in given.items()
+            if value is not None and value != []
+        }
+        job = flags.get("job") if "job" in self.known else None
+        table = {} if job is None else read_job(job, self.name, self._by_job_name, COMMANDS)
+        tables = runs_of(job, table) if self.runs else {"": table}
+        values = {name: self._checked(each, job) | flags for name, each in tables.items()}
+        first = next(iter(values.values()))
+        found = {name: _single(option, first) for name, option in self.single.items()}
+        found |= {name: fill(family, first) for name, family in self.families.items()}
+        for name, family in self.runs.items():
+            found[name] = [
+                dataclasses.replace(fill(family, each), name=run)  # type: ignore[call-arg]
+                for run, each in values.items()
+            ]
+        return found
+
+    @property
+    def _by_job_name(self) -> dict[str, Option]:
+        return {option.job_name: option for option in self.known.values() if option.name != "job"}
+
+    def _checked(self, table: Table, job: str | None) -> Table:
+        """The options of a job file, by name, if they exist and fit."""
+        known, found = self._by_job_name, {}
+        for name, value in table.items():
+            if name not in known:
+                raise UsageError(f"{job}: unknown option {name}{did_you_mean(name, known)}")
+            try:
+                found[known[name].name] = known[name].value(value)
+            except UsageError as error:
+                raise UsageError(f"{job}: {error}") from error
+        return found
+
+
+def _single(option: Option, given: Mapping[str, Any]) -> Any:
+    if option.name not in given:
+        if option.required:
+            raise option.missing()
+        return option.default
+    value = option.value(given[option.name])
+    option.check(value)
+    return value
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """The parameter that typer makes a flag, or an argument, of."""
+    """The parameter from which typer makes a flag or an argument."""
     info = option.info
-    kind: Any = option.item
-    if info.parse is not None:
-        kind = str
-    options: dict[str, Any] = {"help": info.help + _default(option), "show_default": False}
-    if info.metavar is not None:
-        options["metavar"] = info.metavar
+    more: dict[str, Any] = {"help": info.help + _default(option), "show_default": False}
+    kind: Any = bool if option.kind is bool else str
+    if kind is str:
+        more["metavar"] = option.metavar
     if option.repeatable:
-        kind = list[kind]
+        kind = list[str]
     made = (
-        typer.Argument(None, **options)
+        typer.Argument(None, **more)
         if info.argument
-        else typer.Option(None, *_flags(option), **options)
+        else typer.Option(None, *_flags(option), **more)
     )
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=made, annotation=kind | None
@@ -111,18 +150,15 @@ def _flags(option: Option) -> tuple[str, ...]:
 
 
 def _default(option: Option) -> str:
-    """What the help says about the default, where there is anything to say."""
-    value = option.default
-    if option.info.shown is not None:
-        shown = option.info.shown
-    elif value is None or value == () or value == "" or value is False:
-        return ""
-    elif isinstance(value, enum.Enum):
-        shown = str(value.value)
-    elif isinstance(value, float) and math.isinf(value):
-        return ""
-    elif option.kind is bool:
-        shown = _flags(option)[-1].partition("/")[0].lstrip("-")
-    else:
-        shown = f"{value:g}" if isinstance(value, float) else str(value)
+    """What the help says about the default, if there is anything to say."""
+    value, shown = option.default, option.info.shown
+    if shown is None:
+        if option.required or value in (None, (), "", False) or value == math.inf:
+            return "  [required]" if option.required and not option.info.argument else ""
+        if isinstance(value, enum.Enum):
+            shown = str(value.value)
+        elif option.kind is bool:
+            shown = _flags(option)[-1].partition("/")[0].lstrip("-")
+        else:
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"  [default: {shown}]" if shown else ""

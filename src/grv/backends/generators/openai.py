@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
+from ...options import whole
 from ..http.endpoint import Endpoint, status
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem
 from .completions import drafts, seed_of
+from .sampling import Sampling, check_batch
 
 
 class OpenaiGenerator:
@@ -24,14 +25,11 @@ class OpenaiGenerator:
         chat: whether the prompt is a user's message; otherwise the model goes on with its text,
             which base models need.
         base_url: such as http://localhost:8000/v1; None is OpenAI.
-        temperature: how freely tokens are chosen.
-        top_p: the share of the probability that tokens are chosen from; None is the server's own.
-        max_tokens: where a candidate is cut; None is the server's own.
-        stop: texts that end a candidate.
-        seed: makes candidates repeatable, as far as the server does; None does not.
+        sampling: temperature, seed and so on. Without a seed, candidates differ from run to run.
         logprobs: whether to ask for the tokens' log-probabilities.
         batch: how many candidates to ask for in one request at most. Becomes 1 when the server
             turns out to ignore or to refuse more.
+        options: the fields of `Sampling`, instead of `sampling`.
 
     Raises:
         UsageError: a parameter makes no sense, or there is neither a key nor an address.
@@ -43,29 +41,25 @@ class OpenaiGenerator:
         *,
         chat: bool,
         base_url: str | None = None,
-        temperature: float = 0.7,
-        top_p: float | None = None,
-        max_tokens: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
+        sampling: Sampling | None = None,
         logprobs: bool = True,
         batch: int | None = None,
+        **options: Any,
     ) -> None:
         if not model:
             raise UsageError("which model? as in openai:gpt-4o-mini")
-        check_sampling(temperature, top_p, max_tokens, stop, batch)
-        self.model, self.chat = model, chat
-        self.temperature, self.top_p, self.max_tokens = temperature, top_p, max_tokens
-        self.stop, self.seed, self.logprobs = tuple(stop), seed, logprobs
-        self.batch = batch
+        check_batch(batch)
+        if sampling is None:
+            options = {"seed": None, **options}
+        self.sampling = whole(Sampling, sampling, options)
+        self.model, self.chat, self.logprobs, self.batch = model, chat, logprobs, batch
         self._endpoint = Endpoint(base_url, backend=f"openai:{model}", error=GeneratorError)
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are, and no secret."""
         return (
             f"OpenaiGenerator({self.model!r}, chat={self.chat}, base_url={self._endpoint.shown!r}, "
-            f"temperature={self.temperature}, top_p={self.top_p}, max_tokens={self.max_tokens}, "
-            f"stop={self.stop}, seed={self.seed}, logprobs={self.logprobs})"
+            f"{self.sampling}, logprobs={self.logprobs})"
         )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
@@ -102,7 +96,8 @@ class OpenaiGenerator:
             raise self._endpoint.failure(str(exc), problem.id) from exc
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self.model, "temperature": self.temperature}
+        sampling = self.sampling
+        body: dict[str, Any] = {"model": self.model, **sampling.request()}
         if self.chat:
             body["messages"] = [{"role": "user", "content": problem.prompt}]
         else:
@@ -111,32 +106,8 @@ class OpenaiGenerator:
             body["n"] = n
         if self.logprobs:  # not 0 of the most likely ones: llama.cpp then leaves all of them out
             body |= {"logprobs": True, "top_logprobs": 1} if self.chat else {"logprobs": 1}
-        if self.top_p is not None:
-            body["top_p"] = self.top_p
-        if self.max_tokens is not None:
-            body |= self._endpoint.cut(self.max_tokens, chat=self.chat)
-        if self.stop:
-            body["stop"] = list(self.stop)
-        if self.seed is not None:
-            body["seed"] = seed_of(self.seed, problem.id, first)
+        if sampling.max_tokens is not None:
+            body |= self._endpoint.cut(sampling.max_tokens, chat=self.chat)
+        if sampling.seed is not None:
+            body["seed"] = seed_of(sampling.seed, problem.id, first)
         return body
-
-
-def check_sampling(
-    temperature: float,
-    top_p: float | None,
-    max_tokens: int | None,
-    stop: Sequence[str],
-    batch: int | None,
-) -> None:
-    """Raise a `UsageError` where a parameter of generation makes no sense."""
-    if not (math.isfinite(temperature) and temperature >= 0):
-        raise UsageError(f"temperature must be 0 or more, not {temperature}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise UsageError(f"top_p must be above 0 and at most 1, not {top_p}")
-    if max_tokens is not None and max_tokens < 1:
-        raise UsageError(f"max_tokens must be at least 1, not {max_tokens}")
-    if isinstance(stop, str) or not all(isinstance(each, str) and each for each in stop):
-        raise UsageError(f"stop must be a list of texts, none of them empty, not {stop!r}")
-    if batch is not None and batch < 1:
-        raise UsageError(f"batch must be at least 1, not {batch}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grv.report.build import make_report
-from grv.report.dataset import Request
+from grv.report.request import Request
 from grv.report.source import Source
 from support.reports import OTHER, two_logs
 

@@ -9,7 +9,7 @@ from grv.core.values import Costs, Measured
 from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.report.build import make_report
-from grv.report.dataset import Request, default_rows
+from grv.report.request import Request, default_rows
 from grv.report.source import Source
 from support.reports import (
     FEW,

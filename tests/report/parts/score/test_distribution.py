@@ -7,7 +7,7 @@ import pytest
 
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
-from grv.report.dataset import Request
+from grv.report.request import Request
 from grv.report.source import Source
 from support.reports import FEW, OTHER, two_logs
 

@@ -10,7 +10,7 @@ from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.report.build import make_report
-from grv.report.dataset import Request
+from grv.report.request import Request
 from grv.report.source import Source
 from grv.theory.optimum import rule_cost
 from support.reports import LOG, REQUEST, two_logs
