@@ -1,0 +1,127 @@
+"""What the live commands share: their options, and the backends that the options stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...backends.generators.sampling import Sampling
+from ...backends.sandbox.limits import Isolation
+from ...backends.specs import Models
+from ...backends.verifiers.options import Verification
+from ...options import Family, option
+from ...parsing import parse_cascade
+from ...runtime.options import Calls
+
+if TYPE_CHECKING:
+    from ...backends.protocols import Problem
+    from ...runtime.executor import Backends
+    from ...runtime.solve import SolveOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveOptions(Family):
+    """The options of every live command."""
+
+    problems: str = option(
+        ...,
+        'problems as JSON lines: {"problem", "prompt", "check"}.',
+        argument=True,
+        metavar="PROBLEMS",
+    )
+    out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
+    ledger: str | None = option(
+        None, "Where grv records what is paid for.", metavar="FILE", shown="OUT.ledger"
+    )
+    keys: bool = option(True, "Verify equivalent candidates once.")
+    models: Models = field(default_factory=lambda: Models(generator=""))
+    sampling: Sampling = field(default_factory=Sampling)
+    calls: Calls = field(default_factory=Calls)
+    verification: Verification = field(default_factory=Verification)
+
+    @property
+    def ledger_path(self) -> str:
+        """The ledger: as given, or beside the results."""
+        return self.ledger if self.ledger is not None else f"{self.out}.ledger"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What determines candidates, scores and verdicts; see `SearchConfig.about`.
+
+        It goes into the ledger, so addresses are without credentials.
+        """
+        from ...backends.http.web import shown
+
+        models, sampling = dataclasses.asdict(self.models), dataclasses.asdict(self.sampling)
+        return {**models, **sampling} | {
+            "score": _named_score(self.models.score),
+            "base_url": None if self.models.base_url is None else shown(self.models.base_url),
+            "stop": list(self.sampling.stop),
+        }
+
+
+def _named_score(score: str) -> str:
+    """The score as a ledger knows it. The size of a cascade does not change what scores are."""
+    from ...backends.specs import named
+
+    cascade = parse_cascade(score)
+    if cascade is not None:
+        return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
+    return named(score)
+
+
+@contextmanager
+def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
+    """The generator, scorers and verifier. Every mistake in a check is found before any work."""
+    from ...backends import specs
+    from ...runtime.executor import Backends
+
+    models = options.models
+    first, second = models.scores
+
+    def scorer(spec: str) -> Any:
+        return specs.scorer(
+            spec, base_url=models.base_url, model=models.score_model, step=models.score_step
+        )
+
+    with options.verification.verifier() as verifier:
+        for problem in problems:
+            verifier.prepare(problem)
+        generator = specs.generator(
+            models.generator,
+            base_url=models.base_url,
+            sampling=options.sampling,
+            logprobs=any((each or "").startswith("logprob") for each in (first, second)),
+            batch=None if models.generator.startswith("embedded") else 8,
+        )
+        key = verifier.key if options.keys else None
+        again = None if second is None else scorer(second)
+        yield Backends(generator, scorer(first), verifier, key, again)
+
+
+def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
+    """The options of `grv.solve_many` for these backends, under this name in the ledger."""
+    options: SolveOptions = {
+        "generator": backends.generator,
+        "scorer": backends.scorer,
+        "verifier": backends.verifier,
+    }
+    options["second_scorer"] = backends.second
+    options["keys"] = backends.key is not None
+    options["identity"] = about
+    return options
+
+
+def unprotected_lines(options: Verification, problems: Sequence[Problem]) -> list[str]:
+    """One line for each way in which answers were verified without protection."""
+    from ...backends.verifiers.command import is_command, unprotected
+
+    lines = []
+    if commands := unprotected(problems):
+        lines.append(f"unprotected: ran the commands of checks with your rights: {commands}")
+    if options.isolation is Isolation.UNSAFE and not all(map(is_command, problems)):
+        lines.append("unprotected: ran programs with your rights (--isolation unsafe)")
+    return lines

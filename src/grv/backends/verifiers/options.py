@@ -1,0 +1,58 @@
+"""How candidates are verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...options import Family, option
+from ..sandbox.limits import Isolation, Limits
+
+if TYPE_CHECKING:
+    from .pool import CheckVerifier
+    from .verdict_store import VerdictStore
+
+
+@dataclass(frozen=True)
+class Verification(Family):
+    """How the checks of problems are run: in how many processes, how isolated, with what limits."""
+
+    workers: int | None = option(
+        None, "Programs run at once.", least=1, most=1024, shown="one per processor"
+    )
+    isolation: Isolation = option(
+        Isolation.JAIL, "How strictly programs are kept from this machine."
+    )
+    timeout: float = option(
+        10.0,
+        "Seconds per test, if the check sets no limit: the program's own time, without the time it"
+        " waits for a processor.",
+        metavar="S",
+        least=1e-3,
+        most=1e8,
+    )
+    memory: int = option(
+        1024, "Megabytes per program, if the check sets no limit.", metavar="MB", least=1, most=1e9
+    )
+    allow_commands: bool = option(
+        False,
+        'Run the commands that checks of kind "command" name, with your rights.',
+        "--allow-commands",
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """What programs may use if their check sets no limit."""
+        return Limits(seconds=self.timeout, memory_mb=self.memory)
+
+    def verifier(self, store: VerdictStore | None = None) -> CheckVerifier:
+        """The verifier; the caller closes it."""
+        from .pool import CheckVerifier
+
+        return CheckVerifier(
+            workers=self.workers,
+            isolation=self.isolation,
+            limits=self.limits,
+            store=store,
+            allow_commands=self.allow_commands,
+        )

@@ -1,0 +1,136 @@
+"""The settings of a comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import UsageError
+from ..core.values import Costs, Latency
+from ..options import MOST, Family, option
+from ..parsing import parse_latency, parse_log_prices, parse_value, parse_width
+from ..replay.scheme import Scheme
+
+
+class Unsolvable(enum.StrEnum):
+    """Whether problems without any pass are part of a comparison."""
+
+    EXCLUDE = "exclude"
+    INCLUDE = "include"
+
+
+@dataclass(frozen=True)
+class Settings(Family):
+    """How policies are compared on a log."""
+
+    orders: int = option(10, "Number of orders in which each problem is tried.", least=1, most=MOST)
+    seed: int = option(0, "Seed of the orders.", least=0)
+    order_scheme: Scheme = option(
+        Scheme.STABLE, "How orders are drawn; paper draws them as the published code does."
+    )
+    width: int | None = option(
+        1,
+        "Verifications in flight at once. 1 stops at the first pass; all pays for whole steps, as"
+        " the published experiments do.",
+        metavar="1|N|all",
+        parse=parse_width,
+    )
+    keys: bool = option(False, "Verify each equivalence class (column key) only once.")
+    unsolvable: Unsolvable = option(
+        Unsolvable.EXCLUDE, "What to do with problems without any pass."
+    )
+    latency: Latency | None = option(
+        None,
+        "Seconds per generated batch and per round of verification. The table then shows how long"
+        " a search takes.",
+        metavar="G,V",
+        parse=parse_latency,
+    )
+    value: float = option(
+        math.inf,
+        "Value of a solved problem, in the unit of the costs. Policies give up when the expected"
+        " cost to continue exceeds it.",
+        metavar="V",
+        parse=parse_value,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parse_value(str(self.value))
+        parse_width("all" if self.width is None else str(self.width))
+
+    def to_json(self) -> dict[str, Any]:
+        """The record in the file of a comparison."""
+        record = {each.name: getattr(self, each.name) for each in dataclasses.fields(Settings)}
+        record["width"] = "all" if self.width is None else self.width
+        record["value"] = None if math.isinf(self.value) else self.value
+        if self.latency is not None:
+            record["latency"] = list(dataclasses.astuple(self.latency))
+        return record
+
+
+def _parse_candidates(text: str) -> int | None:
+    if text == "endless":
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
+        raise UsageError(f"give a whole number from 1 to {MOST:,}, or endless")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class SimulationSize(Family):
+    """The size of a simulation."""
+
+    problems: int = option(100, "Problems of each population.", least=1, most=MOST)
+    orders: int = option(
+        10, "Trials per problem: orders of its pool, or streams.", least=1, most=MOST
+    )
+    candidates: int | None = option(
+        None,
+        "Candidates of a pool, which has at least one pass; or streams without end.",
+        metavar="N|endless",
+        parse=_parse_candidates,
+        shown="endless",
+    )
+    seed: int = option(0, "Seed of everything that is drawn.", least=0)
+    width: int | None = option(
+        1,
+        "Verifications in flight at once; all pays for whole steps.",
+        metavar="N|all",
+        parse=parse_width,
+    )
+
+    def to_json(self) -> dict[str, Any]:
+        """The record in the file of a simulation."""
+        record = dataclasses.asdict(self)
+        record["candidates"] = "endless" if self.candidates is None else self.candidates
+        record["width"] = "all" if self.width is None else self.width
+        return record
+
+
+@dataclass(frozen=True)
+class TableSettings(Settings):
+    """The settings of a comparison, with its rows and price lists.
+
+    A price list None stands for the costs in the log.
+    """
+
+    costs: tuple[Costs | None, ...] = option(
+        (Costs(),),
+        "Cost of generating (and scoring) one candidate, and of verifying one. measured takes the"
+        " cost of each candidate from the log; G,V is then the first guess. Repeatable.",
+        metavar="G,V|measured[:G,V]",
+        parse=parse_log_prices,
+        shown="1,10",
+    )
+    policies: tuple[str, ...] = option(
+        (),
+        "A row of the table: default (the policy of grv solve), balanced, alternate, hedged,"
+        " varied, adaptive, adaptive-all, fixed(64, 4), verify-all, threshold(0.5), hindsight,"
+        " uniform-matched, difficulty-K. Repeatable. Default: the rows that the paper compares.",
+        "--policy",
+        metavar="SPEC",
+    )

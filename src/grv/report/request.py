@@ -1,0 +1,76 @@
+"""What a report is asked for: the options of `grv compare`, and a few more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.errors import UsageError
+from ..core.values import Costs, Measured
+from ..experiments.rows import DEFAULT_ROWS, PolicyRow, parse_row
+from ..experiments.settings import TableSettings
+from ..options import MOST, option
+from ..policies import POLICIES
+
+
+@dataclass(frozen=True)
+class Request(TableSettings):
+    """The options of a report. Without policies, its rows are those of `default_rows`."""
+
+    many_orders: int = option(
+        100, "Number of orders in which each problem's cheapest pair is found.", least=1, most=MOST
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.costs:
+            raise UsageError("a report needs at least one price list")
+        names = [price_name(costs) for costs in self.costs]
+        if len(set(names)) < len(names):
+            raise UsageError(f"a price list is given twice: {', '.join(names)}")
+        for text in self.policies:
+            parse_row(text)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows to compare."""
+        return self.policies or default_rows()
+
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The rows that can run live."""
+        return tuple(name for name in dict.fromkeys(self.rows) if runs_live(name))
+
+
+def price_name(costs: Costs | None) -> str:
+    """A price list as the user writes it. The initial estimate of measured costs is left out."""
+    if costs is None or isinstance(costs, Measured):
+        return "measured"
+    return f"{costs.candidate:g},{costs.verify:g}"
+
+
+def default_rows() -> tuple[str, ...]:
+    """The rows of a report by default: those of the paper, and all policies without parameters."""
+    return (
+        *DEFAULT_ROWS,
+        *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
+    )
+
+
+def _ready(name: str) -> bool:
+    """Whether the policy needs no parameters. Without a class, centered-star is verify-all."""
+    if name == "centered-star":
+        return False
+    try:
+        parse_row(name)
+    except UsageError:
+        return False
+    return True
+
+
+def runs_live(name: str) -> bool:
+    """Whether the row is a policy that can run live, with the usual accounting."""
+    try:
+        kind = parse_row(name)
+    except UsageError:
+        return False
+    return isinstance(kind, PolicyRow) and not kind.whole_steps
