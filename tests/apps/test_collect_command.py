@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
-from grv.apps.collect import resources_of, runs_of
-from grv.core.errors import UsageError
+from grv.apps.collect import Run, collect, resources_of
+from grv.apps.options.command import arguments_of
 from grv.logs.readers import read_log
-from grv.testing.commands import ended, grv, kill, start, write_problems
+from grv.testing.commands import ended, grv, here, kill, start, write_problems
 from grv.testing.servers import FaultyServer, Received, Status
 
 PAPER = Path(__file__).parents[2] / "paper"
@@ -207,35 +207,42 @@ def test_a_wrong_job_file_is_refused_in_one_line(
 
 def test_only_some_runs_of_a_job_file(tmp_path: Path) -> None:
     job = str(PAPER / "math.toml")
-    (run,) = runs_of(job, {"n": 3}, ["qwen2.5-14b"])
-    assert (run.options.generator, run.options.n) == ("openai-text:Qwen/Qwen2.5-14B", 3)
-    with pytest.raises(UsageError, match=r"there are qwen2\.5-math-7b, qwen2\.5-14b"):
-        runs_of(job, {}, ["gpt"])
+    only = [f"--only={name}" for name in ("qwen2.5-14b", "gpt")]
+    ran = here("collect", "--job", job, only[0], "-n", "3", "--dry-run")
+    assert (ran.code, ran.err) == (0, "")
+    assert "qwen2.5-14b:" in ran.out
+    assert "60 problems: 180 candidates" in ran.out
+    ran = here("collect", "--job", job, only[1])
+    assert ran.code == 2
+    assert "there are qwen2.5-math-7b, qwen2.5-14b" in ran.err
+
+
+def runs_of(name: str) -> list[Run]:
+    runs: list[Run] = arguments_of(collect, {"job": str(PAPER / name)})["runs"]
+    return runs
 
 
 class TestThePaper:
     def test_mathematics_is_as_the_paper_has_it(self) -> None:
-        runs = runs_of(str(PAPER / "math.toml"), {}, ())
-        assert [run.options.generator for run in runs] == [
+        runs = runs_of("math.toml")
+        assert [run.models.generator for run in runs] == [
             "openai-text:Qwen/Qwen2.5-Math-7B",
             "openai-text:Qwen/Qwen2.5-14B",
             "openai:deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
         ]
         for run in runs:
-            options = run.options
-            assert (options.temperature, options.top_p, options.n) == (0.7, 0.95, 512)
-            assert options.score.endswith(":last")
-            assert options.score_model == "Qwen/Qwen2.5-Math-PRM-7B"
-            assert options.sample is None
+            assert (run.sampling.temperature, run.sampling.top_p, run.n) == (0.7, 0.95, 512)
+            assert run.models.score.endswith(":last")
+            assert run.models.score_model == "Qwen/Qwen2.5-Math-PRM-7B"
+            assert run.sample is None
         assert sum(resources_of(run).candidates for run in runs) == 92_160
 
     def test_programming_is_as_the_paper_has_it(self) -> None:
-        (run,) = runs_of(str(PAPER / "coding.toml"), {}, ())
-        options = run.options
-        assert options.generator == "openai-text:Qwen/Qwen2.5-Coder-3B"
-        assert (options.temperature, options.top_p, options.n) == (0.7, 0.95, 512)
-        assert options.score_model == "LARK-Lab/CodeScaler-8B"
-        assert (options.timeout, options.workers) == (15.0, 64)
+        (run,) = runs_of("coding.toml")
+        assert run.models.generator == "openai-text:Qwen/Qwen2.5-Coder-3B"
+        assert (run.sampling.temperature, run.sampling.top_p, run.n) == (0.7, 0.95, 512)
+        assert run.models.score_model == "LARK-Lab/CodeScaler-8B"
+        assert (run.verification.timeout, run.verification.workers) == (15.0, 64)
         assert resources_of(run).candidates == 168_448
 
     @pytest.mark.parametrize("name", ["math", "coding"])

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grv.apps.console import check_outputs, choice, listed, parse_costs, parse_whole, parse_width
+from grv.apps.console import check_outputs, listed
 from grv.core.errors import UsageError
 from grv.core.values import Costs
+from grv.experiments.settings import Settings
+from grv.parsing import parse_costs, parse_width
 from grv.testing.commands import here
 
 HUGE = "1" + "0" * 25
@@ -26,19 +28,6 @@ def test_a_width_is_a_number_or_all() -> None:
     assert parse_width("1") == 1
     assert parse_width("20") == 20
     assert parse_width("all") is None
-
-
-def test_a_whole_number_is_within_its_limits() -> None:
-    assert parse_whole("--seed", "0", 0) == 0
-    assert parse_whole("--seed", str(10**30), 0) == 10**30
-    with pytest.raises(UsageError, match="--shells 9: give a whole number from 1 to 8"):
-        parse_whole("--shells", "9", most=8)
-
-
-def test_a_choice_is_one_of_those_allowed() -> None:
-    assert choice("--x", "a", ("a", "b")) == "a"
-    with pytest.raises(UsageError, match="--x c: give one of a, b"):
-        choice("--x", "c", ("a", "b"))
 
 
 def test_long_lists_are_cut_and_counted() -> None:
@@ -62,10 +51,10 @@ def test_an_output_may_not_be_an_input_under_another_name(
 
 
 def test_more_than_could_ever_end_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"--orders 1000001: give at most 1,000,000"):
-        parse_whole("--orders", "1000001")
+    with pytest.raises(UsageError, match="--orders 1000001: give a whole number from 1 to 1,000,"):
+        Settings(orders=1_000_001)
     for text in ("1" * 30, "1" * 5000):
-        with pytest.raises(UsageError, match="--width 1"):
+        with pytest.raises(UsageError, match="give a whole number from 1 to 1,000,000, or all"):
             parse_width(text)
 
 

@@ -44,7 +44,7 @@ def test_a_few_problems_are_searched_live_and_every_figure_is_on_record(
         summary = summaries[name.strip()]
         assert (summary.outcome, summary.generated) == (outcome, int(generated))
         assert (summary.verified, summary.total) == (int(verified), float(cost))
-        assert COSTS.of(int(generated), int(verified)) == int(cost) <= OPTIONS.budget
+        assert COSTS.of(int(generated), int(verified)) == int(cost) <= OPTIONS.spending.budget
         assert int(other) >= COSTS.of(1, 1)
     assert ledger.check() == []
     ledger.close()

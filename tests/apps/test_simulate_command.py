@@ -10,7 +10,8 @@ import pytest
 from grv.apps import cli
 from grv.core.values import Costs
 from grv.experiments.populations import ABOUT, ALL
-from grv.experiments.simulate import Plan, simulate
+from grv.experiments.settings import SimulationSize
+from grv.experiments.simulate import simulate
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -40,7 +41,7 @@ def test_a_table_with_its_settings_and_what_the_columns_mean(
         {name: ALL[name] for name in ("ties", "flats")},
         ["alternate"],
         [Costs(1, 3), Costs(1, 30)],
-        plan=Plan(4, 2, seed=3),
+        plan=SimulationSize(4, 2, seed=3),
     )
     assert json.loads(path.read_text()) == json.loads(json.dumps(expected.to_json()))
 
@@ -73,13 +74,13 @@ def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["codes"], "unknown population 'codes'; choose one of coding, math, "),
         (["coding", "--policy", "hindsight"], "hindsight needs the verdicts of a log"),
         (["coding", "--policy", "balancd"], "did you mean 'balanced'"),
-        (["coding", "--candidates", "few"], "give a whole number from 1 on, or endless"),
-        (["coding", "--candidates", "0"], "give a whole number from 1 on, or endless"),
-        (["coding", "--problems", "0"], "--problems 0: give a whole number from 1 on"),
-        (["coding", "--orders", "x"], "--orders x: give a whole number from 1 on"),
+        (["coding", "--candidates", "few"], "give a whole number from 1 to 1,000,000, or endless"),
+        (["coding", "--candidates", "0"], "give a whole number from 1 to 1,000,000, or endless"),
+        (["coding", "--problems", "0"], "--problems 0: give a whole number from 1 to 1,000,000"),
+        (["coding", "--orders", "x"], "--orders x: give a whole number from 1 to 1,000,000"),
         (["coding", "--seed", "-1"], "--seed -1: give a whole number from 0 on"),
         (["coding", "--costs", "1"], "--costs 1: give two numbers"),
-        (["coding", "--width", "0"], "give a whole number from 1 on, or all"),
+        (["coding", "--width", "0"], "give a whole number from 1 to 1,000,000, or all"),
         (["coding", "--json", "/"], "cannot be written"),
     ],
 )

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from grv.apps.sources import Given, parse_given, read_sources
+from grv.apps.sources import read_sources
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.logs.converting import write_log
 from grv.logs.log import Log
+from grv.logs.reading import Reading, Unlabelled
 from grv.report.build import make_report
+from grv.report.given import Given
 from grv.report.request import Request
 
 LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"
@@ -90,14 +92,18 @@ def test_a_ledger_is_a_log_of_what_was_verified(ledger: str) -> None:
 
 
 def test_files_are_named_in_job_files() -> None:
-    given = parse_given([{"name": "a", "path": "b.csv", "score": "s"}], "job.toml")
-    assert given == (Given("b.csv", "a", "s"),)
+    given = Given.parse({"name": "a", "path": "b.csv", "score": "s", "unlabelled": "drop"})
+    assert given == Given("b.csv", "a", "s", Reading(unlabelled=Unlabelled.DROP))
 
 
 @pytest.mark.parametrize(
-    ("records", "words"),
-    [({}, "list of tables"), ([{"name": "a"}], "needs a path"), ([{"path": 1}], "no text")],
+    ("record", "words"),
+    [
+        ({"name": "a"}, "path is required"),
+        ({"path": 1}, "path 1: give text"),
+        ({"path": "a", "scores": "x"}, "unknown option scores; did you mean score?"),
+    ],
 )
-def test_a_mistake_in_a_job_file_is_told(records: Any, words: str) -> None:
+def test_a_mistake_in_a_job_file_is_told(record: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        parse_given(records, "job.toml")
+        Given.parse(record)

@@ -135,7 +135,7 @@ def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
     [
         (["--isolation", "none"], "--isolation none: give one of strict, jail, unsafe"),
         (["--timeout", "0"], "--timeout 0: give seconds, more than 0"),
-        (["--memory", "x"], "--memory x: give MiB, a whole number from 1 on"),
+        (["--memory", "x"], "--memory x: give MiB, a whole number from 1 to 1,000,000"),
         (["--workers", "0"], "--workers 0: give a whole number from 1 to 1024"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.generators.openai import OpenaiGenerator
+from grv.backends.generators.sampling import Sampling
 from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.length import LengthScorer
 from grv.backends.scorers.logprob import LogprobScorer
@@ -18,24 +19,31 @@ URL = "http://localhost:8000/v1"
 
 
 def test_a_model_behind_an_endpoint() -> None:
-    chat = generator("openai:org/model:7b", base_url=URL, temperature=0.2, max_tokens=9, seed=4)
-    text = generator("openai-text:m", base_url=URL, stop=["END"], logprobs=False, batch=3)
+    chat = generator(
+        "openai:org/model:7b", base_url=URL, sampling=Sampling(0.2, max_tokens=9, seed=4)
+    )
+    text = generator(
+        "openai-text:m", base_url=URL, sampling=Sampling(stop=("END",)), logprobs=False, batch=3
+    )
 
     assert isinstance(chat, OpenaiGenerator)
     assert isinstance(text, OpenaiGenerator)
-    assert (chat.model, chat.chat, chat.temperature) == ("org/model:7b", True, 0.2)
-    assert (chat.max_tokens, chat.seed) == (9, 4)
-    assert (text.model, text.chat, text.stop) == ("m", False, ("END",))
+    assert (chat.model, chat.chat) == ("org/model:7b", True)
+    assert chat.sampling == Sampling(0.2, max_tokens=9, seed=4)
+    assert (text.model, text.chat, text.sampling.stop) == ("m", False, ("END",))
     assert (text.logprobs, text.batch) == (False, 3)
 
 
 def test_the_embedded_model() -> None:
-    text, chat = generator("embedded"), generator("embedded-chat", seed=7, max_tokens=30)
+    text, chat = (
+        generator("embedded"),
+        generator("embedded-chat", sampling=Sampling(seed=7, max_tokens=30)),
+    )
 
     assert isinstance(text, EmbeddedGenerator)
     assert isinstance(chat, EmbeddedGenerator)
-    assert (text.chat, text.seed, text.max_tokens) == (False, 0, 256)
-    assert (chat.chat, chat.seed, chat.max_tokens) == (True, 7, 30)
+    assert (text.chat, text.sampling) == (False, Sampling(max_tokens=256))
+    assert (chat.chat, chat.sampling) == (True, Sampling(max_tokens=30, seed=7))
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_a_log_is_read_by_the_combination_of_a_prior(tmp_path: Path) -> None:
     prior = dataclasses.replace(prior_of(History.of(together, name, [])), parts=parts)
     file.write_text(prior.to_text())
 
-    found = read_scored(str(log), str(file), unlabelled="fail")
+    found = read_scored(str(log), str(file), reading=Reading(unlabelled=Unlabelled.FAIL))
 
     assert found.score == "combined(a, b)" == prior.score
     for problem, before in zip(found.problems, together, strict=True):

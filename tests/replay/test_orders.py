@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.logs.log import LoggedProblem
-from grv.replay.orders import Scheme, batches
+from grv.replay.orders import batches
+from grv.replay.scheme import Scheme
 from grv.testing import World, all_wrong, tied
 
 
@@ -21,7 +22,11 @@ def problem(id: str, candidates: int = 7, *, solvable: bool = True) -> LoggedPro
 
 
 def drawn(
-    problems: Sequence[LoggedProblem], *, scheme: Scheme = "stable", orders: int = 3, seed: int = 0
+    problems: Sequence[LoggedProblem],
+    *,
+    scheme: Scheme | str = Scheme.STABLE,
+    orders: int = 3,
+    seed: int = 0,
 ) -> dict[str, list[list[int]]]:
     made = batches(problems, orders, seed=seed, scheme=scheme)
     return {batch.problem.id: batch.orders.tolist() for batch in made}

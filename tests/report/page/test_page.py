@@ -107,5 +107,5 @@ def test_a_page_of_a_large_log_stays_small() -> None:
         scores = rng.normal(size=500) + passed
         problems.append(LoggedProblem(f"a problem with quite a long name {at}", scores, passed))
     rows = ("hindsight", "adaptive", "verify-all", "uniform-matched")
-    request = Request((Costs(1, 10), Costs(1, 30)), rows, orders=1, many_orders=1)
+    request = Request(costs=(Costs(1, 10), Costs(1, 30)), policies=rows, orders=1, many_orders=1)
     assert len(page(make_report([Source("large", log=Log(tuple(problems)))], request))) < 3_000_000

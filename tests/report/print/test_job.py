@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grv.apps.console import parse_costs
-from grv.apps.sources import parse_given
+from grv.apps.options.command import arguments_of
+from grv.apps.report import report as command
 from grv.core.errors import UsageError
 from grv.report.build import make_report
-from grv.report.print.job import Item, parse_items
+from grv.report.given import Given
+from grv.report.print.job import Item, check_ids
 from grv.report.report import Report
-from grv.report.request import Request
 from grv.report.source import Source
 from grv.testing import population
 
@@ -31,25 +32,18 @@ def job() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def report(job: dict[str, Any]) -> Report:
     """The paper's settings on small logs of our own."""
-    given = parse_given(job["logs"], str(PAPER))
+    given = [Given.parse(each) for each in job["logs"]]
     kinds = ["coding" if each.name == "coding" else "math" for each in given]
     sources = [
         Source(each.name, log=population(kind, problems=4, candidates=40, seed=at))
         for at, (each, kind) in enumerate(zip(given, kinds, strict=True))
     ]
-    request = Request(
-        costs=tuple(parse_costs(text) for text in job["costs"]),
-        policies=tuple(job["policy"]),
-        orders=3,
-        order_scheme=job["order-scheme"],
-        width=None if job["width"] == "all" else int(job["width"]),
-        many_orders=5,
-    )
-    return make_report(sources, request)
+    asked = arguments_of(command, {"job": str(PAPER)})["request"]
+    return make_report(sources, dataclasses.replace(asked, orders=3, many_orders=5))
 
 
 def test_every_table_and_figure_of_the_paper_comes_out(job: dict[str, Any], report: Report) -> None:
-    made = {item.id: item.of(report) for item in parse_items(job["items"])}
+    made = {item.id: item.of(report) for item in map(Item.parse, job["items"])}
     assert {f"figure-{number}" for number in range(1, 7)} == {
         "-".join(id.split("-")[:2]).rstrip("abcd") for id in made if id.startswith("figure")
     }
@@ -58,7 +52,7 @@ def test_every_table_and_figure_of_the_paper_comes_out(job: dict[str, Any], repo
 
 
 def test_the_summary_table_has_the_paper_s_columns(job: dict[str, Any], report: Report) -> None:
-    items = {item.id: item for item in parse_items(job["items"])}
+    items = {item.id: item for item in map(Item.parse, job["items"])}
     table = items["table-1"].of(report)
     values = ["generated", "verified", "cost", "ratio", "solved"]
     assert [column.name for column in table.columns] == [
@@ -82,17 +76,16 @@ def test_rows_come_in_the_order_asked_for(report: Report) -> None:
     ("records", "words"),
     [
         ([{"id": "a", "table": "nothing"}], "no table 'nothing'"),
-        ([{"id": "a"}], "needs table"),
+        ([{"id": "a"}], "table is required"),
         ([{"id": "a", "table": "auc", "columns": ["cost"]}], "no column cost"),
         ([{"id": "a", "table": "auc", "colour": "red"}], "unknown option colour"),
-        ([{"id": "a", "table": "auc", "logs": "x"}], "logs cannot be 'x'"),
+        ([{"id": "a", "table": "auc", "logs": "x"}], "logs x: give a list"),
         ([{"id": "a", "table": "auc"}, {"id": "a", "table": "auc"}], "the same id"),
         ([{"id": "a", "table": "per_log", "across": "log"}], "side by side already"),
         ([{"id": "a", "table": "groups", "draw": True}], "table groups has no figure"),
-        ({"id": "a"}, "a list of tables"),
     ],
 )
 def test_a_mistake_in_a_job_file_is_said_in_one_line(records: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
-        parse_items(records, "job.toml")
+        check_ids([Item.parse(each) for each in records])
     assert "\n" not in str(caught.value)

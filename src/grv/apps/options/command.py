@@ -45,6 +45,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 _Argument = type(typer.Argument(None))
 
 
+def arguments_of(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a command calls its function with, for these flags."""
+    return _Shape.of(inspect.unwrap(function)).arguments(given)
+
+
 @dataclass(frozen=True)
 class _Shape:
     """The parameters of a command: single options, families, and the family of runs."""
@@ -153,8 +158,10 @@ def _default(option: Option) -> str:
     """What the help says about the default, if there is anything to say."""
     value, shown = option.default, option.info.shown
     if shown is None:
-        if option.required or value in (None, (), "", False) or value == math.inf:
-            return "  [required]" if option.required and not option.info.argument else ""
+        if option.required:
+            return "" if option.info.argument else "  [required]"
+        if value is None or value is False or value in ((), "", math.inf):
+            return ""
         if isinstance(value, enum.Enum):
             shown = str(value.value)
         elif option.kind is bool:

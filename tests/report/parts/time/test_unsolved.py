@@ -9,6 +9,7 @@ import pytest
 from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.experiments.compare import compare
+from grv.experiments.settings import Unsolvable
 from grv.report.build import make_report
 from grv.report.request import Request
 from grv.report.source import Source
@@ -18,14 +19,16 @@ from support.reports import LOG, REQUEST, two_logs
 
 def test_unsolved_problems_cost_what_compare_says() -> None:
     report = two_logs()
-    saved = compare(["adaptive"], LOG, Costs(1, 10), orders=4, unsolvable="include")["adaptive"]
+    saved = compare(["adaptive"], LOG, Costs(1, 10), orders=4, unsolvable=Unsolvable.INCLUDE)[
+        "adaptive"
+    ]
     row = report["unsolved"].only(log="first", costs="1,10", policy="adaptive").records()[0]
     assert row["cost"] == saved.unsolvable_cost == rule_cost(1.0, 1 / 20, Costs(1, 10))
     solvable = compare(["adaptive"], LOG, Costs(1, 10), orders=4)["adaptive"].cost
     assert row["solvable_cost"] == pytest.approx(solvable)
     assert row["share"] == pytest.approx(220 / (220 + 8 * solvable))
     included = make_report(
-        [Source("x", log=LOG)], dataclasses.replace(REQUEST, unsolvable="include")
+        [Source("x", log=LOG)], dataclasses.replace(REQUEST, unsolvable=Unsolvable.INCLUDE)
     )
     again = included["unsolved"].only(costs="1,10", policy="adaptive").records()[0]
     assert again["solvable_cost"] == pytest.approx(solvable)
