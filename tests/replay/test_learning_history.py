@@ -17,6 +17,7 @@ from grv.learning.prior_file import from_text
 from grv.learning.score_combination import combine, combined_name, read_scored
 from grv.learning.tune import TIES, TILTS, costs_of, learn, tilted_at
 from grv.logs.log import Log, LoggedProblem
+from grv.logs.reading import Reading, Unlabelled
 from grv.policies import Balanced
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
