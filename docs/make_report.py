@@ -14,9 +14,9 @@ from pathlib import Path
 from grv.core.values import Costs
 from grv.logs.readers import read_log
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.page.page import page
 from grv.report.request import Request
-from grv.report.source import Source
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-sample.html"

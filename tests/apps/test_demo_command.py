@@ -16,8 +16,8 @@ import pytest
 
 from grv import Costs, Verdict
 from grv.apps import cli
-from grv.apps.arrivals import arrivals
-from grv.apps.demo import COSTS, OPTIONS
+from grv.apps.demo.arrivals import arrivals
+from grv.apps.demo.demo import COSTS, OPTIONS
 from grv.backends.problems.files import read_problems
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError

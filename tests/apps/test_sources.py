@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from grv.apps.sources import read_sources
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs
 from grv.experiments.compare import compare
@@ -17,7 +16,8 @@ from grv.logs.converting import write_log
 from grv.logs.log import Log
 from grv.logs.reading import Reading, Unlabelled
 from grv.report.build import make_report
-from grv.report.given import Given
+from grv.report.inputs.given import Given
+from grv.report.inputs.reading import read_sources
 from grv.report.request import Request
 
 LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"

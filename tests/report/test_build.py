@@ -13,10 +13,10 @@ from grv.experiments.compare import compare
 from grv.experiments.rows import DEFAULT_ROWS
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
+from grv.report.inputs.source import Source, parse_comparison
 from grv.report.parts import PARTS, TABLES
 from grv.report.report import Report
 from grv.report.request import Request
-from grv.report.source import Source, parse_comparison
 from support.reports import FEW, LOG, OTHER, PRICES, REQUEST, two_logs, with_columns
 
 

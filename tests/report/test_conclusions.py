@@ -9,9 +9,9 @@ import pytest
 from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.report import Report
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import all_wrong, population
 from support.reports import OTHER, two_logs
 

@@ -10,9 +10,9 @@ import numpy as np
 from grv.core.values import Costs
 from grv.logs.log import Log
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.report import Report
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import World, all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))

@@ -1,4 +1,4 @@
-"""The command `grv`: every command in one place, and the one frame that no traceback leaves."""
+"""The command `grv`: all commands, and the one place that turns exceptions into messages."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ from . import (
     collect,
     compare,
     convert,
-    demo,
     doctor,
     learn,
     oracle,
     problems,
     report,
     runs,
-    shells,
     simulate,
     solve,
-    star,
-    theory,
     verify,
 )
+from .demo import demo
+from .theory import bounds as theory
+from .theory import shells, star
 
 app = typer.Typer(
     name="grv",
     help="Find a verified answer from a language model for the least money.\n\n"
     "Generate, rank, verify: grv decides for each prompt when to generate more candidates and when"
     " to pay for verifying the best one. grv solve does it live; grv compare replays it on logs of"
-    " what was generated, scored and verified before.",
+    " earlier candidates, scores and verdicts.",
     epilog="Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"
     " 130 interrupted.",
     rich_markup_mode=None,
@@ -51,7 +50,7 @@ app.command("demo", short_help="Watch a small language model solve a dozen probl
 app.command("solve")(solve.solve)
 app.command("collect")(collect.collect)
 app.add_typer(runs.runs, name="runs")
-app.command("problems", short_help="Make a file of problems out of a published dataset.")(
+app.command("problems", short_help="Make a file of problems from a published dataset.")(
     problems.problems
 )
 app.command("compare")(compare.compare)
@@ -73,7 +72,7 @@ app.command("verify", short_help="Give every candidate of a file its verdict.")(
 app.command("doctor", short_help="Try the sandbox: attacks must fail.")(doctor.doctor)
 
 
-# Every complaint about the command line. Typer exports only some of these classes.
+# The base class of all errors in a command line; typer does not export it.
 _BadCommandLine = next(
     each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"
 )
@@ -91,11 +90,11 @@ def _root(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit code. Whatever goes wrong is said in one line."""
+    """Run a command and return its exit code. Every error becomes one line."""
     command = typer.main.get_command(app)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        # Not `command.main`, which answers Ctrl-C and a closed pipe in its own way.
+        # `command.main` would handle Ctrl-C and a closed pipe differently.
         with _warnings_in_one_line(), command.make_context("grv", given) as context:
             command.invoke(context)
         sys.stdout.flush()
@@ -103,22 +102,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as end:
         return end.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", 130)
+        return _print_error("interrupted", 130)
     except GrvError as error:
-        return _complain(str(error), 2)
+        return _print_error(str(error), 2)
     except OSError as error:
-        _give_up_output()
+        _discard_output()
         if isinstance(error, BrokenPipeError):
-            return 0  # the reader went away: `grv ... | head`
-        return _complain(f"{error.filename or 'output'}: {error.strerror}", 2)
+            return 0  # the reader closed the pipe: `grv ... | head`
+        return _print_error(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:
-        return _complain("out of memory", 2)
+        return _print_error("out of memory", 2)
     except Exception as error:
         if isinstance(error, _BadCommandLine):
-            return _complain(_usage(error), 2)
+            return _print_error(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
-        return _complain(
+        return _print_error(
             f"this is a bug in grv: {type(error).__name__}: {error}"
             " (set GRV_DEBUG=1 for the traceback)",
             2,
@@ -127,7 +126,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Say what somebody warns of as complaints are said."""
+    """Print warnings as errors are printed: one line each."""
 
     def show(
         message: Warning | str,
@@ -137,7 +136,7 @@ def _warnings_in_one_line() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        _complain(f"warning: {message}", 0)
+        _print_error(f"warning: {message}", 0)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -145,23 +144,23 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the command line, and where to read how it should be."""
-    # Attributes of a class that typer does not export, hence `getattr`.
+    """What is wrong with the command line, and where the help is."""
+    # `getattr`, because typer does not export the class.
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "grv")
     message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     return f"{message} (see {where} --help)"
 
 
-def _give_up_output() -> None:
-    """What cannot be flushed must not complain again when the interpreter ends."""
+def _discard_output() -> None:
+    """Discard output that cannot be flushed, so that the interpreter's end is silent."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     from ..backends.http.web import without_secrets
 
     line = visible(without_secrets(" ".join(message.split())))

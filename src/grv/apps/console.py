@@ -1,4 +1,4 @@
-"""What the commands share: reading options, showing progress."""
+"""What the commands share: output, progress, checks of output files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def check_outputs(
     inputs: Sequence[str | None],
     specs: Sequence[str | None] = (),
 ) -> None:
-    """Refuse, before any work, to write where one cannot, or over what is being read.
+    """Refuse, before any work, outputs that cannot be written or that would overwrite an input.
 
     Args:
-        outputs: the files that will be replaced.
-        inputs: the files that are read.
-        specs: of policies and scores, which may name files too: learned('prior.json').
+        outputs: the files to write.
+        inputs: the files to read.
+        specs: policies and scores, which may name files too: learned('prior.json').
     """
     used = {os.path.realpath(path) for path in [*inputs, *_named(specs)] if path is not None}
     for path in outputs:
@@ -35,20 +35,20 @@ def check_outputs(
             raise UsageError(f"{path!r}: no file can have this name")
         check_writable(path)
         if os.path.exists(path) and not os.path.isfile(path):
-            continue  # a terminal or a pipe takes it all
+            continue  # a terminal or a pipe
         if os.path.realpath(path) in used:
             raise UsageError(f"{path}: given twice; it would be overwritten")
         used.add(os.path.realpath(path))
 
 
 def _named(specs: Sequence[str | None]) -> list[str]:
-    """The files that specifications name: quoted, or as a whole."""
+    """The files that specifications name: in quotes, or as the whole text."""
     given = [spec for spec in specs if spec]
     return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print lines, each as one line: what others wrote cannot move the cursor or fake a line."""
+    """Print lines. Control characters are escaped, so that no text can move the cursor."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
@@ -58,7 +58,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal's error stream, gone when the work is done; silent elsewhere."""
+    """A progress bar on standard error, if that is a terminal. It disappears at the end."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -73,7 +73,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def status(what: str) -> Iterator[Callable[[str], None]]:
-    """A line on the terminal's error stream that says how far it is; silent elsewhere."""
+    """A status line on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda text: None
         return
@@ -85,6 +85,6 @@ def status(what: str) -> Iterator[Callable[[str], None]]:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names apart by commas, the rest counted."""
+    """Names separated by commas; of many, the number of the rest."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -11,7 +11,7 @@ from ..core.errors import UsageError
 from ..logs.reading import Reading
 from ..options import option
 from ..parsing import parse_score
-from ..report.given import Given
+from ..report.inputs.given import Given
 from ..report.print.job import Item, check_ids
 from ..report.request import Request
 from .console import check_outputs, progress, say
@@ -52,11 +52,11 @@ def report(
     items: tuple[Item, ...] = option((), "What --figures saves.", parse=Item.parse, job_only=True),
     job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
 ) -> None:
-    """Make one page out of logs: what policies cost, whether the score is good, what to do.
+    """Make one page from logs: what policies cost, whether the score is good, what to do.
 
-    The page is one file that needs no network: open it in a browser. It draws every figure of the
-    paper from your log, and further ones, and has the numbers under each. Several logs, or several
-    scores of a log, are set side by side.
+    The page is one file that needs no network: open it in a browser. It has every figure of the
+    paper, drawn from your log, and more, each with its numbers. Several logs, or several scores of
+    a log, appear side by side.
 
     \b
     grv report log.parquet --score score_reward
@@ -76,9 +76,9 @@ def report(
         _check_folder(folder)
     from ..files import write_whole
     from ..report.build import make_report
+    from ..report.inputs.reading import read_sources
     from ..report.page.page import page
     from ..report.print.printing import check_plotting, sheet_names, write_sheets
-    from .sources import read_sources
 
     if figures is not None:
         check_plotting()
@@ -114,7 +114,7 @@ def _given(logs: Sequence[Given], scores: Sequence[str], reading: Reading) -> li
 
 
 def _check_folder(folder: str | None) -> None:
-    """Refuse, before any work, a folder that could not be written to."""
+    """Create the folder before any work; refuse one that cannot be written to."""
     if folder is None:
         return
     try:
@@ -126,7 +126,7 @@ def _check_folder(folder: str | None) -> None:
 
 
 def words(made: Report, out: str) -> list[str]:
-    """What the page says first, and where it is."""
+    """The conclusions, the warnings, and where the page is."""
     lines = []
     for conclusion in made.conclusions:
         lines += [conclusion.question, *(f"  {sentence}" for sentence in conclusion.sentences)]

@@ -126,7 +126,7 @@ def _solve_all(
     from .answers import record_of
 
     caller = Caller(options.calls)
-    check_options(how)  # before any file is made
+    check_options(how)  # before any file is created
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
@@ -170,7 +170,7 @@ async def drive(
     caller: Caller,
     done: Callable[[Solution], None],
 ) -> bool:
-    """Solve what is left, with a progress bar; whether it was interrupted."""
+    """Solve the remaining problems, with a progress bar; return whether it was interrupted."""
     from ..runtime.interrupts import until_interrupted
     from ..runtime.solve import config_of, solve_many
     from ..runtime.tasks import first_error
@@ -192,7 +192,7 @@ async def drive(
 
 @contextmanager
 def _progress() -> Iterator[Listener]:
-    """Solved, spent, in flight and time left, on the terminal's error stream; silent elsewhere."""
+    """Solved, spent, in flight and time left, on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda progress: None
         return

@@ -11,11 +11,11 @@ from ..core.errors import LogError, UsageError
 from ..experiments.comparison import Comparison
 from .conclusions import conclusions
 from .dataset import Dataset, Progress, Stages
+from .inputs.source import Source
 from .parts import PARTS, TABLES
 from .report import Report
 from .request import Request, price_name
 from .rows import RowCollector
-from .source import Source
 
 _STAGES = 2 + sum(part.stages for part in PARTS)  # `Dataset.main` and `Dataset.wide` are two more
 

@@ -15,11 +15,11 @@ from grv.core.values import Costs
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import POLICIES
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.page.glossary import glossary, meaning, meaning_of_prices
 from grv.report.page.page import page
 from grv.report.report import Report
 from grv.report.request import Request, default_rows
-from grv.report.source import Source
 from grv.testing import population
 
 REQUEST = Request(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)

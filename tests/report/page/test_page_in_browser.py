@@ -16,11 +16,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from grv.core.values import Costs
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.page.page import page as page_of
 from grv.report.parts import TABLES
 from grv.report.report import Report
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import all_wrong, population
 
 pytestmark = pytest.mark.browser

@@ -13,10 +13,10 @@ from grv.apps.options.command import arguments_of
 from grv.apps.report import report as command
 from grv.core.errors import UsageError
 from grv.report.build import make_report
-from grv.report.given import Given
+from grv.report.inputs.given import Given
+from grv.report.inputs.source import Source
 from grv.report.print.job import Item, check_ids
 from grv.report.report import Report
-from grv.report.source import Source
 from grv.testing import population
 
 PAPER = Path(__file__).parents[3] / "paper" / "report.toml"

@@ -11,13 +11,13 @@ from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.logs.log import Log
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.parts import TABLES
 from grv.report.print.job import Item
 from grv.report.print.plots import plot
 from grv.report.print.printing import sheets_of, write_sheets
 from grv.report.report import Report
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))

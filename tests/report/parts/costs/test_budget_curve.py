@@ -13,9 +13,9 @@ from grv.policies import Fixed
 from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.parts.costs.budget_curve import best_within_each
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import World
 
 

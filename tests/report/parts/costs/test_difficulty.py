@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request
-from grv.report.source import Source
 from support.reports import OTHER, two_logs
 
 

@@ -10,9 +10,9 @@ from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.parts.advice.better_score import changed
 from grv.report.request import Request
-from grv.report.source import Source
 from support.reports import OTHER
 
 

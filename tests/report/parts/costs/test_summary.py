@@ -9,8 +9,8 @@ from grv.core.values import Costs, Measured
 from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request, default_rows
-from grv.report.source import Source
 from support.reports import (
     FEW,
     LOG,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import population
 from support.reports import OTHER, two_logs
 

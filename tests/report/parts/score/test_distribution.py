@@ -7,8 +7,8 @@ import pytest
 
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request
-from grv.report.source import Source
 from support.reports import FEW, OTHER, two_logs
 
 

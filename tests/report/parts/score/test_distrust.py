@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.parts.advice.better_score import changed
 from grv.report.parts.score.distrust import relies_on
 from grv.report.request import Request, default_rows, runs_live
-from grv.report.source import Source
 from grv.testing import population
 
 

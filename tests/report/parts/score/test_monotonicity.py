@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.parts.advice.better_score import changed
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.testing import population
 from support.reports import PASSED, by_hand
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from grv.core.values import Costs, Latency
 from grv.experiments.compare import compare
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request
-from grv.report.source import Source
 from support.reports import FEW, OTHER, two_logs
 
 

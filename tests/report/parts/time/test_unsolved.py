@@ -11,8 +11,8 @@ from grv.core.values import Costs
 from grv.experiments.compare import compare
 from grv.experiments.settings import Unsolvable
 from grv.report.build import make_report
+from grv.report.inputs.source import Source
 from grv.report.request import Request
-from grv.report.source import Source
 from grv.theory.optimum import rule_cost
 from support.reports import LOG, REQUEST, two_logs
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import UsageError
-from ..options import option
-from ..text import aligned
-from .console import check_outputs, listed, say, status
-from .options.command import command
+from ...core.errors import UsageError
+from ...options import option
+from ...text import aligned
+from ..console import check_outputs, listed, say, status
+from ..options.command import command
 
 if TYPE_CHECKING:
-    from ..theory.stars.classes import ConceptClass
-    from ..theory.stars.search import Star
+    from ...theory.stars.classes import ConceptClass
+    from ...theory.stars.search import Star
 
 
 class CentreChoice(enum.StrEnum):
@@ -70,7 +70,7 @@ def star(
     grv star rates.npy --eta 0.5 --json star.json
     """
     check_outputs([json], [concepts])
-    from ..theory.stars.search import narrowing
+    from ...theory.stars.search import narrowing
 
     of = _from_log(concepts, bins, score) if bins is not None else _from_file(concepts, score)
     steps = narrowing(of, eta=eta, centre=centre.value)
@@ -91,7 +91,7 @@ def star(
 
 
 def _from_file(path: str, score: str | None) -> ConceptClass:
-    from ..theory.stars.class_files import load_class
+    from ...theory.stars.class_files import load_class
 
     if score is not None:
         raise UsageError("--score is for logs: give --bins too")
@@ -99,8 +99,8 @@ def _from_file(path: str, score: str | None) -> ConceptClass:
 
 
 def _from_log(path: str, bins: int, score: str | None) -> ConceptClass:
-    from ..logs.readers import read_log
-    from ..theory.stars.classes import of_scores
+    from ...logs.readers import read_log
+    from ...theory.stars.classes import of_scores
 
     log = read_log(path, score=score)
     made, edges = of_scores([(each.scores, each.passed) for each in log.problems], bins, path)
@@ -125,7 +125,7 @@ def _closed(steps: Iterator[Star], limit: float) -> tuple[Star, str]:
 
 
 def _save(path: str, found: Star) -> None:
-    from ..files import write_whole
+    from ...files import write_whole
 
     record: dict[str, object] = {
         "star": found.number,

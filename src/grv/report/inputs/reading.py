@@ -1,4 +1,4 @@
-"""What `grv report` is given: logs, ledgers of live runs, saved comparisons."""
+"""Reads the files of a report: logs, ledgers of live runs, saved comparisons."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.errors import LogError, UsageError
-from ..files import is_sqlite
-from ..learning.score_combination import read_scored
-from ..logs.log import Log
-from ..logs.readers import log_of
-from ..logs.reading import Unlabelled
-from ..logs.tables import Table, column
-from ..parsing import parse_cascade
-from ..report.given import Given
-from ..report.source import Source, is_comparison, read_comparison
+from ...core.errors import LogError, UsageError
+from ...files import is_sqlite
+from ...learning.score_combination import read_scored
+from ...logs.log import Log
+from ...logs.readers import log_of
+from ...logs.reading import Unlabelled
+from ...logs.tables import Table, column
+from ...parsing import parse_cascade
+from .given import Given
+from .source import Source, is_comparison, read_comparison
 
 
 def read_sources(given: Sequence[Given]) -> tuple[Source, ...]:
-    """What is in the files, under names that tell them apart."""
+    """The contents of the files, with names that tell them apart."""
     return tuple(_read(each, name) for each, name in zip(given, _names(given), strict=True))
 
 
 def _names(given: Sequence[Given]) -> list[str]:
-    """The names asked for, or the shortest that tell the files and scores apart."""
+    """The given names, or the shortest that tell the files and scores apart."""
     stems = [each.name or Path(each.path).stem for each in given]
     paths = [each.name or each.path for each in given]
     scores = [f" {each.score}" if each.score else "" for each in given]
@@ -43,7 +43,7 @@ def _read(given: Given, name: str) -> Source:
     if is_comparison(given.path):
         warning = (
             f"{name} is a saved comparison: tables that need its candidates are left out, and it"
-            " was made with the options it was made with."
+            " keeps the options of its own run."
         )
         return Source(name, "comparison", None, read_comparison(given.path), (warning,))
     first, second, cascade = parse_cascade(given.score) or (given.score, None, None)
@@ -53,11 +53,11 @@ def _read(given: Given, name: str) -> Source:
 
 
 def _read_ledger(given: Given, name: str) -> Source:
-    from ..ledger.sqlite import SqliteLedger
-    from .exporting import log_columns
+    from ...apps.exporting import log_columns
+    from ...ledger.sqlite import SqliteLedger
 
     if given.score not in (None, "score"):
-        raise LogError(f"a ledger has no score {given.score!r}, but one", path=given.path)
+        raise LogError(f"a ledger has only one score, not {given.score!r}", path=given.path)
     columns = {
         label: column(values)
         for label, values in log_columns(SqliteLedger(given.path, read_only=True)).items()
@@ -73,13 +73,13 @@ def _read_ledger(given: Given, name: str) -> Source:
 
 
 def _of_labels(name: str, log: Log, unlabelled: Unlabelled) -> tuple[str, ...]:
-    """What missing labels do to a report."""
+    """The warning about missing labels."""
     if not log.unlabelled:
         return ()
     total = log.candidates + (log.unlabelled if unlabelled is Unlabelled.DROP else 0)
     what = "left out" if unlabelled is Unlabelled.DROP else "counted as failed"
     return (
-        f"{name}: {log.unlabelled} of {total} candidates were never verified and are {what}. Where"
-        " a policy chose what to verify, those verified are not like the others: pass rates and AUC"
-        " are not those of all candidates.",
+        f"{name}: {log.unlabelled} of {total} candidates were never verified and are {what}. If"
+        " a policy chose what to verify, the verified candidates differ from the others: pass rates"
+        " and AUC are not those of all candidates.",
     )

@@ -1,4 +1,4 @@
-"""`grv demo`: a small language model solves a dozen problems here and now."""
+"""`grv demo`: a small language model solves a dozen problems on this machine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..backends.generators.sampling import Sampling
-from ..backends.specs import Models
-from ..backends.verifiers.options import Verification
-from ..core.errors import UsageError
-from ..core.values import Costs
-from ..options import option
-from ..policies import Adaptive
-from ..runtime.options import Spending
-from .console import say
-from .demo_replay import show_replay
-from .options.command import command
-from .options.live import backends_of, search_options
-from .solve import Options, drive
+from ...backends.generators.sampling import Sampling
+from ...backends.specs import Models
+from ...backends.verifiers.options import Verification
+from ...core.errors import UsageError
+from ...core.values import Costs
+from ...options import option
+from ...policies import Adaptive
+from ...runtime.options import Spending
+from ..console import say
+from ..options.command import command
+from ..options.live import backends_of, search_options
+from ..solve import Options, drive
+from .replay import show_replay
 
 if TYPE_CHECKING:
-    from ..backends.protocols import Problem
-    from ..ledger.sqlite import SqliteLedger
-    from ..runtime.executor import Backends
-    from ..runtime.solution import Solution
+    from ...backends.protocols import Problem
+    from ...ledger.sqlite import SqliteLedger
+    from ...runtime.executor import Backends
+    from ...runtime.solution import Solution
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
@@ -47,13 +47,13 @@ OPTIONS = Options(
     verification=Verification(timeout=2),
     width=1,
 )
-_AT_ONCE = 2  # problems: one is verified while the other is generated for
+_AT_ONCE = 2  # problems: grv verifies for one and generates for the other
 _ROW = "{:15} {:13} {:>9} {:>8} {:>5} {:>10}  {}"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One problem: how its search ended, and what verifying everything costs."""
+    """One problem: its solution, and the cost of verifying everything."""
 
     solution: Solution
     arrivals: Arrivals
@@ -79,7 +79,7 @@ def demo(
     grv demo --first 3 --ledger demo.ledger
     grv demo --replay
     """
-    from ..backends.problems.files import read_problems
+    from ...backends.problems.files import read_problems
 
     if replay:
         show_replay()
@@ -101,11 +101,11 @@ def demo(
 
 
 def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
-    """Solve, print a line a problem as it ends, and sum up; whether it was interrupted."""
+    """Solve, print a line per problem and a summary; return whether it was interrupted."""
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
-    from ..runtime.calls import Caller
+    from ...ledger.sqlite import SqliteLedger
+    from ...runtime.calls import Caller
 
     how = search_options(backends, OPTIONS.about) | {
         **{"policy": POLICY, "costs": COSTS, "budget": OPTIONS.spending.budget, "at_once": _AT_ONCE}
@@ -131,8 +131,8 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
 def _arrivals(
     problem: Problem, solution: Solution, backends: Backends, ledger: SqliteLedger
 ) -> Arrivals:
-    """What verifying everything costs; candidates nobody has verified are verified for it now."""
-    from ..backends.verifiers.pool import CheckVerifier
+    """What verifying everything costs. Candidates without a verdict are verified now."""
+    from ...backends.verifiers.pool import CheckVerifier
     from .arrivals import arrivals
 
     verifier = backends.verifier
@@ -144,7 +144,7 @@ def _arrivals(
 def _say_what(problems: int) -> None:
     say(
         f"{problems} problems for SmolLM2-135M, a language model of 98 MB, on this machine.",
-        f"To generate a candidate costs {COSTS.generate:g}, to verify one costs {COSTS.verify:g}; a"
+        f"Generating a candidate costs {COSTS.generate:g}, verifying one costs {COSTS.verify:g}; a"
         f" problem may cost {OPTIONS.spending.budget:g} at most.",
         "",
     )
@@ -169,7 +169,7 @@ def _row(line: _Line) -> str:
 
 
 def _summary(lines: Sequence[_Line], seconds: float) -> list[str]:
-    """The result in plain words."""
+    """The result in sentences."""
     solved = [line for line in lines if line.solution.verified and line.arrivals.solved]
     cost = sum(line.solution.bill.total for line in solved)
     other = sum(line.arrivals.bill.total for line in solved)
@@ -184,14 +184,14 @@ def _summary(lines: Sequence[_Line], seconds: float) -> list[str]:
     if solved:
         saved = f": {1 - cost / other:.0%} less" if cost < other else ""
         words.append(
-            f"Those {len(solved)} cost {cost:g}. To verify the same candidates one by one as they"
-            f" came costs {other:g}{saved}."
+            f"Those {len(solved)} cost {cost:g}. Verifying the same candidates in order of arrival"
+            f" costs {other:g}{saved}."
         )
     return [
         *words,
         "",
-        '"verify all" is the policy verify-all on the candidates generated here: in order of',
-        "arrival, equivalent ones once, up to the first that passes. It is a lower bound (>) where",
-        f"none passes. To know it, {asked} verdicts were asked for that are in nobody's bill.",
-        "An answer in parentheses is the best candidate that nobody has verified.",
+        '"verify all" is the cost of the policy verify-all on the same candidates: it verifies them',
+        "in order of arrival, equivalent ones once, until one passes. If none passes, it is a lower",
+        f"bound (>). To compute it, grv asked for {asked} more verdicts, which are on no bill.",
+        "An answer in parentheses is the best candidate without a verdict.",
     ]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..core.errors import LogError, UsageError
-from ..core.values import Cascade, Costs, Measured
-from ..experiments.comparison import FORMAT, Comparison, LogSummary, Row
-from ..files import parse_json, read_bytes, typed
-from ..logs.log import Log
-from .report import LogFacts
+from ...core.errors import LogError, UsageError
+from ...core.values import Cascade, Costs, Measured
+from ...experiments.comparison import FORMAT, Comparison, LogSummary, Row
+from ...files import parse_json, read_bytes, typed
+from ...logs.log import Log
+from ..report import LogFacts
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import UsageError
-from ..logs.reading import Reading
-from ..options import Family, from_table, option
+from ...core.errors import UsageError
+from ...logs.reading import Reading
+from ...options import Family, from_table, option
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json as json_text
 
-from ..core.values import Costs
-from ..options import option
-from ..parsing import parse_costs
-from ..text import aligned
-from ..theory import shells as theory
-from .console import check_outputs, say
-from .options.command import command
-from .oracle import COSTS, PRICES
+from ...core.values import Costs
+from ...options import option
+from ...parsing import parse_costs
+from ...text import aligned
+from ...theory import shells as theory
+from ..console import check_outputs, say
+from ..options.command import command
+from ..oracle import COSTS, PRICES
 
 
 @command
@@ -33,7 +33,7 @@ def shells(
     found = itertools.islice(theory.shells(costs), shells)
     records = [_record(shell, costs) for shell in found]
     if json is not None:
-        from ..files import write_whole
+        from ...files import write_whole
 
         record = {"costs": {"generate": costs.generate, "verify": costs.verify}}
         write_whole(json, json_text.dumps({"format": 1, **record, "shells": records}) + "\n")

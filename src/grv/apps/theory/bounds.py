@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.errors import UsageError
-from ..core.values import Costs
-from ..options import MOST, option
-from ..parsing import parse_costs
-from ..text import aligned
-from .console import check_outputs, progress, say
-from .options.command import command
-from .oracle import COSTS
+from ...core.errors import UsageError
+from ...core.values import Costs
+from ...options import MOST, option
+from ...parsing import parse_costs
+from ...text import aligned
+from ..console import check_outputs, progress, say
+from ..options.command import command
+from ..oracle import COSTS
 
 if TYPE_CHECKING:
-    from ..core.search import Policy
-    from ..experiments.star_trials import StarTrials
-    from ..theory.stars.bounds import StarInstance
+    from ...core.search import Policy
+    from ...experiments.star_trials import StarTrials
+    from ...theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
     help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
@@ -86,7 +86,7 @@ def lower_bound(
     grv theory lower-bound rates.npy --eta 0.5
     """
     check_outputs([json], classes, policy)
-    from ..experiments.star_trials import measure
+    from ...experiments.star_trials import measure
 
     rows: list[tuple[str, StarTrials]] = []
     untold: tuple[str, ...] = ()
@@ -145,9 +145,9 @@ def _kept_so_far() -> Iterator[_End]:
 
 
 def _instance(text: str, eta: float | None, limit: float) -> StarInstance:
-    from ..theory.stars.bounds import star_instance
-    from ..theory.stars.class_files import load_class
-    from ..theory.stars.search import star_number
+    from ...theory.stars.bounds import star_instance
+    from ...theory.stars.class_files import load_class
+    from ...theory.stars.search import star_number
 
     of = load_class(text)
     star = star_number(of, eta=eta, time_limit=limit)
@@ -160,8 +160,8 @@ def _policies(
     specs: tuple[str, ...], instance: StarInstance
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """The requested policies, or all; and the names of those that need parameters."""
-    from ..experiments.star_trials import lineup
-    from ..policies.spec import parse
+    from ...experiments.star_trials import lineup
+    from ...policies.spec import parse
 
     told, untold = lineup(instance)
     if not specs:
@@ -248,7 +248,7 @@ def separation(
     grv theory separation --d 16 --d 64 --epsilon 0.05 --json separation.json
     """
     check_outputs([json], [])
-    from ..theory.proofs.separation import measure
+    from ...theory.proofs.separation import measure
 
     rows = []
     with _kept_so_far() as end, progress("separating") as tell:
@@ -282,6 +282,6 @@ def separation(
 
 
 def _save(path: str, record: dict[str, Any]) -> None:
-    from ..files import write_whole
+    from ...files import write_whole
 
     write_whole(path, json_text.dumps({"format": 1, **record}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""What verifying each candidate as it came would have cost, on the candidates of a live search."""
+"""What verifying candidates in order of arrival would have cost, for a live search."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..core.search import Search
-from ..core.values import Bill, Costs, Generate, Generated, Stop, Verdict, Verified, Verify
-from ..ledger.entries import Entry, Found, Made, Scored
-from ..policies import VerifyAll
+from ...core.search import Search
+from ...core.values import Bill, Costs, Generate, Generated, Stop, Verdict, Verified, Verify
+from ...ledger.entries import Entry, Found, Made, Scored
+from ...policies import VerifyAll
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """How the policy `verify-all` fares on the candidates that a search has generated.
+    """The result of the policy `verify-all` on the candidates of a search.
 
     Attributes:
-        bill: what it pays until its first pass; until the last candidate, where none passes.
-        solved: whether one passes. If not, the bill is a lower bound: nobody knows what else would
-            have been generated.
-        asked: verdicts that are not in the search's own bill, and were asked for to know this.
+        bill: the payments until the first pass, or until the last candidate if none passes.
+        solved: whether one passes. If not, the bill is a lower bound, because the candidates that
+            verify-all would generate next are unknown.
+        asked: the number of verdicts that are not on the search's own bill.
     """
 
     bill: Bill
@@ -29,10 +29,10 @@ class Arrivals:
 
 
 def arrivals(entries: Sequence[Entry], costs: Costs, verdict: Callable[[str], Verdict]) -> Arrivals:
-    """Drive `verify-all` over what a search has on record, one candidate after the other.
+    """Run `verify-all` on the recorded candidates of a search, one after the other.
 
-    Equivalent candidates are verified once, as in the search itself. `verdict` is asked about texts
-    that the search did not verify.
+    Equivalent candidates are verified once, as in the search itself. `verdict` gives the verdict of
+    a text that the search did not verify.
     """
     texts = {entry.candidate: entry.text for entry in entries if isinstance(entry, Made)}
     scored = {entry.candidate: entry for entry in entries if isinstance(entry, Scored)}

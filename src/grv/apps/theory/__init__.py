@@ -1,0 +1,1 @@
+"""Commands about the theory: shells, star numbers, bounds."""

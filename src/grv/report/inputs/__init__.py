@@ -1,0 +1,1 @@
+"""The files that a report is made from."""
