@@ -16,7 +16,7 @@ from ..core.errors import UsageError
 from ..logs.log import Log
 from ..logs.readers import read_log
 from ..logs.reading import Reading
-from ..policies.learned.prior import Part
+from ..policies.learned.prior import ScorePart
 from ..theory.scales import on_scale
 from .fit import scale_of
 from .history import PastProblem
@@ -34,7 +34,7 @@ def combined_name(scores: Sequence[str]) -> str:
 
 def combine(
     scores: Sequence[str], pasts: Sequence[Sequence[PastProblem]]
-) -> tuple[tuple[Part, ...], list[PastProblem]]:
+) -> tuple[tuple[ScorePart, ...], list[PastProblem]]:
     """The best combination, and the problems with the combined score.
 
     Args:
@@ -54,7 +54,7 @@ def combine(
     ]
     weights = _weights(normals, pasts[0])
     parts = tuple(
-        Part(name, scale, float(f"{weight:.6g}"))
+        ScorePart(name, scale, float(f"{weight:.6g}"))
         for name, scale, weight in zip(scores, scales, weights, strict=True)
     )
     rounded = np.array([part.weight for part in parts])

@@ -2,8 +2,8 @@
 
 The file's name is the policy's name. The class is a frozen dataclass with a `plan` method; its
 fields are the policy's parameters. Help texts, the glossary, the public names of `grv` and the
-guide's table come from the class: the first line of its docstring says what the policy does, and
-`proven` states what is proven about it.
+guide's table come from the class: the first line of its docstring says what the policy does,
+`proven` states what is proven about it, and `relies_on` what that assumes about the score.
 """
 
 from __future__ import annotations

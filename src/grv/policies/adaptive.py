@@ -31,6 +31,7 @@ class Adaptive:
     draws: float = 2
     checks: float = 6
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = "at most 400 J* if higher scores pass no less often (Theorem 4.2)"
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ class Alternate:
     """
 
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
     proven: ClassVar[str] = (
         "less than 3 J* if higher scores pass no less often;"
         " at most 3 times verify-all for any score"

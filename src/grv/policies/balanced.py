@@ -23,6 +23,7 @@ class Balanced:
     """
 
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = (
         "at most (g + rho) / g J*, less than 2 J*, if higher scores pass no less often;"
         " no policy has a smaller constant for whole rho"

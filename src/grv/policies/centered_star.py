@@ -50,6 +50,7 @@ class CenteredStar:
     points: tuple[float, ...] = ()
     remember: bool = True
     rank_only: ClassVar[bool] = False
+    relies_on: ClassVar[str] = "the class of concepts it was given"
     proven: ClassVar[str] = "at most 6 min(s_0, c_ver / c_rew) J* if c_ver >= c_rew (Theorem 6.3)"
 
     def __post_init__(self) -> None:

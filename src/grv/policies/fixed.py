@@ -22,6 +22,7 @@ class Fixed:
     m: int
     k: int
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = ""
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ class Hedged:
     every: int = 4
     first: int = 1
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
     proven: ClassVar[str] = "at most 7 - 2 / (1 + rho) times verify-all for any score"
 
     def __post_init__(self) -> None:

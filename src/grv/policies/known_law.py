@@ -28,6 +28,7 @@ class KnownLaw:
     passes: tuple[float, ...]
     masses: tuple[float, ...] = ()
     rank_only: ClassVar[bool] = False
+    relies_on: ClassVar[str] = "the distribution it was given"
     proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ class Threshold:
 
     t: float
     rank_only: ClassVar[bool] = False
+    relies_on: ClassVar[str] = "scores above the threshold are better"
     proven: ClassVar[str] = "J* for the best t, if higher scores pass no less often (Lemma C.1)"
 
     def __post_init__(self) -> None:

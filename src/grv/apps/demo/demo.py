@@ -190,8 +190,8 @@ def _summary(lines: Sequence[_Line], seconds: float) -> list[str]:
     return [
         *words,
         "",
-        '"verify all" is the cost of the policy verify-all on the same candidates: it verifies them',
-        "in order of arrival, equivalent ones once, until one passes. If none passes, it is a lower",
-        f"bound (>). To compute it, grv asked for {asked} more verdicts, which are on no bill.",
+        '"verify all" is the cost of the policy verify-all on the same candidates: it verifies',
+        "them in order of arrival, equivalent ones once, until one passes. If none passes, it is a",
+        f"lower bound (>). To compute it, grv asked for {asked} more verdicts, on no bill.",
         "An answer in parentheses is the best candidate without a verdict.",
     ]

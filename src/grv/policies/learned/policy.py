@@ -46,6 +46,7 @@ class Learned:
     hash: str = ""
     factor: float = FACTOR
     rank_only: ClassVar[bool] = False
+    relies_on: ClassVar[str] = "the future is like the past"
     proven: ClassVar[str] = (
         "at most 5 J* if higher scores pass no less often, whatever the prior says"
     )

@@ -86,7 +86,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Part:
+class ScorePart:
     """One score of a combination: its column, its scale, and its weight."""
 
     score: str
@@ -137,7 +137,7 @@ class Prior:
     keyed_tilts: tuple[float, ...]
     looks: Looks
     evidence: Evidence
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
     name: str = field(default="the prior", compare=False)
 
     def __post_init__(self) -> None:

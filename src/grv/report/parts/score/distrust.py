@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....experiments.rows import PolicyRow, parse_row
-from ....policies import POLICIES
 from ... import columns as c
 from ...dataset import IN_ORDER
 from ...drawing import AT_X_1, POLICY_AXIS, Axis, Drawing, Layer
@@ -45,29 +44,12 @@ DISTRUST = TableSchema(
     ),
 )
 
-_RISING = "higher scores are not worse"
-_BLIND = "no score: it verifies some candidates blindly"
-_RELIES_ON = {
-    "adaptive": _RISING,
-    "balanced": _RISING,
-    "fixed": _RISING,
-    "threshold": "scores above the threshold are better",
-    "known-law": "the distribution it was given",
-    "alternate": _BLIND,
-    "hedged": _BLIND,
-    "varied": _BLIND,
-    "centered-star": "the class of concepts it was given",
-    "verify-all": "no score: it ignores the score",
-    "learned": "the future is like the past",
-}
-
 
 def relies_on(policy: str) -> str:
     """What the bound of a policy assumes about the score."""
     kind = parse_row(policy)
     assert isinstance(kind, PolicyRow)
-    names = {of: name for name, of in POLICIES.items()}
-    return _RELIES_ON.get(names.get(type(kind.policy), ""), "not stated")
+    return str(getattr(kind.policy, "relies_on", "not stated"))
 
 
 def add_log(rows: RowCollector, dataset: Dataset) -> None:
@@ -91,7 +73,9 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
             where = _ratio(dataset, spent, in_order, chosen)
             others = _ratio(dataset, spent, in_order, solvable & ~chosen)[0]
             needs = relies_on(policy)
-            verdict = "" if policy == IN_ORDER else _verdict(*where, blind=needs == _BLIND)
+            verdict = (
+                "" if policy == IN_ORDER else _verdict(*where, blind=needs.startswith("no score"))
+            )
             head = (dataset.name, price_name(costs), policy, needs)
             rows.add(DISTRUST, *head, *where, others, verdict)
 
