@@ -1,4 +1,4 @@
-"""The file of answers of a run: one whole line a problem, whatever stopped the run before."""
+"""The file of answers of a run: one whole line per problem, however earlier runs ended."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LAYOUT: Layout = (b'{"problem": "', TEXT, b'", "outcome": "', TEXT, b'", "answe
 
 
 class AnswerFile:
-    """Where solutions go as they come. Problems that are solved stay solved.
+    """Writes solutions as they are found. Solved problems stay solved.
 
-    An existing file is taken up only if it is one of answers; any other is left as it is.
+    An existing file must be a file of answers; any other file is refused and stays unchanged.
 
     Args:
         path: the file.
-        problems: those of this run. Lines about other problems stay.
+        problems: the problems of this run. Lines about other problems stay.
 
     Attributes:
-        solved: the problems that have a verified answer already.
+        solved: the problems that already have a verified answer.
     """
 
     def __init__(self, path: str, problems: Collection[str] = ()) -> None:
@@ -47,7 +47,7 @@ class AnswerFile:
                     self.solved[name] = record
                 if record["outcome"] == "solved" or name not in problems:
                     kept[name] = record
-            # What is not solved is tried again and gets its line then; a torn last line is gone.
+            # Unsolved problems are searched again and get a new line; a torn last line is dropped.
             with replacing(path) as temporary:
                 self._file: IO[str] = open(temporary, "w", encoding="utf-8")  # noqa: SIM115 - see close
                 _lock(self._file, path)
@@ -55,7 +55,7 @@ class AnswerFile:
                     self.add(record)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write a line, at once."""
+        """Write a line at once."""
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
 
@@ -65,7 +65,7 @@ class AnswerFile:
 
 
 def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
-    """A solution as it stands in the file."""
+    """The line of a solution."""
     from ..backends.protocols import Usage
 
     calls = {"generate": solution.bill.generated, "score": solution.bill.generated}
@@ -96,12 +96,12 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
 
 @contextmanager
 def _old(path: str) -> Iterator[Iterable[bytes]]:
-    """The lines of an earlier run, and nobody else at them. There is nothing to read in a pipe."""
+    """The lines of an earlier run, locked. A pipe has none."""
     if not os.path.isfile(path):
         yield ()
         return
     try:
-        file = open(path, "rb")  # noqa: SIM115 - the block is not what may fail
+        file = open(path, "rb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     with file:
@@ -110,7 +110,7 @@ def _old(path: str) -> Iterator[Iterable[bytes]]:
 
 
 def _record(path: str, line: bytes) -> dict[str, Any] | None:
-    """A line of answers; None where it is torn. A file of something else is not touched."""
+    """A line of answers; None if it is torn. Refuses a file of something else."""
     if not line.endswith(b"\n") and is_torn(line, _LAYOUT):
         return None
     try:
@@ -123,10 +123,10 @@ def _record(path: str, line: bytes) -> dict[str, Any] | None:
 
 
 def _lock(file: IO[Any], path: str) -> None:
-    """Have the file to ourselves until it is closed; two runs would lose each other's lines."""
+    """Lock the file until it is closed; two runs would lose each other's lines."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise UsageError(f"{path}: another grv is writing its answers there") from error
+        raise UsageError(f"{path}: another grv process writes its answers there") from error
     except OSError:
-        pass  # a terminal or a pipe takes it all
+        pass  # a terminal or a pipe cannot be locked

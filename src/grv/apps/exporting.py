@@ -14,17 +14,17 @@ from ..runtime.search_record import SearchRecord
 _ALWAYS = ("problem", "candidate", "passed", "score", "key")
 _PAID = ("generate_cost", "verify_cost")
 
-_Row = dict[str, Any]  # a candidate's, by column; what is not known is not there
+_Row = dict[str, Any]  # one candidate, by column; unknown values are missing
 
 
 def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
-    """The candidates of every search, as the columns of a log; with prices, what they cost too.
+    """The candidates of every search as the columns of a log; with prices, their costs too.
 
     A failure labels all candidates of its class. A pass labels those with the same text; where the
     keys are the user's own, it labels its class too.
 
-    Where a problem was searched in more than one way (another model, another score), the later
-    searches' problems are told apart by the search's name.
+    If a problem was searched in several ways (another model, another score), the later searches
+    have the search's id in the name of the problem.
     """
     rows: list[_Row] = []
     seen: set[str] = set()
@@ -33,30 +33,30 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
         name = summary.problem
         problem = name if name not in seen else f"{name} ({summary.id})"
         seen.add(name)
-        book = SearchRecord(writer, summary.id, ledger.read(summary.id))
-        rows += [{"problem": problem, **row} for row in _rows(book, prices)]
+        record = SearchRecord(writer, summary.id, ledger.read(summary.id))
+        rows += [{"problem": problem, **row} for row in _rows(record, prices)]
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _rows(book: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
+def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     """The candidates of one search, by number."""
     meter = (
-        None if prices is None else Meter(prices, model_of(str(book.about.get("generator", ""))))
+        None if prices is None else Meter(prices, model_of(str(record.about.get("generator", ""))))
     )
-    verifying = {} if meter is None else book.verifying(meter)
-    verdicts_from = book.verdicts_from()
-    for id in sorted(book.made):
+    verifying = {} if meter is None else record.verifying(meter)
+    verdicts_from = record.verdicts_from()
+    for id in sorted(record.made):
         row: _Row = {"candidate": id}
-        if id in book.scored:
-            row |= {"score": book.scored[id].score, "key": book.scored[id].key}
-        if id in book.scored_again and book.scored_again[id].score is not None:
-            row["score_second"] = book.scored_again[id].score
+        if id in record.scored:
+            row |= {"score": record.scored[id].score, "key": record.scored[id].key}
+        if id in record.scored_again and record.scored_again[id].score is not None:
+            row["score_second"] = record.scored_again[id].score
         if id in verdicts_from:
-            row["passed"] = book.found[verdicts_from[id]].verdict is Verdict.PASSED
+            row["passed"] = record.found[verdicts_from[id]].verdict is Verdict.PASSED
         if meter is not None:
-            row["generate_cost"] = book.making(meter, id)
+            row["generate_cost"] = record.making(meter, id)
             row["verify_cost"] = verifying.get(id)
         yield row

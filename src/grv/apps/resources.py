@@ -1,4 +1,4 @@
-"""What a collection needs: candidates, servers, verifications, hours, disk."""
+"""What `grv collect` needs: candidates, servers, verifications, hours, disk."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 _BYTES_A_TOKEN = 5  # of text; a rough figure for English and for programs
 _BYTES_A_LOGPROB = 20
 _BYTES_A_CANDIDATE = 1500  # its entries in the ledger, and its row in the log
-_TEST_SECONDS = 10.0  # that a user's test may take on top of the candidate's own time
+_TEST_SECONDS = 10.0  # allowed for the user's test on top of the candidate's own time
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What one collection needs at most.
+    """What one run needs at most.
 
     Attributes:
-        problems: how many there are.
-        candidates: generated and scored, in all.
-        tokens: generated, in all; None where candidates are not cut.
-        verifications: at most; equivalent candidates are verified once.
-        program_seconds: what verifying takes on one worker if every test takes as long as it may.
-        workers: programs run at once.
-        servers: what has to be served, and where.
-        disk_bytes: the ledger and the log; None where candidates are not cut.
+        problems: the number of problems.
+        candidates: the number of candidates, generated and scored.
+        tokens: the number of tokens generated; None without a limit per candidate.
+        verifications: the number of verifications; equivalent candidates are verified once.
+        program_seconds: the time of verifying on one worker if every test takes its full limit.
+        workers: the number of programs run at once.
+        servers: the models that must be served, and where.
+        disk_bytes: the size of ledger and log; None without a limit per candidate.
     """
 
     problems: int
@@ -40,20 +40,20 @@ class Resources:
     disk_bytes: int | None
 
     def lines(self) -> list[str]:
-        """The same in plain words."""
+        """The needs as text."""
         cut = "" if self.tokens is None else f", at most {self.tokens:,} tokens"
         lines = [f"{self.problems:,} problems: {self.candidates:,} candidates{cut}"]
         lines += [f"needs {server}" for server in self.servers]
         verify = f"at most {self.verifications:,} verifications"
         if self.program_seconds:
             hours = self.program_seconds / self.workers / 3600
-            verify += f": {hours:,.1f} hours on {self.workers} workers if every test took its time"
-            verify += " to the last second, and as a rule a small part of that"
+            verify += f": {hours:,.1f} hours on {self.workers} workers if every test took its"
+            verify += " full limit; usually much less"
         else:
             verify += ", which compare answers and take moments"
         lines.append(verify)
         if self.disk_bytes is None:
-            lines.append("disk: cannot be told without --max-tokens")
+            lines.append("disk: unknown without --max-tokens")
         else:
             lines.append(f"disk: at most {_size(self.disk_bytes)} for the ledger and log")
         return lines
@@ -64,7 +64,7 @@ def _size(count: int) -> str:
 
 
 def worst_seconds(check: Check) -> float:
-    """How long verifying one candidate takes if every test takes as long as it may."""
+    """The time of verifying one candidate if every test takes its full limit."""
     from ..backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
 
     match check.how:
@@ -89,16 +89,16 @@ def needed(
     workers: int,
     servers: Sequence[str],
 ) -> Resources:
-    """What it takes to collect `n` candidates a problem.
+    """What it takes to collect `n` candidates per problem.
 
     Args:
-        seconds: what one verification takes at worst; one a problem.
-        n: candidates a problem.
-        sample: how many of them are verified; None is all.
-        max_tokens: where a candidate is cut.
+        seconds: for each problem, the longest time of one verification.
+        n: the number of candidates per problem.
+        sample: the number of them that are verified; None means all.
+        max_tokens: the most tokens per candidate.
         logprobs: whether the log-probabilities of tokens are kept.
-        workers: programs run at once.
-        servers: what has to be served.
+        workers: the number of programs run at once.
+        servers: the models that must be served.
     """
     candidates, each = n * len(seconds), n if sample is None else min(n, sample)
     tokens = None if max_tokens is None else candidates * max_tokens
