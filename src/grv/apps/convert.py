@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from ..core.errors import UsageError
-from ..options import option
+from ..options import Family, option
 from .console import check_outputs, say
 from .options.command import command
+
+if TYPE_CHECKING:
+    from ..logs.converting import Fields
 
 LOG_OUT = "The log: .parquet, .jsonl or .csv."
 
 
-@command
-def convert(
-    files: tuple[str, ...] = option(
-        ..., "JSON-lines files with labels, scores, candidates.", argument=True, metavar="FILE..."
-    ),
-    out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
+@dataclass(frozen=True)
+class FieldNames(Family):
+    """Which fields of the files hold what. Grv looks for the usual names if none is given."""
+
     problem: tuple[str, ...] = option(
         (), "Field with the problem's name. Default: problem, id or task_id.", metavar="FIELD"
-    ),
+    )
     candidate: tuple[str, ...] = option(
         (), "Field with the candidate's number. Default: candidate or idx.", metavar="FIELD"
-    ),
+    )
     passed: tuple[str, ...] = option(
         (), "Field with the label. Default: passed, correct or verdict.", metavar="FIELD"
-    ),
+    )
     score: tuple[str, ...] = option(
         (),
         "Field with a score, and its column in the log. Repeatable. Default: all whose name begins"
         " with score.",
         metavar="FIELD[=COLUMN]",
-    ),
+    )
     key: tuple[str, ...] = option(
         (), "Field with the equivalence class. Default: key.", metavar="FIELD"
+    )
+    list: str | None = option(
+        None, "Field with the list of candidates of a problem.", metavar="FIELD"
+    )
+
+
+@command
+def convert(
+    names: FieldNames,
+    files: tuple[str, ...] = option(
+        ..., "JSON-lines files with labels, scores, candidates.", argument=True, metavar="FILE..."
     ),
-    list_: str | None = option(
-        None, "Field with the list of candidates of a problem.", "--list", metavar="FIELD"
-    ),
+    out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
 ) -> None:
     """Join labels, scores and candidates from separate files into one log.
 
@@ -48,29 +61,35 @@ def convert(
     grv convert runs.jsonl --problem task --passed ok --score rm=score_rm -o log.csv
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     """
-    from ..logs.converting import Fields, check_ending, join, write_log
-    from ..logs.readers import OPTIONAL, REQUIRED
+    from ..logs.converting import check_ending, join, write_log
 
     check_ending(out)
     check_outputs([out], files)
-    pairs = [text.partition("=")[::2] for text in score]
+    fields = _fields(names)
+    joined = join(files, fields)
+    write_log(joined.columns, out)
+    say(
+        f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
+        f" {joined.unlabelled} without a label, {joined.unscored} without a score"
+    )
+
+
+def _fields(names: FieldNames) -> Fields:
+    from ..logs.converting import Fields
+    from ..logs.readers import OPTIONAL, REQUIRED
+
+    pairs = [text.partition("=")[::2] for text in names.score]
     for name, column in pairs:
         if not name or (column or name) in (*REQUIRED, *OPTIONAL):
             raise UsageError(
                 f"--score {name}={column}: give FIELD, or FIELD=COLUMN for a score of its own"
             )
     standard = Fields()
-    fields = Fields(
-        problem=problem or standard.problem,
-        candidate=candidate or standard.candidate,
-        passed=passed or standard.passed,
+    return Fields(
+        problem=names.problem or standard.problem,
+        candidate=names.candidate or standard.candidate,
+        passed=names.passed or standard.passed,
         scores=tuple((name, column or name) for name, column in pairs),
-        key=key or standard.key,
-        list=list_,
-    )
-    joined = join(files, fields)
-    write_log(joined.columns, out)
-    say(
-        f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
-        f" {joined.unlabelled} without a label, {joined.unscored} without a score"
+        key=names.key or standard.key,
+        list=names.list,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..logs.reading import Reading
-from ..options import option
+from ..options import Family, option
 from ..parsing import parse_score
 from ..report.inputs.given import Given
 from ..report.print.job import Item, check_ids
@@ -22,34 +23,42 @@ if TYPE_CHECKING:
     from ..report.report import Report
 
 
-@command
-def report(
-    request: Request,
-    reading: Reading,
+@dataclass(frozen=True)
+class ReportFiles(Family):
+    """What a report is made from, and what is written."""
+
     logs: tuple[Given, ...] = option(
         (),
         "What grv compare takes; a ledger of live runs; or what grv compare --json saved.",
         argument=True,
         metavar="[NAME=]LOG...",
         parse=Given.parse,
-    ),
-    out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE"),
-    score: tuple[str, ...] = option(
+    )
+    out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE")
+    scores: tuple[str, ...] = option(
         (),
         "What ranks candidates, as grv compare takes it: a column, cascade(first, second, top=4,"
-        " cost=0.5), or a prior. Several are set side by side. Repeatable.",
+        " cost=0.5), or a prior. Several appear side by side. Repeatable.",
+        "--score",
         metavar="NAME",
         parse=parse_score,
-    ),
-    title: str = option("", "The title of the page."),
-    json: str | None = option(None, "Save the numbers of all tables.", metavar="FILE"),
-    csv: str | None = option(None, "Save each table as a CSV file.", metavar="DIR"),
+    )
+    title: str = option("", "The title of the page.")
+    json: str | None = option(None, "Save the numbers of all tables.", metavar="FILE")
+    csv: str | None = option(None, "Save each table as a CSV file.", metavar="DIR")
     figures: str | None = option(
         None,
         "Save the figures as PDF and PNG, and the tables as LaTeX, Markdown, text and CSV.",
         metavar="DIR",
-    ),
-    items: tuple[Item, ...] = option((), "What --figures saves.", parse=Item.parse, job_only=True),
+    )
+    items: tuple[Item, ...] = option((), "What --figures saves.", parse=Item.parse, job_only=True)
+
+
+@command
+def report(
+    request: Request,
+    reading: Reading,
+    files: ReportFiles,
     job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
 ) -> None:
     """Make one page from logs: what policies cost, whether the score is good, what to do.
@@ -67,46 +76,58 @@ def report(
     grv report answers.jsonl.ledger
     grv report --job paper/report.toml --figures figures
     """
-    given = _given(logs, score, reading)
-    check_ids(items)
+    given = _given(files, reading)
+    check_ids(files.items)
     inputs = [each.path for each in given] + [reading.rewards, job]
     specs = [*(each.score for each in given), *request.policies]
-    check_outputs([out, json], inputs, specs)
-    for folder in (csv, figures):
+    check_outputs([files.out, files.json], inputs, specs)
+    for folder in (files.csv, files.figures):
         _check_folder(folder)
-    from ..files import write_whole
     from ..report.build import make_report
     from ..report.inputs.reading import read_sources
-    from ..report.page.page import page
-    from ..report.print.printing import check_plotting, sheet_names, write_sheets
+    from ..report.print.printing import check_plotting
 
-    if figures is not None:
+    if files.figures is not None:
         check_plotting()
     sources = read_sources(given)
     with progress("making the tables") as tell:
         made = make_report(sources, request, progress=tell)
-    names = [(csv, name) for name in made.csv_names] if csv is not None else []
-    names += [(figures, name) for name in sheet_names(made, items)] if figures is not None else []
-    check_outputs([out, json, *{os.path.join(*name) for name in names}], inputs, specs)
-    write_whole(out, page(made, title))
-    if json is not None:
-        made.save(json)
-    if csv is not None:
-        made.save_csv(csv)
-    if figures is not None:
+    _write(made, files, inputs, specs)
+    say(*words(made, files.out))
+
+
+def _write(
+    made: Report, files: ReportFiles, inputs: Sequence[str | None], specs: Sequence[str | None]
+) -> None:
+    """Write the page and everything else that is asked for; first check that all can be."""
+    from ..files import write_whole
+    from ..report.page.page import page
+    from ..report.print.printing import sheet_names, write_sheets
+
+    paths = {files.out, files.json}
+    if files.csv is not None:
+        paths |= {os.path.join(files.csv, name) for name in made.csv_names}
+    if files.figures is not None:
+        paths |= {os.path.join(files.figures, name) for name in sheet_names(made, files.items)}
+    check_outputs([*paths], inputs, specs)
+    write_whole(files.out, page(made, files.title))
+    if files.json is not None:
+        made.save(files.json)
+    if files.csv is not None:
+        made.save_csv(files.csv)
+    if files.figures is not None:
         with progress("drawing") as tell:
-            write_sheets(made, figures, items, tell)
-    say(*words(made, out))
+            write_sheets(made, files.figures, files.items, tell)
 
 
-def _given(logs: Sequence[Given], scores: Sequence[str], reading: Reading) -> list[Given]:
+def _given(files: ReportFiles, reading: Reading) -> list[Given]:
     """Each file with each score. A file says how it is read, or the flags say it for all."""
-    if not logs:
+    if not files.logs:
         raise UsageError("give at least one log, as in grv report log.parquet")
     found = []
-    for log in logs:
+    for log in files.logs:
         plain = dataclasses.replace(log, reading=reading) if log.reading == Reading() else log
-        each = [dataclasses.replace(plain, score=score) for score in scores] or [plain]
+        each = [dataclasses.replace(plain, score=score) for score in files.scores] or [plain]
         if plain.name and len(each) > 1:
             each = [dataclasses.replace(one, name=f"{one.name} {one.score}") for one in each]
         found += each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json as json_text
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,11 @@ from ..oracle import COSTS
 if TYPE_CHECKING:
     from ...core.search import Policy
     from ...experiments.star_trials import StarTrials
+    from ...theory.proofs.separation import Separation
     from ...theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
-    help="See the bounds of the learning theory hold.", rich_markup_mode=None, no_args_is_help=True
+    help="Measure the bounds of the learning theory.", rich_markup_mode=None, no_args_is_help=True
 )
 
 _SMALLEST = 1e-6  # with less, the samples do not fit into memory
@@ -257,14 +258,13 @@ def separation(
             tell(done, len(d))
     if json is not None:
         settings = {"epsilon": epsilon, "delta": delta, "runs": runs, "seed": seed}
-        _save(
-            json,
-            {
-                **settings,
-                "complete": end.complete,
-                "rows": [dataclasses.asdict(row) for row in rows],
-            },
-        )
+        records = [dataclasses.asdict(row) for row in rows]
+        _save(json, {**settings, "complete": end.complete, "rows": records})
+    say(*_separation_table(rows).split("\n"))
+    end.say()
+
+
+def _separation_table(rows: Sequence[Separation]) -> str:
     cells = [
         (
             *(str(row.d), str(row.search_pool), f"{row.search_labels:.2f}"),
@@ -277,8 +277,7 @@ def separation(
         *("d", "search: pool", "labels", "found", "learn: pool", "labels", "learned"),
         *("labels >= (Hoeffding)", "(exact)"),
     )
-    say(*aligned(head, cells, left=0).split("\n"))
-    end.say()
+    return aligned(head, cells, left=0)
 
 
 def _save(path: str, record: dict[str, Any]) -> None:
