@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from grv.apps.options.command import command
+from grv.apps.options.job import job_option
 from grv.core.errors import UsageError
-from grv.options import Family, fill, option
+from grv.options import Family, fill, option, whole
 
 
 class Colour(enum.Enum):
@@ -45,12 +46,37 @@ class Look(Family):
     keys: bool = option(True, "Whether there are keys.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Piece(Family):
+    size: int = option(..., "The size of the piece.", "-s", "--size", least=1)
+    look: Look = field(default_factory=Look)
+    extra: tuple[Pair, ...] = option((), "More.", parse=lambda t: Pair(**t), job_only=True)
+    name: str = ""
+
+
 SEEN: list[tuple[Files, Look, bool]] = []
+CUT: list[list[Piece]] = []
 
 
-def draw(files: Files, look: Look, dry: bool = typer.Option(False, "--dry")) -> None:
+def draw(
+    files: Files,
+    look: Look,
+    dry: bool = option(False, "Only look.", "--dry"),
+    job: str | None = job_option(),
+) -> None:
     """Draw something."""
     SEEN.append((files, look, dry))
+
+
+def cut(pieces: list[Piece], job: str | None = job_option()) -> None:
+    """Cut pieces."""
+    CUT.append(pieces)
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: int = 0
+    b: int = 0
 
 
 def run(*arguments: str) -> tuple[Files, Look, bool]:
@@ -112,6 +138,10 @@ def test_a_mistake_in_a_job_file_is_named(text: str, message: str, tmp_path: Pat
         (["--heat", "-1"], "--heat -1: give a number from 0 on"),
         (["--heat", "nan"], "--heat nan: give a number from 0 on"),
         (["--edge", "1,x"], "--edge 1,x: give two numbers, as in 1,2"),
+        (["--top", "x"], "--top x: give a whole number from 1 to 9"),
+        (["--top", "1.5"], "--top 1.5: give a whole number from 1 to 9"),
+        (["--heat", "x"], "--heat x: give a number from 0 on"),
+        (["--colour", "green"], "--colour green: give one of red, blue"),
     ],
 )
 def test_a_mistake_in_a_flag_is_named(arguments: Sequence[str], message: str) -> None:
@@ -120,11 +150,32 @@ def test_a_mistake_in_a_flag_is_named(arguments: Sequence[str], message: str) ->
     assert str(error.value) == message
 
 
-def test_flags_have_real_types() -> None:
-    for arguments in (["--top", "x"], ["--heat", "x"], ["--colour", "green"]):
-        with pytest.raises(typer.BadParameter) as error:
-            run("in", *arguments)
-        assert arguments[0] in error.value.format_message()
+def cut_by(*arguments: str) -> list[Piece]:
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(command(cut))
+    result = CliRunner().invoke(app, arguments, standalone_mode=False, catch_exceptions=True)
+    if result.exception is not None:
+        raise result.exception
+    return CUT.pop()
+
+
+def test_families_contain_families_and_options_may_be_required() -> None:
+    assert cut_by("-s", "2", "--heat", "3") == [Piece(size=2, look=Look(3.0))]
+    with pytest.raises(UsageError) as error:
+        cut_by("--heat", "3")
+    assert str(error.value) == "--size N is required: the size of the piece."
+
+
+def test_a_job_file_has_several_runs(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text("size = 2\n[[extra]]\na = 1\n[runs.large]\nsize = 9\n[runs.hot]\nheat = 5\n")
+    large, hot = cut_by("--job", str(job))
+    assert (large.name, large.size, large.look) == ("large", 9, Look())
+    assert (hot.name, hot.size, hot.look) == ("hot", 2, Look(5.0))
+    assert large.extra == (Pair(a=1),)
+    job.write_text("runs = 3\n")
+    with pytest.raises(UsageError, match="runs must be tables"):
+        cut_by("--job", str(job))
 
 
 def test_the_help_teaches() -> None:
@@ -135,10 +186,14 @@ def test_the_help_teaches() -> None:
     assert "Which colour. [default: red]" in text
     assert "Two numbers. [default: 1,10]" in text
     assert "--keys / --no-keys Whether there are keys. [default: keys]" in text
-    assert "These options in TOML; flags win." in text
+    assert "Options from a TOML file; flags win." in text
 
 
 def test_python_takes_a_family_whole_and_is_checked_alike() -> None:
-    assert fill(Look, {"heat": 1, "other": 2}) == Look(1.0)
+    assert fill(Look, {"heat": 1, "other": 2}) == Look(1.0) == whole(Look, None, {"heat": 1})
     with pytest.raises(UsageError, match="--top 10: give a whole number from 1 to 9"):
         Look(top=10)
+    with pytest.raises(TypeError, match="unexpected option heta; did you mean heat"):
+        whole(Look, None, {"heta": 1})
+    with pytest.raises(TypeError, match="unexpected option heat"):
+        whole(Look, Look(), {"heat": 1})
