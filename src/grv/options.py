@@ -176,12 +176,11 @@ class Option:
     def check(self, value: Any) -> None:
         """Raise a UsageError if a number is out of bounds."""
         least, most = self.info.least, self.info.most
-        if (least is None and most is None) or not isinstance(value, int | float):
-            return
         low = -math.inf if least is None else least
         high = math.inf if most is None else most
-        if not low <= value <= high:
-            raise self.wrong(value, self._numbers())
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, int | float) and not low <= each <= high:
+                raise self.wrong(each, self._numbers())
 
     def _numbers(self) -> str:
         """Which numbers are allowed."""
