@@ -31,8 +31,8 @@ def doctor(
     values, use up the machine, or try to get out. Exit code 0 only if all is well.
     """
     from ..backends.attacks import suite
+    from ..backends.sandbox.isolation.seccomp import NOT_YET_RUN
     from ..backends.sandbox.limits import Isolation
-    from ..backends.sandbox.seccomp import NOT_YET_RUN
     from ..backends.verifiers.pool import CheckVerifier
 
     level, count = parse_isolation(isolation), parse_workers(workers)

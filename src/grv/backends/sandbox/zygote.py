@@ -23,8 +23,9 @@ import sys
 import time
 from typing import Any
 
-from . import kernel, namespaces, runner, scratch, tester, wire
-from .jail import Jail, widen_stack
+from . import runner, scratch, tester, wire
+from .isolation import kernel, namespaces
+from .isolation.jail import Jail, widen_stack
 
 _WARM = (
     *("bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator"),

@@ -23,7 +23,7 @@ from grv.backends.sandbox.worker import Worker, sweep
 from grv.core.errors import UsageError
 
 LEVELS = [Isolation.STRICT, Isolation.JAIL]
-SOURCE = str(Path(__file__).parents[2] / "src")
+SOURCE = str(Path(__file__).parents[3] / "src")
 
 
 @pytest.fixture(scope="module")

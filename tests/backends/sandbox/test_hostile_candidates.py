@@ -30,7 +30,7 @@ from grv.backends.verifiers.programs.findings import clean, signal_name
 from grv.backends.verifiers.worker_pair import Seat
 from grv.core.values import Verdict
 
-SOURCE = str(Path(__file__).parents[2] / "src")
+SOURCE = str(Path(__file__).parents[3] / "src")
 LIMITS = Limits(seconds=5, memory_mb=256, output_mb=1)
 FUNCTION = FunctionCheck("f", (FunctionTest((1,), 2), FunctionTest((1,), 2)), LIMITS)
 ASSERTS = AssertsCheck("f", "def check(c):\n    assert c(1) == 2\n    c(1)\n", limits=LIMITS)

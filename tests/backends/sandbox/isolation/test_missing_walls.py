@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = str(Path(__file__).parents[2] / "src")
+SOURCE = str(Path(__file__).parents[4] / "src")
 # A filter of the judge's own stands for a kernel, or a container, that lacks a piece: a call, with
 # any first argument or with one, fails with an error.
 _LACKING = """
 import struct, sys
-from grv.backends.sandbox import kernel, seccomp
+from grv.backends.sandbox.isolation import kernel, seccomp
 from grv.backends.sandbox.limits import Isolation, Limits
 from grv.backends.sandbox.run import WorkerDied
-from grv.backends.sandbox.seccomp import Instruction as I
+from grv.backends.sandbox.isolation.seccomp import Instruction as I
 from grv.backends.sandbox.worker import Worker
 from grv.core.errors import UsageError
 number, first, code, level, source = *map(int, sys.argv[1:4]), *sys.argv[4:]
