@@ -1,11 +1,12 @@
-"""Namespaces, once for a zygote and all its children.
+"""Linux namespaces, made once for a zygote and all its children.
 
-An empty network, process numbers of their own, and a scratch directory in memory that is bounded
-and goes away by itself.
+They give an empty network, separate process numbers, and a scratch directory in memory whose size
+is bounded and which the kernel removes with the namespace.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from collections.abc import Callable, Mapping
@@ -24,24 +25,13 @@ _SCRATCH = "size=512m,nr_inodes=4096,mode=700"
 
 
 def available(box: str) -> tuple[tuple[str, ...], str]:
-    """The namespaces that can be had here, and which cannot and why; tried in a child."""
+    """The namespaces that work here, and a text that says which do not and why."""
     problem = ""
     for without in ((), ("mount",), ("user",), ("user", "mount")):
         if "user" in without and os.getuid() != 0:
-            continue  # root may do without, where user namespaces are switched off
+            continue  # only root can make the others where user namespaces are disabled
         names = tuple(name for name in WANTED if name not in without)
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                enter(names, box)
-            except OSError as exc:
-                os.write(writing, str(exc).encode()[:200])
-            os._exit(0)
-        os.close(writing)
-        with open(reading, "rb") as pipe:
-            failure = pipe.read().decode(errors="replace")
-        os.waitpid(child, 0)
+        failure = kernel.problem_in_child(functools.partial(enter, names, box))
         if not failure:
             return names, f"{', '.join(without)}: {problem}" if without else ""
         problem = problem or failure
@@ -49,14 +39,11 @@ def available(box: str) -> tuple[tuple[str, ...], str]:
 
 
 def enter(names: tuple[str, ...], box: str) -> None:
-    """Move this process to new namespaces; that of processes holds for its children only."""
+    """Move this process to new namespaces. Only its children get new process numbers."""
     uid, gid = os.getuid(), os.getgid()
-    flags = 0
-    for name in names:
-        flags |= WANTED[name]
-    kernel.unshare(flags)
+    kernel.unshare(sum(WANTED[name] for name in names))
     if "user" in names:
-        # Inside, the user keeps the number it had, and nobody else has one.
+        # The user keeps its number inside the namespace; no other user has one there.
         for file, text in (
             ("setgroups", "deny"),
             ("uid_map", f"{uid} {uid} 1"),
@@ -70,10 +57,10 @@ def enter(names: tuple[str, ...], box: str) -> None:
 
 
 def become_first(afterwards: Callable[[], None]) -> None:
-    """Go on as the first process of the new namespace, while the one that called waits for it.
+    """Fork, and continue as the first process of the new process namespace.
 
-    When the first process of a namespace ends, the kernel kills all others in it. Then the one that
-    waited does what is to be done afterwards.
+    When the first process of a namespace ends, the kernel kills all others in it. The process that
+    called this function waits for that end, then calls `afterwards` and exits.
     """
     child = os.fork()
     if child:
@@ -83,4 +70,4 @@ def become_first(afterwards: Callable[[], None]) -> None:
         _, status = os.waitpid(child, 0)
         afterwards()
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    kernel.die_with_parent(0)  # a parent outside has no number in here
+    kernel.die_with_parent(0)  # a parent outside the namespace has the number 0
