@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from grv.backends.sandbox.limits import End, Ended, Isolation, Limits
+from grv.backends.sandbox.limits import End, ExitStatus, Isolation, Limits
 from grv.backends.sandbox.run import Run, WorkerDied
 from grv.backends.sandbox.worker import Worker, sweep
 from grv.core.errors import UsageError
@@ -34,7 +34,7 @@ def worker() -> Iterator[Worker]:
 
 def outcome(
     worker: Worker, source: str, limits: Limits | None = None, stdin: bytes | None = None
-) -> tuple[str, Ended | None, End]:
+) -> tuple[str, ExitStatus | None, End]:
     limits = limits or Limits(seconds=20)
     with worker.run("candidate", limits, stdin=stdin, capture=True) as run:
         run.send({"mode": "program", "source": textwrap.dedent(source), "seed": 0})
@@ -282,7 +282,7 @@ def test_a_sandbox_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -
         _ = worker.in_force
     monkeypatch.undo()
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: no word from it"):
+    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: it sent no message"):
         _ = worker.in_force
     monkeypatch.setattr(sys, "executable", "/bin/nothing")
     with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*/bin/nothing"):

@@ -1,4 +1,4 @@
-"""What is in force is what was tried, and a level that cannot be had is refused by name."""
+"""What is in force is what was tried, and a level that does not work is refused by name."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_the_jail_does_without_a_mount_namespace_and_says_which_is_missing() -> 
 @pytest.mark.parametrize("number", [UNSHARE, MOUNT])
 def test_strict_isolation_without_all_namespaces_is_refused_by_name(number: int) -> None:
     told = lacking(number, EPERM, "strict")
-    assert told.startswith("refused: isolation 'strict' cannot be had here: no namespaces (")
+    assert told.startswith(
+        "refused: isolation 'strict' does not work on this machine: no namespaces ("
+    )
     assert told.rstrip().endswith("--isolation jail accepts less")
 
 
@@ -95,7 +97,9 @@ def test_a_jail_without_a_piece_is_refused_by_name(
     level: str, number: int, code: int, first: int, piece: str
 ) -> None:
     told = lacking(number, code, level, first=first)
-    assert told.startswith(f"refused: isolation '{level}' cannot be had here: no {piece} ("), told
+    assert told.startswith(
+        f"refused: isolation '{level}' does not work on this machine: no {piece} ("
+    ), told
     assert told.rstrip().endswith("--isolation unsafe accepts less")
 
 

@@ -63,7 +63,7 @@ class Jail:
         if self.seccomp and (problem := _tried(self._confine_calls, _keep_priority)):
             self.missing["seccomp"], self.seccomp, self._filter = problem, "", None
 
-    def put_on(self, limits: Mapping[str, Any]) -> None:
+    def apply(self, limits: Mapping[str, Any]) -> None:
         """Confine this process, permanently. The filter is last: it forbids the other steps."""
         self._limit(limits)
         if not kernel.is_linux:
