@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from grv.backends.attacks import references, suite
-from grv.backends.attacks.attack import Attack
+from grv.backends.attacks import prying, right_programs, suite
+from grv.backends.attacks.attack import ANY_WORKS, Attack
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import Isolation
 from grv.backends.verifiers.pool import CheckVerifier
@@ -49,23 +50,25 @@ def test_an_attack_is_held(
     assert verifier.find(ECHO, text).verdict is Verdict.PASSED
 
 
-@pytest.mark.parametrize("right", references.REFERENCES, ids=lambda right: right.name)
-def test_a_right_program_passes(right: references.Reference, verifier: CheckVerifier) -> None:
+@pytest.mark.parametrize("right", right_programs.RIGHT_PROGRAMS, ids=lambda right: right.name)
+def test_a_right_program_passes(
+    right: right_programs.RightProgram, verifier: CheckVerifier
+) -> None:
     finding = verifier.find(Problem(right.name, check=right.check), right.text)
     assert finding.verdict is Verdict.PASSED, finding
 
 
 def test_numpy_works_in_the_jail(verifier: CheckVerifier) -> None:
     pytest.importorskip("numpy")
-    check = dict(references.NUMPY.check) | {"limits": {"seconds": 20, "memory_mb": 1024}}
-    finding = verifier.find(Problem("numpy", check=check), references.NUMPY.text)
+    check = dict(right_programs.NUMPY.check) | {"limits": {"seconds": 20, "memory_mb": 1024}}
+    finding = verifier.find(Problem("numpy", check=check), right_programs.NUMPY.text)
     assert finding.verdict is Verdict.PASSED, finding
 
 
 def test_the_attacks_are_not_tried_without_a_jail(around: suite.Surroundings) -> None:
     with (
         CheckVerifier(workers=1, isolation=Isolation.UNSAFE) as verifier,
-        pytest.raises(UsageError, match="not tried without a jail"),
+        pytest.raises(UsageError, match="do not run without a jail"),
     ):
         next(suite.run_attacks(verifier, around))
 
@@ -87,3 +90,23 @@ def test_a_finding_of_damage_is_told(around: suite.Surroundings) -> None:
         (own.file.parent / "more").touch()
         own.file.write_text("nothing")
         assert len(own.damage()) == 2
+
+
+def test_an_attack_that_looks_for_a_secret_answers_with_what_it_finds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    secret = "secret-" + "0f" * 16
+    look = f"def look():\n    try: found(b'..{secret}..')\n    except Exception: pass\n"
+    space: dict[str, Any] = {}
+    exec(prying._FIND + look + prying._ASK, space)  # noqa: SLF001
+    assert space["f"](1) == secret
+    assert secret in capsys.readouterr().out
+
+
+def test_an_attack_that_got_through_once_says_so_in_every_later_call() -> None:
+    space: dict[str, Any] = {}
+    exec(ANY_WORKS, space)
+    works = space["any_works"]
+    assert works(lambda: 1 / 0) == works() == "held"
+    assert works(lambda: 1 / 0, lambda: None) == "breached"
+    assert works(lambda: 1 / 0) == "breached"

@@ -1,11 +1,8 @@
-"""Attacks that would have a verdict believed that nobody reached."""
+"""Attacks that try to forge a verdict."""
 
 from __future__ import annotations
 
-from .attack import Aim, Attack
-
-_ALL = ("stdin", "function", "asserts")
-_CALLS = ("function", "asserts")
+from .attack import ALL_KINDS, CALLED, Aim, Attack
 
 _LINES = """
 import atexit, json, os, sys
@@ -148,48 +145,48 @@ def f(x):
 """
 
 ATTACKS = (
-    Attack("prints result lines, at exit too", _LINES, Aim.FORGE, _ALL),
-    Attack("leaves with os._exit(0)", "import os\nos._exit(0)", Aim.FORGE, _ALL),
-    Attack("leaves with os._exit(0) when called", "import os\nf = os._exit", Aim.FORGE, _CALLS),
-    Attack("leaves with sys.exit(0)", "import sys\nsys.exit(0)", Aim.FORGE, _ALL),
+    Attack("prints result lines, at exit too", _LINES, Aim.FORGE, ALL_KINDS),
+    Attack("leaves with os._exit(0)", "import os\nos._exit(0)", Aim.FORGE, ALL_KINDS),
+    Attack("leaves with os._exit(0) when called", "import os\nf = os._exit", Aim.FORGE, CALLED),
+    Attack("leaves with sys.exit(0)", "import sys\nsys.exit(0)", Aim.FORGE, ALL_KINDS),
     Attack(
         "leaves with sys.exit(0) when called",
         "import sys\ndef f(x): sys.exit(0)",
         Aim.FORGE,
-        _CALLS,
+        CALLED,
     ),
-    Attack("writes frames to every descriptor", _FRAMES, Aim.FORGE, _ALL),
-    Attack("answers before it is asked", _EARLY, Aim.FORGE, _CALLS),
-    Attack("patches the modules of the sandbox", _MODULES, Aim.FORGE, _ALL),
-    Attack("patches builtins", _BUILTINS, Aim.FORGE, _ALL),
+    Attack("writes frames to every descriptor", _FRAMES, Aim.FORGE, ALL_KINDS),
+    Attack("answers before it is asked", _EARLY, Aim.FORGE, CALLED),
+    Attack("patches the modules of the sandbox", _MODULES, Aim.FORGE, ALL_KINDS),
+    Attack("patches builtins", _BUILTINS, Aim.FORGE, ALL_KINDS),
     Attack(
         "returns an object that equals everything",
         f"{_OBJECT}\ndef f(x): return Same()\nprint(Same())",
         Aim.FORGE,
-        _ALL,
+        ALL_KINDS,
     ),
     Attack(
         "returns a list of objects that equal everything",
         f"{_OBJECT}\ndef f(x): return [Same(), (Same(),), {{'a': Same()}}]",
         Aim.FORGE,
-        _CALLS,
+        CALLED,
     ),
-    Attack("returns built-in types that lie", _SUBCLASSES, Aim.FORGE, _ALL),
+    Attack("returns built-in types that lie", _SUBCLASSES, Aim.FORGE, ALL_KINDS),
     Attack(
-        "is itself an object that equals everything", f"{_OBJECT}\nf = Same()", Aim.FORGE, _CALLS
+        "is itself an object that equals everything", f"{_OBJECT}\nf = Same()", Aim.FORGE, CALLED
     ),
     Attack(
         "ends the test's loop with StopIteration",
         "def f(x): raise StopIteration",
         Aim.FORGE,
-        _CALLS,
+        CALLED,
     ),
-    Attack("raises exceptions with borrowed names", _NAMES, Aim.FORGE, _CALLS),
-    Attack("behaves once, then attacks", _SHIFTY, Aim.FORGE, _CALLS, behaves=True),
+    Attack("raises exceptions with borrowed names", _NAMES, Aim.FORGE, CALLED),
+    Attack("behaves once, then attacks", _SHIFTY, Aim.FORGE, CALLED, behaves=True),
     Attack(
         "closes every descriptor",
         "import os\nos.closerange(0, 256)\ndef f(x): return x",
         Aim.FORGE,
-        _ALL,
+        ALL_KINDS,
     ),
 )
