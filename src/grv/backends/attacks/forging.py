@@ -144,49 +144,33 @@ def f(x):
     os._exit(0)
 """
 
+_ON_ALL_KINDS = {
+    "prints result lines, at exit too": _LINES,
+    "leaves with os._exit(0)": "import os\nos._exit(0)",
+    "leaves with sys.exit(0)": "import sys\nsys.exit(0)",
+    "writes frames to every descriptor": _FRAMES,
+    "patches the modules of the sandbox": _MODULES,
+    "patches builtins": _BUILTINS,
+    "returns an object that equals everything": (
+        f"{_OBJECT}\ndef f(x): return Same()\nprint(Same())"
+    ),
+    "returns built-in types that lie": _SUBCLASSES,
+    "closes every descriptor": "import os\nos.closerange(0, 256)\ndef f(x): return x",
+}
+_WHEN_CALLED = {
+    "leaves with os._exit(0) when called": "import os\nf = os._exit",
+    "leaves with sys.exit(0) when called": "import sys\ndef f(x): sys.exit(0)",
+    "answers before it is asked": _EARLY,
+    "returns a list of objects that equal everything": (
+        f"{_OBJECT}\ndef f(x): return [Same(), (Same(),), {{'a': Same()}}]"
+    ),
+    "is itself an object that equals everything": f"{_OBJECT}\nf = Same()",
+    "ends the test's loop with StopIteration": "def f(x): raise StopIteration",
+    "raises exceptions with borrowed names": _NAMES,
+}
+
 ATTACKS = (
-    Attack("prints result lines, at exit too", _LINES, Aim.FORGE, ALL_KINDS),
-    Attack("leaves with os._exit(0)", "import os\nos._exit(0)", Aim.FORGE, ALL_KINDS),
-    Attack("leaves with os._exit(0) when called", "import os\nf = os._exit", Aim.FORGE, CALLED),
-    Attack("leaves with sys.exit(0)", "import sys\nsys.exit(0)", Aim.FORGE, ALL_KINDS),
-    Attack(
-        "leaves with sys.exit(0) when called",
-        "import sys\ndef f(x): sys.exit(0)",
-        Aim.FORGE,
-        CALLED,
-    ),
-    Attack("writes frames to every descriptor", _FRAMES, Aim.FORGE, ALL_KINDS),
-    Attack("answers before it is asked", _EARLY, Aim.FORGE, CALLED),
-    Attack("patches the modules of the sandbox", _MODULES, Aim.FORGE, ALL_KINDS),
-    Attack("patches builtins", _BUILTINS, Aim.FORGE, ALL_KINDS),
-    Attack(
-        "returns an object that equals everything",
-        f"{_OBJECT}\ndef f(x): return Same()\nprint(Same())",
-        Aim.FORGE,
-        ALL_KINDS,
-    ),
-    Attack(
-        "returns a list of objects that equal everything",
-        f"{_OBJECT}\ndef f(x): return [Same(), (Same(),), {{'a': Same()}}]",
-        Aim.FORGE,
-        CALLED,
-    ),
-    Attack("returns built-in types that lie", _SUBCLASSES, Aim.FORGE, ALL_KINDS),
-    Attack(
-        "is itself an object that equals everything", f"{_OBJECT}\nf = Same()", Aim.FORGE, CALLED
-    ),
-    Attack(
-        "ends the test's loop with StopIteration",
-        "def f(x): raise StopIteration",
-        Aim.FORGE,
-        CALLED,
-    ),
-    Attack("raises exceptions with borrowed names", _NAMES, Aim.FORGE, CALLED),
+    *(Attack(name, source, Aim.FORGE, ALL_KINDS) for name, source in _ON_ALL_KINDS.items()),
+    *(Attack(name, source, Aim.FORGE, CALLED) for name, source in _WHEN_CALLED.items()),
     Attack("behaves once, then attacks", _SHIFTY, Aim.FORGE, CALLED, behaves=True),
-    Attack(
-        "closes every descriptor",
-        "import os\nos.closerange(0, 256)\ndef f(x): return x",
-        Aim.FORGE,
-        ALL_KINDS,
-    ),
 )

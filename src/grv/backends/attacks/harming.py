@@ -55,6 +55,9 @@ def f(x):
     except MemoryError: pass
     return "breached" if len(hold) > 64 else "held"
 """
+_STACK = "import sys\nsys.setrecursionlimit(10**9)\ndef f(x): return sorted([x], key=f)"
+_PIECE = "def f(x): return 'x' * (1 << 40)"
+_SLEEP = "import time\ndef f(x): time.sleep(10**9)"
 _FLOOD = """
 import os, sys
 def f(x):
@@ -146,10 +149,14 @@ class E(Exception):
 def f(x):
     raise E
 """
-_COLLIDE = """
-def f(x):
-    return {i * ((1 << 61) - 1): i for i in range(3000)}
-"""
+_RETURNED = {
+    "a huge integer": "def f(x): return 1 << (1 << 28)",
+    "a huge string": "def f(x): return 'é' * (1 << 26)",
+    "a value too deep": "v = []\nfor _ in range(100000): v = [v]\ndef f(x): return v",
+    "a list that holds itself": "v = []\nv.append(v)\ndef f(x): return v",
+    "an endless iterator": "def f(x):\n    while True: yield x",
+    "keys that collide": "def f(x): return {i * ((1 << 61) - 1): i for i in range(3000)}",
+}
 _LIMITS = """
 import resource
 none = resource.RLIM_INFINITY, resource.RLIM_INFINITY
@@ -165,19 +172,10 @@ ATTACKS = (
     Attack("leaves a daemon behind", _DAEMON),
     Attack("thousands of threads", _THREADS),
     Attack("memory bomb", _MEMORY),
-    Attack(
-        "memory bomb in one piece",
-        "def f(x): return 'x' * (1 << 40)",
-        reasons=("memory", "timeout"),
-    ),
+    Attack("memory bomb in one piece", _PIECE, reasons=("memory", "timeout")),
     Attack("loops forever", "def f(x):\n    while True: pass", reasons=("timeout",)),
     Attack("loops forever while loading", "while True: pass", reasons=("timeout",)),
-    Attack(
-        "sleeps forever",
-        "import time\ndef f(x): time.sleep(10**9)",
-        kinds=CALLED,
-        reasons=("timeout",),
-    ),
+    Attack("sleeps forever", _SLEEP, kinds=CALLED, reasons=("timeout",)),
     Attack("ignores every signal", _IGNORE, reasons=("timeout",)),
     Attack("stops itself", "import os\ndef f(x): os.kill(os.getpid(), 19)"),
     Attack(
@@ -186,28 +184,13 @@ ATTACKS = (
     Attack("floods its errors", _FLOOD.replace("FD", "2"), Aim.FORGE, ("stdin",), ("timeout",)),
     Attack("floods the judge with answers", _FLOOD.replace("FD", "4"), Aim.FORGE, ALL_KINDS),
     Attack("recurses without limit", "def f(x): return f(x)", reasons=("exception",)),
-    Attack(
-        "overflows the C stack",
-        "import sys\nsys.setrecursionlimit(10**9)\ndef f(x): return sorted([x], key=f)",
-        reasons=("crash", "memory", "timeout"),
-    ),
+    Attack("overflows the C stack", _STACK, reasons=("crash", "memory", "timeout")),
     Attack("kills itself", "import os\ndef f(x): os.kill(os.getpid(), 9)\nf(0)"),
     Attack("aborts", "import os\ndef f(x): os.abort()", reasons=("crash",)),
     Attack(
         "reads a null pointer", "import ctypes\ndef f(x): ctypes.string_at(0)", reasons=("crash",)
     ),
-    Attack("returns a huge integer", "def f(x): return 1 << (1 << 28)", kinds=CALLED),
-    Attack("returns a huge string", "def f(x): return 'é' * (1 << 26)", kinds=CALLED),
-    Attack(
-        "returns a value too deep",
-        "def f(x):\n    v = []\n    for _ in range(100000): v = [v]\n    return v",
-        kinds=CALLED,
-    ),
-    Attack(
-        "returns a list that holds itself", "def f(x):\n    v = []\n    v.append(v)\n    return v"
-    ),
-    Attack("returns an endless iterator", "def f(x):\n    while True: yield x", kinds=CALLED),
-    Attack("returns keys that collide", _COLLIDE, kinds=CALLED),
+    *(Attack(f"returns {name}", source, kinds=CALLED) for name, source in _RETURNED.items()),
     Attack("raises an exception that never ends", _STR, reasons=("timeout",)),
     Attack("writes files without limit", _FILES),
     Attack("writes thousands of files", _MANY),

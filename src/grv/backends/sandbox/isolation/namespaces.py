@@ -13,13 +13,10 @@ from collections.abc import Callable, Mapping
 
 from . import kernel
 
+# The names and the kernel's flags: CLONE_NEWUSER, CLONE_NEWPID, and so on.
 WANTED: Mapping[str, int] = {
-    "user": kernel.CLONE_NEWUSER,
-    "pid": kernel.CLONE_NEWPID,
-    "net": kernel.CLONE_NEWNET,
-    "ipc": kernel.CLONE_NEWIPC,
-    "uts": kernel.CLONE_NEWUTS,
-    "mount": kernel.CLONE_NEWNS,
+    **{"user": 0x10000000, "pid": 0x20000000, "net": 0x40000000},
+    **{"ipc": 0x08000000, "uts": 0x04000000, "mount": 0x00020000},
 }
 _SCRATCH = "size=512m,nr_inodes=4096,mode=700"
 
