@@ -81,6 +81,7 @@ class Proxy:
 
 
 def _exception(names: list[str], message: str) -> BaseException:
+    """The nearest built-in exception, so that `try` and `except` work in the test."""
     text = str(message)
     if _NOT_PASSED_ON.intersection(names):
         return RuntimeError(f"the candidate raised {names[0]}: {text}")

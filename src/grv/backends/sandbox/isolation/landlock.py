@@ -1,4 +1,7 @@
-"""The files that a candidate may open: its scratch directory, and what the interpreter needs."""
+"""The files that a candidate may open: its scratch directory, and what the interpreter needs.
+
+Landlock does not cover `stat`: a candidate can see that another file exists, and its size.
+"""
 
 from __future__ import annotations
 
