@@ -14,6 +14,7 @@ ALL_KINDS = ("stdin", *CALLED)
 ANY_WORKS = """
 def any_works(*actions, worked=[]):
     for action in actions:
+        if worked: break
         try: worked.append(action())
         except Exception: pass
     return "breached" if worked else "held"
