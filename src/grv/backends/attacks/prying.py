@@ -16,9 +16,11 @@ def found(data):
         raise Found(match[0])
 """
 _ASK = """
+secrets = []
 def f(x):
-    try: look()
-    except Found as found: return found.args[0]
+    try: secrets or look()
+    except Found as found: secrets.append(found.args[0])
+    return secrets[0] if secrets else None
 f(0)
 """
 
