@@ -46,7 +46,7 @@ def test_an_attack_is_held(
         if attack.behaves:
             assert finding.evidence.get("test", 1) != 0
     assert around.damage() == []
-    # The worker is none the worse. (Another text each time: equal programs are run once.)
+    # The worker still works. (A different text each time, since equal programs run only once.)
     text = f"import os\nassert os.listdir('.') == []\nprint(input())\n_ = {attack.name!r}"
     assert verifier.find(ECHO, text).verdict is Verdict.PASSED
 
@@ -74,7 +74,7 @@ def test_the_attacks_are_not_tried_without_a_jail(around: suite.Surroundings) ->
         next(suite.run_attacks(verifier, around))
 
 
-def test_the_attacks_have_names_of_their_own_and_their_places_are_filled_in(
+def test_attacks_have_different_names_and_no_placeholder_remains(
     around: suite.Surroundings,
 ) -> None:
     names = [attack.name for attack in suite.ATTACKS]
@@ -85,7 +85,7 @@ def test_the_attacks_have_names_of_their_own_and_their_places_are_filled_in(
             compile(text, attack.name, "exec")
 
 
-def test_a_finding_of_damage_is_told(around: suite.Surroundings) -> None:
+def test_damage_is_reported(around: suite.Surroundings) -> None:
     with suite.Surroundings() as own:
         assert own.damage() == []
         (own.file.parent / "more").touch()

@@ -1,4 +1,4 @@
-"""Whatever a candidate does or sends is a failure of that candidate, and nothing else."""
+"""Whatever a candidate does or sends, only that candidate fails."""
 
 from __future__ import annotations
 
@@ -178,7 +178,9 @@ def test_an_answer_of_any_bytes_is_a_failure(seat: Seat, answer: str) -> None:
     for check in (FUNCTION, ASSERTS):
         finding = check.judge(sending(answer), seat)
         assert finding.verdict is Verdict.FAILED, finding
-        json.dumps(dict(finding.evidence), ensure_ascii=False).encode()  # any file takes it
+        json.dumps(
+            dict(finding.evidence), ensure_ascii=False
+        ).encode()  # can be written to any file
 
 
 json_values = st.recursive(

@@ -8,7 +8,7 @@ worker.py starts it as a program of its own. It exchanges lines of JSON with the
 
 It has only one thread: a child gets its parent-death signal when the thread that forked it ends.
 The kernel cannot limit a child's threads or the total size of its files, so the zygote checks both
-a hundred times per second.
+every 10 ms, and every 50 ms after the first second.
 """
 
 from __future__ import annotations
