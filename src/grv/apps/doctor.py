@@ -1,4 +1,4 @@
-"""`grv doctor`: whether programs are held on this machine."""
+"""`grv doctor`: whether the sandbox works on this machine."""
 
 from __future__ import annotations
 
@@ -26,34 +26,36 @@ def doctor(
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
     ),
-    verbose: bool = option(False, "Name each program tried.", "--verbose", "-v"),
+    verbose: bool = option(False, "Print the verdict of each program.", "--verbose", "-v"),
 ) -> None:
-    """Say what isolation is in force and why; try right programs and attacks.
+    """Show the isolation in force, then run right programs and attacks.
 
-    Right programs must pass. Attacks must not: programs that forge verdicts, look for the expected
-    values, use up the machine, or try to get out. Exit code 0 only if all is well.
+    Right programs must pass. Attacks must fail: programs that forge verdicts, look for the expected
+    values, use up the machine, or try to get out. The exit code is 0 only if all is well.
     """
     from ..backends.attacks import suite
-    from ..backends.sandbox.seccomp import NOT_YET_RUN
+    from ..backends.sandbox.isolation.seccomp import NOT_YET_RUN
     from ..backends.verifiers.pool import CheckVerifier
 
     if isolation is Isolation.UNSAFE:
-        raise UsageError("--isolation unsafe: there is nothing to examine; give strict or jail")
+        raise UsageError("--isolation unsafe has nothing to examine; use strict or jail")
     typer.echo(f"Python {platform.python_version()} ({sys.executable})")
     typer.echo(f"Linux {platform.release()}, {platform.machine()}")
     try:
         with CheckVerifier(workers=workers, isolation=isolation) as verifier:
             typer.echo(f"isolation {verifier.in_force}")
             if verifier.in_force.seccomp in NOT_YET_RUN:
-                typer.echo("  this architecture's filter was checked by interpreting it, not run")
+                typer.echo("  this architecture's filter has never run on a real machine")
             for name, reason in verifier.in_force.missing.items():
                 typer.echo(f"  without {name}: {reason}")
-            right = _told("right programs that pass", suite.run_references(verifier), verbose)
+            right = _printed(
+                "right programs that pass", suite.run_right_programs(verifier), verbose
+            )
         with (
             suite.Surroundings() as around,
             CheckVerifier(workers=workers, isolation=isolation, limits=suite.LIMITS) as verifier,
         ):
-            held = _told("attacks that are held", suite.run_attacks(verifier, around), verbose)
+            held = _printed("attacks that are held", suite.run_attacks(verifier, around), verbose)
             damage = around.damage()
             folders = verifier.folders()
             verifier.close()
@@ -64,20 +66,20 @@ def doctor(
     for line in damage:
         typer.echo(f"DAMAGE {line}")
     if not (right and held and not damage):
-        typer.echo("not well: do not verify untrusted programs here")
+        typer.echo("not well: do not verify untrusted programs on this machine")
         raise typer.Exit(1)
     typer.echo("all is well")
 
 
-def _told(what: str, trials: Iterable[Trial], verbose: bool) -> bool:
-    """Whether all trials went well, told to the user."""
-    total = well = 0
+def _printed(what: str, trials: Iterable[Trial], verbose: bool) -> bool:
+    """Print the trials; whether all are ok."""
+    total = good = 0
     for trial in trials:
         total += 1
-        well += trial.well
+        good += trial.ok
         verdict, reason = trial.finding.verdict.value, trial.finding.reason
-        if verbose or not trial.well:
-            mark = "ok  " if trial.well else "BAD "
+        if verbose or not trial.ok:
+            mark = "ok  " if trial.ok else "BAD "
             typer.echo(f"  {mark}{trial.name}: {verdict}{f' ({reason})' if reason else ''}")
-    typer.echo(f"{well} of {total} {what}")
-    return well == total
+    typer.echo(f"{good} of {total} {what}")
+    return good == total

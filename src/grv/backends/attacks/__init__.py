@@ -1,1 +1,1 @@
-"""The built-in attacks, and right programs: what `grv doctor` tries on this machine."""
+"""Hostile programs that must fail and right programs that must pass; `grv doctor` runs them."""

@@ -1,16 +1,31 @@
-"""What an attack is: a program, and how one would know that it had worked."""
+"""What an attack is: a program, and how to tell whether it worked."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
+# The kinds of checks that an attack runs on.
+CALLED = ("function", "asserts")
+ALL_KINDS = ("stdin", *CALLED)
+
+# The start of programs that try several actions, each of which would be a breach. A breach in one
+# call is reported in all later calls too, so that the later tests do not hide it.
+ANY_WORKS = """
+def any_works(*actions, worked=[]):
+    for action in actions:
+        if worked: break
+        try: worked.append(action())
+        except Exception: pass
+    return "breached" if worked else "held"
+"""
+
 
 class Aim(enum.Enum):
-    """What the attack is given for an expected value, so that a pass shows that it worked."""
+    """The value that the check expects, chosen so that a pass shows that the attack worked."""
 
-    FORGE = "forge"  # a value drawn at random: only a forged verdict, or a leak, passes
-    NUMBER = "number"  # a number drawn at random, which what is answered is compared with
+    FORGE = "forge"  # a random text: only a forged verdict or a leak passes
+    NUMBER = "number"  # a random number, which is compared with the answer
     BREACH = "breach"  # the word "breached", which the program answers if it got through
 
 
@@ -19,14 +34,15 @@ class Attack:
     """A program that must not pass.
 
     Attributes:
-        name: in a few words.
-        source: the program: it defines `f`, or does its work when it is loaded. `@FILE@`, `@JUDGE@`
+        name: what it does, in a few words.
+        source: the program. It defines `f`, or does its work when it is loaded. `@FILE@`, `@JUDGE@`
             and `@PORT@` become a file with the expected value, the judge's process number, and a
             port on which the judge listens.
-        aim: how one would know that it had worked.
-        kinds: the checks that it is tried on; for `asserts`, by what the test does with an answer.
-        reasons: why it may fail; empty where any reason will do.
-        behaves: whether it does well in the first test, which then expects what was given.
+        aim: how to tell whether it worked.
+        kinds: the checks that it runs on. Those of suite.py other than "stdin" and "function" are
+            `asserts` checks that differ in what the test does with an answer.
+        reasons: the reasons for which it may fail; empty if any reason is right.
+        behaves: whether it passes the first test, which expects the input itself.
     """
 
     name: str

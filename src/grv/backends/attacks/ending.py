@@ -1,14 +1,12 @@
-"""Attacks that would avoid a verdict: by a death that looks like ours, or by answers that stall us.
+"""Attacks that try to avoid a verdict: they die as if the judge killed them, or stall the judge.
 
-A search pays for a broken verdict three times over, so each of these must simply have failed.
+A search verifies a candidate up to three times if its verdict is broken. So each of these programs
+must fail, not break.
 """
 
 from __future__ import annotations
 
-from .attack import Aim, Attack
-
-_CALLS = ("function", "asserts")
-_ALL = ("stdin", "function", "asserts")
+from .attack import ALL_KINDS, CALLED, Aim, Attack
 
 _SIGNALS = """
 import os, signal
@@ -69,7 +67,7 @@ def f(x): pass
 
 
 def _sends(expression: str) -> str:
-    """A program whose answer is these bytes, after the call's own number."""
+    """A program that answers with the call's number and then these bytes."""
     return f"{_SEND}def answer(number):\n    return b'{{\"id\": ' + number + {expression}\n"
 
 
@@ -78,42 +76,44 @@ _ANSWERS = {
         """b',"value":["F",["n","%s"],["n","%s1"]]}' % (2 * (b"fe" * 200000,))"""
     ),
     "a decimal of a million digits": """b',"value":["D","%s"]}' % (b"7" * 900000)""",
-    "a decimal beyond all exponents": """b',"value":["D","1E+999999999999999999"]}'""",
-    "brackets by the million": """b',"value":[%s0]}' % (b"{}," * 600000)""",
+    "a decimal with a huge exponent": """b',"value":["D","1E+999999999999999999"]}'""",
+    "millions of brackets": """b',"value":[%s0]}' % (b"{}," * 600000)""",
     "brackets too deep": """b',"value":%s1%s}' % (b"[" * 900, b"]" * 900)""",
     "arrays in arrays": """b',"value":%s1%s}' % (b'["a",' * 400, b"]" * 400)""",
-    "half characters": """b',"raised":["\\\\ud800"],"message":"\\\\udfff"}'""",
-    "bytes that are no text": """b',"value":"\\xff\\xfe"}'""",
+    "lone surrogates": """b',"raised":["\\\\ud800"],"message":"\\\\udfff"}'""",
+    "bytes that are not text": """b',"value":"\\xff\\xfe"}'""",
     "an integer of many digits": """b',"value":%s}' % (b"9" * 100000)""",
     "its number twice": """b',"id":true,"value":[]}'""",
     "no number at all": """b',"value":NaN}'""",
-    "a word of the test's": """b',"end":{"verdict":"passed","reason":""}}'""",
+    "a message of the test's process": """b',"end":{"verdict":"passed","reason":""}}'""",
 }
 
 ATTACKS = (
-    Attack("sends itself real-time signals", _SIGNALS, kinds=_ALL, reasons=("crash",)),
-    Attack("has a timer kill it", _TIMER, kinds=_ALL, reasons=("timeout",)),
-    Attack("has its own limit kill it", _LIMIT, kinds=_ALL, reasons=("timeout",)),
-    Attack("kills itself by every call there is", _KILLS, kinds=_ALL),
+    Attack("sends itself real-time signals", _SIGNALS, kinds=ALL_KINDS, reasons=("crash",)),
+    Attack("lets a timer kill it", _TIMER, kinds=ALL_KINDS, reasons=("timeout",)),
+    Attack("lets its own limit kill it", _LIMIT, kinds=ALL_KINDS, reasons=("timeout",)),
+    Attack("kills itself by every possible call", _KILLS, kinds=ALL_KINDS),
     *(
-        Attack(f"answers with {name}", _sends(expression), Aim.NUMBER, _CALLS)
+        Attack(f"answers with {name}", _sends(expression), Aim.NUMBER, CALLED)
         for name, expression in _ANSWERS.items()
     ),
     Attack(
-        "has the test make a list without end", "def f(x): return range(10**12)", kinds=("listed",)
+        "makes the test build an endless list", "def f(x): return range(10**12)", kinds=("listed",)
     ),
-    Attack("has the test make a huge list", "def f(x): return 10**15", kinds=("repeated",)),
-    Attack("has the test make a huge number", "def f(x): return 10**12", kinds=("raised",)),
+    Attack("makes the test build a huge list", "def f(x): return 10**15", kinds=("repeated",)),
+    Attack("makes the test compute a huge number", "def f(x): return 10**12", kinds=("raised",)),
     Attack(
-        "has the test evaluate nonsense", "def f(x): return 'no_such_name'", kinds=("evaluated",)
+        "makes the test evaluate an unknown name",
+        "def f(x): return 'no_such_name'",
+        kinds=("evaluated",),
     ),
-    Attack("has the test ask it about itself", "def f(x): return f", kinds=("nested",)),
+    Attack("makes the test pass the candidate to itself", "def f(x): return f", kinds=("nested",)),
     Attack(
         "waits in a thread",
         "import threading, time\ndef f(x):\n"
         "    thread = threading.Thread(target=time.sleep, args=(99,))\n"
         "    thread.start()\n    thread.join()",
-        kinds=_CALLS,
+        kinds=CALLED,
         reasons=("timeout",),
     ),
 )

@@ -1,11 +1,8 @@
-"""Attacks that would have a verdict believed that nobody reached."""
+"""Attacks that try to forge a verdict."""
 
 from __future__ import annotations
 
-from .attack import Aim, Attack
-
-_ALL = ("stdin", "function", "asserts")
-_CALLS = ("function", "asserts")
+from .attack import ALL_KINDS, CALLED, Aim, Attack
 
 _LINES = """
 import atexit, json, os, sys
@@ -147,49 +144,33 @@ def f(x):
     os._exit(0)
 """
 
+_ON_ALL_KINDS = {
+    "prints result lines, at exit too": _LINES,
+    "leaves with os._exit(0)": "import os\nos._exit(0)",
+    "leaves with sys.exit(0)": "import sys\nsys.exit(0)",
+    "writes frames to every descriptor": _FRAMES,
+    "patches the modules of the sandbox": _MODULES,
+    "patches builtins": _BUILTINS,
+    "returns an object that equals everything": (
+        f"{_OBJECT}\ndef f(x): return Same()\nprint(Same())"
+    ),
+    "returns built-in types that lie": _SUBCLASSES,
+    "closes every descriptor": "import os\nos.closerange(0, 256)\ndef f(x): return x",
+}
+_WHEN_CALLED = {
+    "leaves with os._exit(0) when called": "import os\nf = os._exit",
+    "leaves with sys.exit(0) when called": "import sys\ndef f(x): sys.exit(0)",
+    "answers before it is asked": _EARLY,
+    "returns a list of objects that equal everything": (
+        f"{_OBJECT}\ndef f(x): return [Same(), (Same(),), {{'a': Same()}}]"
+    ),
+    "is itself an object that equals everything": f"{_OBJECT}\nf = Same()",
+    "ends the test's loop with StopIteration": "def f(x): raise StopIteration",
+    "raises exceptions with borrowed names": _NAMES,
+}
+
 ATTACKS = (
-    Attack("prints result lines, at exit too", _LINES, Aim.FORGE, _ALL),
-    Attack("leaves with os._exit(0)", "import os\nos._exit(0)", Aim.FORGE, _ALL),
-    Attack("leaves with os._exit(0) when called", "import os\nf = os._exit", Aim.FORGE, _CALLS),
-    Attack("leaves with sys.exit(0)", "import sys\nsys.exit(0)", Aim.FORGE, _ALL),
-    Attack(
-        "leaves with sys.exit(0) when called",
-        "import sys\ndef f(x): sys.exit(0)",
-        Aim.FORGE,
-        _CALLS,
-    ),
-    Attack("writes frames to every descriptor", _FRAMES, Aim.FORGE, _ALL),
-    Attack("answers before it is asked", _EARLY, Aim.FORGE, _CALLS),
-    Attack("patches the modules of the sandbox", _MODULES, Aim.FORGE, _ALL),
-    Attack("patches builtins", _BUILTINS, Aim.FORGE, _ALL),
-    Attack(
-        "returns an object that equals everything",
-        f"{_OBJECT}\ndef f(x): return Same()\nprint(Same())",
-        Aim.FORGE,
-        _ALL,
-    ),
-    Attack(
-        "returns a list of objects that equal everything",
-        f"{_OBJECT}\ndef f(x): return [Same(), (Same(),), {{'a': Same()}}]",
-        Aim.FORGE,
-        _CALLS,
-    ),
-    Attack("returns built-in types that lie", _SUBCLASSES, Aim.FORGE, _ALL),
-    Attack(
-        "is itself an object that equals everything", f"{_OBJECT}\nf = Same()", Aim.FORGE, _CALLS
-    ),
-    Attack(
-        "ends the test's loop with StopIteration",
-        "def f(x): raise StopIteration",
-        Aim.FORGE,
-        _CALLS,
-    ),
-    Attack("raises exceptions with borrowed names", _NAMES, Aim.FORGE, _CALLS),
-    Attack("behaves once, then attacks", _SHIFTY, Aim.FORGE, _CALLS, behaves=True),
-    Attack(
-        "closes every descriptor",
-        "import os\nos.closerange(0, 256)\ndef f(x): return x",
-        Aim.FORGE,
-        _ALL,
-    ),
+    *(Attack(name, source, Aim.FORGE, ALL_KINDS) for name, source in _ON_ALL_KINDS.items()),
+    *(Attack(name, source, Aim.FORGE, CALLED) for name, source in _WHEN_CALLED.items()),
+    Attack("behaves once, then attacks", _SHIFTY, Aim.FORGE, CALLED, behaves=True),
 )

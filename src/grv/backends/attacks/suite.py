@@ -1,4 +1,4 @@
-"""The attacks tried, with something to steal and something to break, and the damage looked for."""
+"""Runs the attacks, with a secret to steal and files to damage, and looks for the damage."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from ...core.values import Verdict
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, Limits
 from ..verifiers.pool import CheckVerifier
-from . import ending, escaping, forging, harming, prying, references
+from . import ending, escaping, forging, harming, prying, right_programs
 from .attack import Aim, Attack
 
-ATTACKS = (
-    *(*forging.ATTACKS, *prying.ATTACKS, *harming.ATTACKS),
-    *(*escaping.ATTACKS, *ending.ATTACKS),
-)
+_GROUPS = (forging, prying, harming, escaping, ending)
+ATTACKS = tuple(attack for group in _GROUPS for attack in group.ATTACKS)
 LIMITS = Limits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
 _INPUTS = (1, 2, 3)
 _TEST = """
@@ -32,7 +30,7 @@ CASES = {cases}
 def check(candidate):
     assert all(map(lambda case: {answer} == case[1], CASES))
 """
-# What the test of an `asserts` check does with an answer.
+# What the test of an `asserts` check does with an answer, per kind.
 _ANSWERS = {
     "asserts": "candidate(case[0])",
     "listed": "list(candidate(case[0]))",
@@ -45,15 +43,15 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One program tried: whether all is well, and what was found."""
+    """One program and its finding; `ok` says whether the finding is as it should be."""
 
     name: str
-    well: bool
+    ok: bool
     finding: Finding
 
 
 class Surroundings:
-    """A file with a secret, the secret in the environment, and a port: for attacks to find."""
+    """What attacks look for: a secret in a file and in the environment, and an open port."""
 
     def __init__(self) -> None:
         self.secret = f"secret-{secrets.token_hex(16)}"
@@ -73,13 +71,13 @@ class Surroundings:
         self._open.close()
 
     def fill(self, source: str) -> str:
-        """A program with the places put in."""
+        """A program with its placeholders replaced."""
         port = str(self._listener.getsockname()[1])
         filled = source.replace("@FILE@", str(self.file)).replace("@PORT@", port)
         return filled.replace("@JUDGE@", str(os.getpid()))
 
     def damage(self) -> list[str]:
-        """What has been changed, or reached."""
+        """What attacks have changed or reached."""
         found = []
         if not self.file.exists() or self.secret not in self.file.read_text():
             found.append("the tests' file was changed")
@@ -103,7 +101,7 @@ def _check(kind: str, expected: str | int, *, easy: bool) -> dict[str, Any]:
 
 
 def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Problem, str]]:
-    """The attack on each kind of check that it is meant for."""
+    """The attack against each kind of check that it is meant for: name, problem, text."""
     values: dict[Aim, str | int] = {
         Aim.FORGE: around.secret,
         Aim.NUMBER: secrets.randbits(60),
@@ -117,15 +115,15 @@ def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Probl
 
 
 def held(attack: Attack, finding: Finding) -> bool:
-    """Whether an attack failed, and for a reason that it should fail for."""
+    """Whether an attack failed, and for one of its reasons."""
     right = not attack.reasons or finding.reason in attack.reasons
     return finding.verdict is Verdict.FAILED and right
 
 
 def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial]:
-    """All attacks, as they end. Refused without a jail, where they would work."""
+    """All attacks, in the order in which they end. Refuses to run them without a jail."""
     if verifier.in_force.level is Isolation.UNSAFE:
-        raise UsageError("the attacks are not tried without a jail: they would do what they say")
+        raise UsageError("attacks do not run without a jail: they would damage this machine")
     jobs = (
         ((name, attack), problem, text)
         for attack in ATTACKS
@@ -135,18 +133,18 @@ def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial
         yield Trial(name, held(attack, judged.finding), judged.finding)
 
 
-def run_references(verifier: CheckVerifier) -> Iterator[Trial]:
-    """All right programs, as they end."""
-    right = [*references.REFERENCES]
+def run_right_programs(verifier: CheckVerifier) -> Iterator[Trial]:
+    """All right programs, in the order in which they end."""
+    right = [*right_programs.RIGHT_PROGRAMS]
     if importlib.util.find_spec("numpy") is not None:
-        right.append(references.NUMPY)
+        right.append(right_programs.NUMPY)
     jobs = ((item.name, Problem(item.name, check=item.check), item.text) for item in right)
     for name, judged in verifier.find_all(jobs):
         yield Trial(name, judged.finding.verdict is Verdict.PASSED, judged.finding)
 
 
 def left_behind(folders: list[Path]) -> list[str]:
-    """Processes and directories of workers that are still there after they were closed."""
+    """Processes and directories that still exist after their workers were closed."""
     found = [f"directory {folder}" for folder in folders if folder.exists()]
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,38 +1,36 @@
-"""Untrusted programs, each in a jailed process of its own.
+"""Runs untrusted programs, each in a jailed process of its own.
 
-The judge (the user's process) talks to a warm parent, the zygote, which forks one jailed child a
-run. What each file is for:
+The judge (the user's process) talks to a warm parent process, the zygote. The zygote forks one
+jailed child per run.
 
-    limits.py      what a run may use; how it ended; which isolation was in force
-    kernel.py      the Linux system calls that Python lacks, through ctypes
-    syscalls.py    system call numbers, and which of them a candidate may make
-    seccomp.py     the filter built from them, as data
-    landlock.py    which files a candidate may open
-    namespaces.py  an empty network, and process numbers of its own
-    jail.py        all of it put on, in order, in the child
-    wire.py        frames on a pipe
-    message.py     the judge's side: a candidate's message, within bounds
-    clock.py       the judge's side: the time that a process takes, without the machine's load
-    plain.py       values as tagged JSON
-    zygote.py      the warm parent
-    scratch.py     the private directory: watched, and emptied after each run
-    runner.py      the candidate's side: runs a program, or answers calls of a function
-    tester.py      the test's side: runs the user's test against a proxy of the candidate
-    link.py        the judge's side: the socket to a zygote
-    run.py         the judge's side: one run
-    worker.py      the judge's side: one zygote and its runs
+    limits.py   what a run may use; how it ended; which isolation is in force
+    isolation/  the walls that the kernel enforces
+    judge's side:
+        worker.py   one zygote and its runs, over link.py, the socket to it
+        run.py      one run
+        message.py  reads a candidate's message, within bounds
+        clock.py    measures the time of a candidate, without the machine's load
+    zygote's side:
+        zygote.py   forks and watches the children
+        scratch.py  measures and empties the scratch directory
+    child's side:
+        runner.py   runs the candidate: a program, or calls of a function
+        tester.py   runs the user's test against a proxy of the candidate
+    between them:
+        wire.py     frames on a pipe
+        plain.py    values as tagged JSON
 
-Theory of operation, the invariants:
+Invariants:
 
- 1. The zygote never sees a program, an input or an expected value: they go from the judge to the
-    child through pipes whose ends the zygote only passes on. So nothing of one run is in the memory
-    that the next one is forked from.
- 2. The child says "ready" before any untrusted byte is interpreted, and only when every piece of
-    its jail is on. A piece that fails ends the run as broken.
- 3. How a run ended (exit code, signal, who killed it) is the zygote's word, on a socket that the
-    child does not have. What comes through the child's own pipes is only ever an answer.
- 4. A child dies with its zygote (parent-death signal; process namespace where there is one), and a
-    zygote with its judge (end of file on the socket; a pidfd of the judge).
+ 1. The zygote never sees a program, an input or an expected value. The judge sends them through
+    pipes whose ends the zygote only passes on to the child. So no run leaves anything in the
+    memory that the next child is forked from.
+ 2. The child says "ready" only when its whole jail is in place, and before it interprets any
+    untrusted byte. If a piece of the jail fails, the run is broken.
+ 3. The zygote reports how a run ended (exit code, signal, cause), on a socket that the child does
+    not have. Whatever comes through the child's own pipes is only an answer.
+ 4. A child dies with its zygote (parent-death signal, and process namespace if there is one). A
+    zygote dies with its judge (end of file on the socket, and a pidfd of the judge).
 
-The files that run in the zygote import the standard library and one another, nothing else of grv.
+Modules that run in the zygote or the child import only the standard library and one another.
 """

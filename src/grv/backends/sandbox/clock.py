@@ -1,12 +1,14 @@
-"""The time that a process takes for a test: its own, whatever else the machine does.
+"""Measures the time that a process needs for a test, whatever else the machine does.
 
-A test's time is limited twice. Its processor time, of all threads together, is counted exactly by
-the kernel. Its wall-clock time counts without what the process waited for a processor
-(`schedstat`), and only as far as the judge *saw* the process without an answer, or the process
-says when it answered: the judge's own delays never count. The judge looks when the time could be
-over, and a few times before that.
+Two limits apply to a test. One is on processor time, of all threads together, which the kernel
+counts exactly. The other is on own time: wall-clock time without the time that the process waited
+for a processor (`schedstat`). Own time counts only up to the last moment at which the judge *saw*
+that there was no answer, or up to the time of answering that the process reports. So neither other
+processes nor a slow judge change a verdict. The judge looks when the time could be over, and a few
+times before that.
 
-The kernel does not tell of time that a hypervisor took away from the whole machine ("steal").
+Not measured: time that a hypervisor takes from the whole machine ("steal"), and programs that run
+slower beside others (shared caches, hyper-threads).
 """
 
 from __future__ import annotations
@@ -20,20 +22,20 @@ from typing import Any, NamedTuple
 
 from .limits import End, Limits
 
-STARVED = 20.0  # times the limit, as wall-clock time, is too long for any verdict
+STARVED = 20.0  # after this many times the limit, and 10 s, of wall-clock time: no verdict
 _STARVED_SECONDS = 10.0
-_LOOKS = 50  # in the time of one limit
-_LEAST, _SOON = 0.01, 0.002  # seconds between looks; the last ones
+_LOOKS = 50  # looks per time limit
+_LEAST, _SOON = 0.01, 0.002  # shortest time between looks, in seconds; near the limit
 _NANOSECONDS = 1e-9
-_NOTHING = 1e-5  # seconds of a processor
-_LITTLE = 0.01  # of the limit
+_NOTHING = 1e-5  # seconds of processor time that count as none
+_LITTLE = 0.01  # share of the limit below which nothing is measured
 _ENDED = {b"Z", b"X"}
-_PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, of a whole process
+_PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, for a whole process
 
 
 @functools.cache
 def _processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -41,7 +43,7 @@ def _processors() -> int:
 
 @functools.cache
 def _is_proc_ours() -> bool:
-    """Whether /proc numbers processes as this process does."""
+    """Whether /proc shows the process numbers that this process sees."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -62,14 +64,14 @@ def _state(path: str) -> bytes:
 
 
 class Stopwatch:
-    """Reads the kernel's counts of another process; they stand still where it has none."""
+    """Reads the kernel's counters of another process. They stay 0 if the kernel has none."""
 
     def __init__(self, number: int) -> None:
         number = number if _is_proc_ours() else 0
         self._folder = f"/proc/{number}"
         self._number = number
         self._processor_clock = (~number << 3) | _PROCESS_CLOCK
-        self._others: dict[str, float] = {}  # what other threads waited, kept after their end
+        self._others: dict[str, float] = {}  # waiting time of other threads, also ended ones
         self._file = -1
         if number > 0:
             with contextlib.suppress(OSError):
@@ -77,18 +79,18 @@ class Stopwatch:
 
     @property
     def works(self) -> bool:
-        """Whether waiting for a processor can be seen here."""
+        """Whether this kernel shows how long a process waited for a processor."""
         return self._file >= 0
 
     def processor_time(self) -> float | None:
-        """Processor time of all threads; None where it is gone, or the kernel does not say."""
+        """Processor time of all threads; None if the process is gone or the kernel refuses."""
         try:
             return time.clock_gettime(self._processor_clock) if self._number > 0 else None
         except OSError:
             return None
 
     def counts(self) -> tuple[float, float]:
-        """What its main thread ran, and what its threads waited as far as they were looked at."""
+        """Running time of the main thread; waiting time of all threads seen so far."""
         with contextlib.suppress(OSError, IndexError, ValueError):
             if self._file >= 0:
                 ran, waited, _ = os.pread(self._file, 100, 0).split()
@@ -97,17 +99,17 @@ class Stopwatch:
         return 0.0, 0.0
 
     def look_at_threads(self) -> bool:
-        """Look at every thread; whether one of them runs, or would run if it had a processor.
+        """Read the counters of every thread; whether any thread is runnable.
 
-        What such a thread has waited is not known before it runs again. Neither is when a process
-        ended that has not been reported yet.
+        The kernel adds the waiting time of a runnable thread only when it runs again. A process
+        that has ended counts as runnable too, since the time of its end is unknown.
         """
         if not self.works:
             return False
         states, main = set(), str(self._number)
         with contextlib.suppress(OSError):
             for name in os.listdir(f"{self._folder}/task"):
-                with contextlib.suppress(OSError, IndexError, ValueError):  # it ends just now
+                with contextlib.suppress(OSError, IndexError, ValueError):  # the thread just ended
                     states.add(_state(f"{self._folder}/task/{name}/stat"))
                     if name != main:
                         seconds = _waited(_first(f"{self._folder}/task/{name}/schedstat"))
@@ -115,18 +117,18 @@ class Stopwatch:
         return b"R" in states or states <= _ENDED
 
     def longest(self) -> float:
-        """The longest that one thread waited."""
+        """The longest waiting time of one thread."""
         return max([self.counts()[1] - sum(self._others.values()), *self._others.values()])
 
     def close(self) -> None:
-        """Look no more."""
+        """Close the file that the counters are read from."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 class Sight(NamedTuple):
-    """What was seen of a process: its time in this turn, its processor time in this test."""
+    """One look at a process: its time in this turn, its processor time in this test."""
 
     elapsed: float
     own: float
@@ -135,9 +137,9 @@ class Sight(NamedTuple):
 
 
 class Clock:
-    """The time of one test after the other, of one process.
+    """Measures one test after the other, for one process.
 
-    A test consists of turns: in each, the process has something to do and the judge waits for it.
+    A test consists of turns. In each turn the process has work and the judge waits for it.
     """
 
     def __init__(self, limits: Limits, watch: Stopwatch | None = None) -> None:
@@ -148,27 +150,27 @@ class Clock:
         self._little = _LITTLE * self._seconds
         self._processors = _processors()
         self._past = 0.0  # own time of earlier turns of this test
-        self._seen = self._cpu_seen = 0.0  # own time of this turn at a look, and processor time
+        self._seen = self._cpu_seen = 0.0  # own time of this turn and processor time, last seen
         self._cpu_before = self._waiting_before = self._others_before = 0.0
-        self._unread = math.inf  # time of turns since the counts were read
+        self._unread = math.inf  # time of turns since the counters were read
         self.given()
 
     def begin(self) -> None:
-        """A test begins; the process has nothing to do yet."""
+        """Start a test, before the process has any work."""
         self._past = self._seen = 0.0
         self._cpu_before = self._watch.processor_time() or 0.0
         self._cpu_seen = 0.0
         self.turn()
 
     def begin_from(self, cpu: float, waiting: float, at: float) -> None:
-        """The first test began when the process, by its own word, was ready."""
+        """Start the first test, at the moment when the process reported that it was ready."""
         self._past = self._seen = self._cpu_seen = 0.0
         self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
         self._others_before = self._unread = 0.0
         self.due = at + self._step
 
     def turn(self) -> None:
-        """The process will be given something to do, or goes on after waiting for the judge."""
+        """Start a turn: the process gets work next, or continues after waiting for the judge."""
         self._past += self._seen
         self._seen = 0.0
         if self._unread > self._little:
@@ -179,35 +181,35 @@ class Clock:
         self.given()
 
     def given(self) -> None:
-        """The process has been given something to do."""
+        """Note that the process has been given work."""
         self._past += self._seen
         self._seen = 0.0
         self._since = time.monotonic()
         self.due = self._since + self._until_next(self._cpu_seen)
 
     def used(self) -> dict[str, float]:
-        """Seconds of its own and of a processor in this test, as far as they were seen."""
+        """Own time and processor time in this test, as far as seen, in seconds."""
         own, cpu = self._past + self._seen, self.cpu_used()
         return {"own_seconds": round(own, 3), "cpu_seconds": round(cpu, 3)}
 
     def _until_next(self, cpu: float) -> float:
-        """Seconds until the next look: it may be over then, and not before."""
+        """Seconds until the next look: the earliest moment at which the time can be over."""
         left = self._seconds - self._past - self._seen
         left = min(left, (self._cpu_seconds - cpu) / self._processors)
         return min(self._step, max(left, _SOON))
 
     def look(self) -> Sight:
-        """What can be seen now. Whether an answer has come is to be looked at afterwards."""
+        """What can be seen now. The caller checks for an answer afterwards, then calls `judge`."""
         elapsed = time.monotonic() - self._since
         is_runnable = self._watch.look_at_threads()
         cpu = self.cpu_used()
         own = elapsed - max(0.0, self._watch.counts()[1] - self._waiting_before)
-        if is_runnable:  # perhaps it waits now; what it has done since the last look is known
+        if is_runnable:  # it may be waiting now, so count only its processor time
             own = min(own, self._seen + cpu - self._cpu_seen)
         return Sight(elapsed, own, cpu, is_runnable)
 
     def judge(self, sight: Sight) -> End | None:
-        """What it means that there was no answer yet."""
+        """Decide what it means that there was no answer at the time of a look."""
         if sight.own > self._seen:
             self._seen, self._cpu_seen = sight.own, sight.cpu
         self.due = time.monotonic() + self._until_next(sight.cpu)
@@ -215,16 +217,16 @@ class Clock:
             return End.TIMEOUT
         if sight.elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
             return None
-        # Threads that wait side by side make one another's time seem short.
+        # Subtracting the waiting of parallel threads can make the own time too short.
         own = sight.elapsed - self._watch.longest()
         return End.STARVED if sight.is_runnable or own <= self._seconds else End.TIMEOUT
 
     def answered(self, at: Any) -> bool:
         """Whether the process, which has answered, took too much time.
 
-        When it did so is its own word: it can make its time no shorter than what was seen of it.
-        What threads waited that have ended by now is not known; where others than the main thread
-        ran, the time seen is all that counts. Nothing is read while a test, or several, were short.
+        The process reports the time of its answer; it cannot make its time shorter than the judge
+        saw. The waiting time of ended threads is unknown: if threads other than the main one ran,
+        only the time seen counts. After very short turns no counter is read.
         """
         self._unread += time.monotonic() - self._since
         if self._unread <= self._little and not self._past + self._seen:
@@ -244,5 +246,5 @@ class Clock:
         return 0.0 if cpu is None else cpu - self._cpu_before
 
     def is_over_at(self, cpu: float) -> bool:
-        """Whether a process that has ended took too much processor time in all."""
+        """Whether a process that ended with `cpu` seconds in total took too much."""
         return cpu - self._cpu_before > self._cpu_seconds

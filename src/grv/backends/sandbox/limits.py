@@ -11,11 +11,11 @@ MEBIBYTE = 1 << 20
 
 
 class Isolation(enum.Enum):
-    """How far a candidate is kept from the machine."""
+    """How strongly candidates are isolated from the machine."""
 
-    STRICT = "strict"  # the jail, and namespaces for users, processes, network, IPC, mounts, names
-    JAIL = "jail"  # Landlock, seccomp, no capabilities, limits; namespaces where the kernel allows
-    UNSAFE = "unsafe"  # resource limits alone: the candidate has the user's own rights
+    STRICT = "strict"  # the jail, plus namespaces for user, pid, net, ipc, uts and mount
+    JAIL = "jail"  # Landlock, seccomp, no capabilities, limits; namespaces if the kernel allows
+    UNSAFE = "unsafe"  # resource limits only: the candidate has the user's own rights
 
 
 NEEDED = ("landlock", "seccomp", "capabilities dropped")  # for the jail
@@ -26,13 +26,13 @@ class Limits:
     """What one run may use.
 
     Attributes:
-        seconds: time per test, from the moment the candidate starts on it, without what it waited
-            for a processor (clock.py).
-        cpu_seconds: processor time per test, all threads together; as `seconds` where None.
-        memory_mb: address space on top of a bare interpreter's, in MiB.
-        output_mb: what a test's output or returned value may amount to, in MiB.
-        files_mb: what the scratch directory may hold, in MiB; 0 forbids writing files.
-        threads: how many threads may live at once.
+        seconds: time per test, from the moment the candidate starts on it. Time that it waited
+            for a processor does not count (clock.py).
+        cpu_seconds: processor time per test, all threads together. None: the same as `seconds`.
+        memory_mb: address space in addition to a bare interpreter's, in MiB.
+        output_mb: size of a test's output or returned value, in MiB.
+        files_mb: size of all files in the scratch directory, in MiB; 0 forbids writing files.
+        threads: number of threads alive at once.
     """
 
     seconds: float = 10.0
@@ -61,12 +61,12 @@ class Limits:
         return int(self.output_mb * MEBIBYTE)
 
     def cpu_allowance(self, tests: int) -> int:
-        """Whole seconds after which the kernel ends a process that is given n tests."""
+        """Whole seconds of processor time after which the kernel kills a process of n tests."""
         each = self.seconds if self.cpu_seconds is None else self.cpu_seconds
         return math.ceil(each * max(1, tests)) + 1
 
     def with_(self, changes: Mapping[str, float]) -> Limits:
-        """The same limits, with some changed. An unknown name is a ValueError."""
+        """A copy with some limits changed. Raises ValueError for an unknown name."""
         known = {item.name for item in fields(self)}
         for name in changes:
             if name not in known:
@@ -81,23 +81,23 @@ class End(enum.Enum):
     """Why no message came."""
 
     TIMEOUT = "timeout"
-    STARVED = "the machine is too busy"  # it had no processor for most of a very long time
-    CLOSED = "closed"  # the other side hung up
+    STARVED = "the machine is too busy"  # the process had hardly any processor for a very long time
+    CLOSED = "closed"  # the other side closed the pipe
     MALFORMED = "malformed"
     TOO_LARGE = "too large"
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What really keeps the candidates of a worker apart, as its zygote found it.
+    """The isolation that a worker's zygote has set up and tried out.
 
     Attributes:
-        level: the level that was asked for.
-        landlock: the kernel's Landlock version, 0 where there is none.
-        seccomp: the architecture of the filter, "" where there is none.
-        namespaces: those that are on.
-        capabilities: whether candidates have the capabilities of the user.
-        missing: each piece that is not on, with the reason.
+        level: the level that the caller requested.
+        landlock: the kernel's Landlock version, 0 for none.
+        seccomp: the architecture of the filter, "" for none.
+        namespaces: the namespaces in use.
+        capabilities: whether candidates have the user's capabilities.
+        missing: each piece that does not work here, with the reason.
     """
 
     level: Isolation
@@ -116,16 +116,16 @@ class InForce:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run ended, in the zygote's words.
+class ExitStatus:
+    """How a child ended, as its zygote reports it.
 
     Attributes:
-        exit_code: None when a signal ended it.
+        exit_code: None if a signal ended it.
         signal: the signal's number, 0 for none.
-        cause: why the judge or the zygote ended it: "stopped" (the judge was done, or had waited
-            long enough), "threads", "files" or "overdue"; "" when it ended by itself.
+        cause: why the judge or the zygote killed it: "stopped" (the judge was done, or the time
+            was over), "threads", "files" or "overdue"; "" if it ended by itself.
         cpu_seconds: processor time used.
-        peak_mb: most memory resident at once.
+        peak_mb: peak resident memory.
     """
 
     exit_code: int | None

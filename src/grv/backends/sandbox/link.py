@@ -1,4 +1,4 @@
-"""The judge's end of the socket to a zygote: lines of JSON, with descriptors."""
+"""The judge's end of the socket to a zygote: lines of JSON, with file descriptors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Link:
-    """One socket. `send` may be called from any thread, the rest from one."""
+    """One socket. Any thread may call `send`; only one thread may call the other methods."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -21,13 +21,13 @@ class Link:
         self._lock = threading.Lock()
 
     def send(self, message: Mapping[str, Any], descriptors: tuple[int, ...] = ()) -> None:
-        """Send a message; to a zygote that is gone, nothing. `hear` will tell."""
+        """Send a message. Does nothing if the zygote is gone; `hear` then returns None."""
         data = json.dumps(message).encode() + b"\n"
         with self._lock, contextlib.suppress(OSError):
             socket.send_fds(self._channel, [data], list(descriptors))
 
     def hear(self, deadline: float) -> dict[str, Any] | None:
-        """The zygote's next message; None when it is gone, or late."""
+        """The zygote's next message; None if the zygote is gone or the deadline passes."""
         while b"\n" not in self._buffer:
             if self._channel.fileno() < 0:
                 return None
@@ -47,6 +47,6 @@ class Link:
         return message
 
     def close(self) -> None:
-        """Hang up, which ends the zygote."""
+        """Close the socket, which ends the zygote."""
         with self._lock:
             self._channel.close()

@@ -1,4 +1,8 @@
-"""A candidate's message, read by the judge: within bounds that are checked before it is parsed."""
+"""How the judge reads a candidate's message: it checks size and depth before it uses anything.
+
+The length of a message is checked first (run.py), then the number of its values, by counting
+brackets, commas and quotes, and last its depth.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,22 @@ from typing import Any
 from . import plain
 from .limits import End
 
-# Bytes of memory that the parsed message takes for each of these characters, roughly.
+# Roughly how many bytes of memory the parsed message takes per character of each kind.
 _WEIGHTS = {b"[": 72, b"{": 240, b",": 40, b":": 60, b'"': 30}
 _HEAVIEST = max(_WEIGHTS.values())
-_TIMES = 12  # what it makes of a message may be larger than the output may be
+_TIMES = 12  # a parsed message may take this many times the output limit
 _DEEPEST = plain.DEEPEST + 8
 _OTHERS = bytes(set(range(256)) - set(b"".join(_WEIGHTS)))
 _PART = 1 << 16
 
 
 def parse(body: bytes, output_bytes: int) -> dict[str, Any] | End:
-    """The message, or why there is none. Takes time and memory in proportion to the limit."""
+    """The message, or why there is none. Time and memory are proportional to the limit."""
     room = _TIMES * output_bytes + (1 << 16)
     if _HEAVIEST * len(body) > room and _is_heavy(body, room):
         return End.TOO_LARGE
     try:
-        message = json.loads(body.decode("ascii"))  # as ours are written
+        message = json.loads(body.decode("ascii"))  # json.dumps writes ASCII
     except (ValueError, RecursionError):
         return End.MALFORMED
     deepest = body.count(b"[") + body.count(b"{")
@@ -34,16 +38,16 @@ def parse(body: bytes, output_bytes: int) -> dict[str, Any] | End:
 
 
 def _is_heavy(body: bytes, room: int) -> bool:
-    return _weight(body) > room and sum(map(_weight, _without_texts(body))) > room
+    return _weight(body) > room and sum(map(_weight, _without_strings(body))) > room
 
 
 def _weight(body: bytes) -> int:
-    """How much memory it takes once parsed; too much where texts hold brackets or commas."""
+    """Estimated memory of the parsed message; too high if its strings contain such characters."""
     return sum(weight * body.count(mark) for mark, weight in _WEIGHTS.items())
 
 
-def _without_texts(body: bytes) -> Iterator[bytes]:
-    """The marks of a message that stand outside of its texts, part by part, and all quotes."""
+def _without_strings(body: bytes) -> Iterator[bytes]:
+    """The counted characters of a message outside its strings, in parts, and all quotes."""
     marks = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _OTHERS)
     is_inside = 0
     for start in range(0, len(marks), _PART):

@@ -1,4 +1,4 @@
-"""Values as tagged JSON: how arguments and results cross between processes, without pickle.
+"""Values as tagged JSON: how processes exchange arguments and results, without pickle.
 
     None, True, "text", small integers    themselves
     ["n", hex]   other integers           ["f", hex]   floats
@@ -7,25 +7,21 @@
     ["b", hex]   bytes                    ["B", hex]   byte arrays
     ["c", re, im]  complex numbers        ["r", start, stop, step]   ranges
     ["F", n, d]  fractions                ["D", text]  decimals
-    ["i", ...]   iterators, spent         ["a", list]  arrays
+    ["i", ...]   iterators, consumed      ["a", list]  arrays
     ["o", name]  anything else, by the name of its type
 
-What is encoded in a candidate's process is the candidate's word: objects that lie about their
-class, length or items only change the candidate's own answer. What is decoded is of built-in types
-alone, within the limits below.
+Encoding runs in the candidate's process and cannot be trusted: an object that lies about its class,
+length or items only changes the candidate's own answer. Decoding makes built-in types only, within
+the limits below.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # the zygote is kept small, and few candidates use these
-    from decimal import Decimal
-    from fractions import Fraction
+from typing import Any
 
 DEEPEST = 64  # levels of nesting
 _SMALL = 1 << 53
@@ -39,11 +35,11 @@ _ITERATORS: tuple[type, ...] = (
 
 
 class PlainError(Exception):
-    """A value that is too deep or too large to be sent, or a message that is no value."""
+    """A value that is too deep or too large to send, or a message that encodes no value."""
 
 
 class Opaque:
-    """A value that could not be sent: known by the name of its type, equal to nothing else."""
+    """Stands for a value that could not be sent. Has its type's name; equals nothing else."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,29 +48,26 @@ class Opaque:
         return f"<an object of type {self.name}>"
 
 
+def _made(make: Callable[..., Any], what: str, *parts: Any) -> Any:
+    try:
+        return make(*parts)
+    except (TypeError, ValueError, ArithmeticError):
+        raise PlainError(f"not {what}") from None
+
+
 def integer(text: Any) -> int:
     """The integer of an "n" node's text."""
-    if not isinstance(text, str):
-        raise PlainError("an integer is not written as text")
-    try:
-        return int(text, 16)
-    except ValueError:
-        raise PlainError("not a hexadecimal integer") from None
+    return int(_made(int, "a hexadecimal integer", text, 16))
 
 
 def real(text: Any) -> float:
     """The float of an "f" node's text."""
-    if not isinstance(text, str):
-        raise PlainError("a float is not written as text")
-    try:
-        return float.fromhex(text)
-    except (ValueError, OverflowError):
-        raise PlainError("not a hexadecimal float") from None
+    return float(_made(float.fromhex, "a hexadecimal float", text))
 
 
 class _Encoder:
     def __init__(self, room: int) -> None:
-        self.room = room  # bytes left, roughly
+        self.room = room  # roughly how many bytes are left
 
     def spend(self, size: int) -> None:
         self.room -= size
@@ -145,20 +138,18 @@ class _Encoder:
 
 
 def _is(kind: type, module: str, name: str) -> bool:
-    """Whether a type is the named one, if that was loaded at all."""
+    """Whether `kind` is the named type. Does not load its module."""
     return kind is getattr(sys.modules.get(module), name, None)
 
 
 def encode(value: Any, room: int = 1 << 30) -> Any:
-    """The node of a value, of about `room` bytes at most; a PlainError where that cannot be."""
+    """The node of a value. Raises PlainError if it would take more than about `room` bytes."""
     return _Encoder(room).value(value)
 
 
 def decode(node: Any, depth: int = 0) -> Any:
-    """The value of a node, of built-in types (or `Opaque`); a PlainError where it is none."""
-    if node is None or isinstance(node, (bool, str)):
-        return node
-    if isinstance(node, int):
+    """The value of a node: built-in types and `Opaque`. Raises PlainError for a bad node."""
+    if node is None or isinstance(node, (int, str)):
         return node
     if not isinstance(node, list) or not node or not isinstance(node[0], str):
         raise PlainError("not a value")
@@ -166,7 +157,8 @@ def decode(node: Any, depth: int = 0) -> Any:
         raise PlainError("too deep")
     tag, *parts = node
     if tag in _CONTAINERS:
-        return _CONTAINERS[tag](decode(part, depth + 1) for part in parts)
+        items = [decode(part, depth + 1) for part in parts]
+        return _made(_CONTAINERS[tag], "a container of hashable items", items)
     if tag not in _SCALARS:
         raise PlainError(f"unknown tag {tag[:10]!r}")
     count, make = _SCALARS[tag]
@@ -175,25 +167,12 @@ def decode(node: Any, depth: int = 0) -> Any:
     return make(*parts)
 
 
-def _dictionary(items: Iterator[Any]) -> Any:
-    values = list(items)
-    if len(values) % 2:
-        raise PlainError("a dictionary with a key too many")
-    return _hashed(lambda: dict(zip(values[::2], values[1::2], strict=True)))
-
-
-def _hashed(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except TypeError as exc:  # unhashable
-        raise PlainError(str(exc)) from None
+def _dictionary(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(items[::2], items[1::2], strict=True))
 
 
 def _bytes(text: Any) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except (TypeError, ValueError):
-        raise PlainError("not hexadecimal bytes") from None
+    return bytes(_made(bytes.fromhex, "hexadecimal bytes", text))
 
 
 def _whole(node: Any) -> int:
@@ -203,27 +182,20 @@ def _whole(node: Any) -> int:
     return value
 
 
-def _range(start: Any, stop: Any, step: Any) -> range:
-    if _whole(step) == 0:
-        raise PlainError("a range without a step")
-    return range(_whole(start), _whole(stop), _whole(step))
+def _range(*nodes: Any) -> Any:
+    return _made(range, "a range", *map(_whole, nodes))
 
 
-def _fraction(numerator: Any, denominator: Any) -> Fraction:
+def _fraction(*nodes: Any) -> Any:
     from fractions import Fraction
 
-    if _whole(denominator) == 0:
-        raise PlainError("a fraction over nothing")
-    return Fraction(_whole(numerator), _whole(denominator))
+    return _made(Fraction, "a fraction", *map(_whole, nodes))
 
 
-def _decimal(text: Any) -> Decimal:
+def _decimal(text: Any) -> Any:
     from decimal import Decimal
 
-    try:
-        value = Decimal(text) if isinstance(text, str) else None
-    except ArithmeticError:
-        value = None
+    value = _made(Decimal, "a decimal", text) if isinstance(text, str) else None
     if value is None or (value.is_finite() and abs(value.adjusted()) > _DECIMAL_EXPONENT):
         raise PlainError("not a decimal of reasonable size")
     return value
@@ -235,13 +207,9 @@ def _opaque(name: Any) -> Opaque:
     return Opaque(name)
 
 
-_CONTAINERS: dict[str, Callable[[Iterator[Any]], Any]] = {
-    "l": list,
-    "t": tuple,
-    "d": _dictionary,
-    "s": lambda items: _hashed(lambda: set(items)),
-    "z": lambda items: _hashed(lambda: frozenset(items)),
-    "i": lambda items: iter(list(items)),
+_CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    **{"l": list, "t": tuple, "d": _dictionary},
+    **{"s": set, "z": frozenset, "i": iter},
 }
 _SCALARS: dict[str, tuple[int, Callable[..., Any]]] = {
     "n": (1, integer),

@@ -1,4 +1,4 @@
-"""One run, from the judge's side: messages to the child, its answers and output, and its end."""
+"""The judge's side of one run: messages to the child, its answers and output, and its end."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from typing import Any
 from ...core.errors import VerifierError
 from . import message, wire
 from .clock import STARVED, Clock, Stopwatch
-from .limits import End, Ended, Limits
+from .limits import End, ExitStatus, Limits
 from .link import Link
 
 READY_SECONDS = 60.0
 _END_SECONDS = 60.0
 _READY = Limits(READY_SECONDS)
-_FULL = 1 << 16  # bytes in a pipe that takes no more
+_FULL = 1 << 16  # bytes in a full pipe
 
 
 class WorkerDied(VerifierError):
-    """The worker failed, in a way that says nothing about the candidate."""
+    """The worker failed. This says nothing about the candidate."""
+
+    def __init__(self, problem: str, *, backend: str = "sandbox") -> None:
+        super().__init__(problem, backend=backend)
 
 
 class Run:
-    """One child: messages to it, messages and output from it, and how it ended."""
+    """One child process, as the judge sees it. `Worker.run` explains the arguments."""
 
     def __init__(
         self,
@@ -50,64 +53,51 @@ class Run:
         self._watch = Stopwatch(0)
         self.clock = Clock(_READY)
         self._unsent = memoryview(b"" if first is None else wire.frame(first))
-        self._ended: Ended | None = None
+        self._ended: ExitStatus | None = None
         self.output = bytearray()
-        cpu = limits.cpu_allowance(tests)
-        allowed = {
-            "cpu": cpu,
-            "memory_mb": int(limits.memory_mb),
-            "files_mb": int(limits.files_mb),
-            "threads": int(limits.threads),
-            # Only for a judge that is stuck: it keeps the time itself, test by test.
-            "overdue": 2 * STARVED * limits.seconds * max(1, tests) + 600,
-        }
-        self._cpu = cpu
+        self._cpu = limits.cpu_allowance(tests)
+        names = ("memory_mb", "files_mb", "threads")
+        allowed: dict[str, float] = {name: int(getattr(limits, name)) for name in names}
+        # "overdue" ends a run only if the judge is stuck; the judge itself measures each test.
+        overdue = 2 * STARVED * limits.seconds * max(1, tests) + 600
+        allowed |= {"cpu": self._cpu, "overdue": overdue}
         incoming, self._incoming = os.pipe()
         self._outgoing, outgoing = os.pipe()
-        os.set_blocking(self._incoming, False)
-        os.set_blocking(self._outgoing, False)
-        self._stdout = -1
-        self._write_some()  # it lies in the pipe until the child, ready, reads it
-        theirs = [incoming, outgoing, _source(stdin)]
-        if capture:
-            self._stdout, stdout = os.pipe()
-            os.set_blocking(self._stdout, False)
-        else:
-            stdout = os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
-        theirs.append(stdout)
+        self._stdout, stdout = os.pipe() if capture else (-1, os.open("/dev/null", os.O_WRONLY))
+        for descriptor in (self._incoming, self._outgoing, self._stdout):
+            if descriptor >= 0:
+                os.set_blocking(descriptor, False)
+        self._write_some()  # it stays in the pipe until the child is ready and reads it
+        theirs = (incoming, outgoing, _source(stdin), stdout)
         try:
-            order = {"run": number, "mode": mode, "limits": allowed}
-            link.send(order, tuple(theirs))
+            link.send({"run": number, "mode": mode, "limits": allowed}, theirs)
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
 
     def wait_until_ready(self) -> None:
-        """Return once the jail is on; the clock starts when the child says so."""
+        """Return when the child's jail is in place. The clock starts at the time it reports."""
         match self.receive():
             case {"ready": {"pid": pid, "cpu": cpu, "waited": waited, "at": at}}:
                 self._watch = Stopwatch(int(pid))
                 self.clock = Clock(self._limits, self._watch)
                 self.clock.begin_from(cpu, waited, at)
             case {"setup": str(problem)}:
-                raise WorkerDied(f"the jail could not be put on: {problem}", backend="sandbox")
+                raise WorkerDied(f"the jail could not be applied: {problem}")
             case _:
-                raise WorkerDied("the child died before it started", backend="sandbox")
+                raise WorkerDied("the child died before it started")
 
     def is_waiting(self) -> bool:
-        """Whether the child lives and has said nothing that was not taken in."""
-        poll = select.poll()
-        if self._outgoing < 0 or self._answers or self._unsent:
-            return False
-        poll.register(self._outgoing, select.POLLIN)
-        return not poll.poll(0)
+        """Whether the child lives and waits for a message."""
+        is_silent = not self._answers and not self._unsent
+        return self._outgoing >= 0 and is_silent and not self._can_move()
 
     def send(self, content: Any) -> None:
-        """Have a message sent while the next one is waited for."""
+        """Queue a message; `receive` sends it."""
         self._unsent = memoryview(bytes(self._unsent) + wire.frame(content))
 
     def receive(self) -> dict[str, Any] | End:
-        """The next message, or why there is none in the time of the test."""
+        """The next message, or why none came within the test's time."""
         largest = 2 * self._limits.output_bytes + (1 << 16)
         while True:
             if len(self._answers) >= wire.HEADER:
@@ -125,7 +115,7 @@ class Run:
                     return end
 
     def drain(self, seconds: float | None = None) -> End:
-        """Take in output until the other side hangs up; for so long, or for the test's time."""
+        """Read output until the child closes its pipes, or `seconds` or the test's time pass."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             if max(len(self.output), len(self._answers)) > self._limits.output_bytes:
@@ -135,19 +125,19 @@ class Run:
                     return end
 
     def left_over(self) -> dict[str, Any] | End:
-        """What it said before it ended."""
+        """A message that the child sent before it ended."""
         self.clock = Clock(_READY)
         return self.receive()
 
     def _move(self, deadline: float | None = None) -> End | None:
-        """Move some bytes; an `End` when none will come, or the time is over."""
+        """Read and write some bytes; an `End` if no more will come or the time is over."""
         if deadline is not None:
             return self._pump(deadline)
         end = self._pump(self.clock.due)
         if end is not End.TIMEOUT:
             return end
         sight = self.clock.look()
-        return None if self._is_our_turn() else self.clock.judge(sight)
+        return None if self._can_move() else self.clock.judge(sight)
 
     def _poll(self) -> select.poll:
         poll = select.poll()
@@ -158,12 +148,12 @@ class Run:
             poll.register(self._incoming, select.POLLOUT)
         return poll
 
-    def _is_our_turn(self) -> bool:
-        """Whether something can be read, or the rest of a message written."""
+    def _can_move(self) -> bool:
+        """Whether there is something to read, or room for the rest of a message."""
         return bool(self._poll().poll(0))
 
     def _pump(self, deadline: float) -> End | None:
-        """Move some bytes; an `End` when there are none to come."""
+        """Read and write some bytes; an `End` if no more will come or the deadline passes."""
         if self._outgoing < 0 and self._stdout < 0:
             return End.CLOSED
         ready = self._poll().poll(max(0.0, deadline - time.monotonic()) * 1000)
@@ -173,26 +163,20 @@ class Run:
             if descriptor == self._incoming:
                 self._write_some()
             elif descriptor == self._outgoing:
-                data = self._read(self._outgoing)
-                self._answers += data
-                if not data:
-                    os.close(self._outgoing)
-                    self._outgoing = -1
-                    if self._stdout < 0:
-                        return End.CLOSED
+                self._read_some("_outgoing", self._answers)
+                if self._outgoing < 0 and self._stdout < 0:
+                    return End.CLOSED
             else:
-                data = self._read(self._stdout)
-                self.output += data
-                if not data:
-                    os.close(self._stdout)
-                    self._stdout = -1
+                self._read_some("_stdout", self.output)
         return None
 
-    def _read(self, descriptor: int) -> bytes:
-        data = os.read(descriptor, 1 << 20)
-        if len(data) >= _FULL:  # perhaps it has waited for us
+    def _read_some(self, pipe: str, into: bytearray) -> None:
+        data = os.read(getattr(self, pipe), 1 << 20)
+        into += data
+        if len(data) >= _FULL:  # the child may have waited for the judge to read
             self.clock.turn()
-        return data
+        if not data:
+            self._close(pipe)
 
     def _write_some(self) -> None:
         if not self._unsent:
@@ -204,17 +188,17 @@ class Run:
         except BrokenPipeError:
             self._unsent = memoryview(b"")
 
-    def end(self) -> Ended:
-        """Stop it where it still runs, and say how it ended; a WorkerDied where nobody knows."""
+    def end(self) -> ExitStatus:
+        """Stop the child if it still runs; how it ended. Raises WorkerDied if that is unknown."""
         if self._ended is None:
             self._link.send({"stop": self._number})
         ended = self.wait(_END_SECONDS)
         if ended is None:
-            raise WorkerDied("the worker does not answer", backend="sandbox")
+            raise WorkerDied("the worker does not answer")
         return ended
 
-    def wait(self, seconds: float) -> Ended | None:
-        """How it ended by itself; None where it did not, in that time."""
+    def wait(self, seconds: float) -> ExitStatus | None:
+        """How the child ended; None if it still runs after `seconds`."""
         if self._ended is not None:
             return self._ended
         deadline = time.monotonic() + seconds
@@ -222,20 +206,20 @@ class Run:
         if told is None:
             if time.monotonic() >= deadline:
                 return None
-            raise WorkerDied("the worker died", backend="sandbox")
+            raise WorkerDied("the worker died")
         if told.pop("ended") != self._number or told["cause"].startswith("scratch"):
-            raise WorkerDied(f"the worker is confused: {told}", backend="sandbox")
-        self._ended = ended = Ended(**told)
-        if ended.cause == "overdue":  # nobody asked for its answer in all that time
-            raise WorkerDied("the judge was too slow", backend="sandbox")
+            raise WorkerDied(f"the worker sent an unexpected message: {told}")
+        self._ended = ended = ExitStatus(**told)
+        if ended.cause == "overdue":  # the judge did not read the answer in all that time
+            raise WorkerDied("the judge was too slow")
         unexplained = ended.signal == signal.SIGKILL and not ended.cause
         if unexplained and self._confined and not self.out_of_cpu:
-            # The filter keeps candidates from killing themselves so: it came from outside.
-            raise WorkerDied("the child was killed from outside", backend="sandbox")
+            # Candidates cannot send themselves SIGKILL (seccomp.py).
+            raise WorkerDied("the child was killed from outside")
         return ended
 
-    def wait_for_end(self) -> Ended | End:
-        """How it ended by itself; or that it did not, in the time of the test."""
+    def wait_for_end(self) -> ExitStatus | End:
+        """How the child ended, or why it did not end within the test's time."""
         while (ended := self.wait(max(0.0, self.clock.due - time.monotonic()))) is None:
             sight = self.clock.look()
             ended = self.wait(0)
@@ -248,21 +232,24 @@ class Run:
 
     @property
     def out_of_cpu(self) -> bool:
-        """Whether it ended for having used its processor time."""
+        """Whether the kernel ended the child because its processor time was used up."""
         ended = self._ended
         return ended is not None and ended.signal != 0 and ended.cpu_seconds >= self._cpu
 
     def abandon(self) -> None:
         """Close the pipes."""
         self._watch.close()
-        for name in ("_incoming", "_outgoing", "_stdout"):
-            if getattr(self, name) >= 0:
-                os.close(getattr(self, name))
-                setattr(self, name, -1)
+        for pipe in ("_incoming", "_outgoing", "_stdout"):
+            self._close(pipe)
+
+    def _close(self, pipe: str) -> None:
+        if getattr(self, pipe) >= 0:
+            os.close(getattr(self, pipe))
+            setattr(self, pipe, -1)
 
 
 def _source(stdin: bytes | None) -> int:
-    """A descriptor to read `stdin` from: a file, so that nobody need feed it, and seekable."""
+    """A descriptor to read `stdin` from: a seekable file in memory that nothing can change."""
     if stdin is None:
         return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
     if hasattr(os, "memfd_create"):

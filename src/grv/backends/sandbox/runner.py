@@ -1,8 +1,8 @@
-"""The candidate's side of a run: everything here happens in the jailed child.
+"""Runs the candidate's program. Everything here happens in the jailed child.
 
-Nothing that this file sends is believed: it is the candidate's own word, since the candidate can
-change any of it. Frames come in on `INCOMING` and go out on `OUTGOING`. The standard streams are
-the zygote's own objects, unused till now, on descriptors that were replaced beneath them.
+The judge trusts nothing that this module sends, because the candidate can change any of it. Frames
+come in on the descriptor `INCOMING` and go out on `OUTGOING`. The standard streams are the
+zygote's objects, which it never used, on descriptors that were replaced.
 """
 
 from __future__ import annotations
@@ -13,27 +13,33 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
 from . import plain, wire
 
 INCOMING, OUTGOING = 3, 4
-_MESSAGE = 1000  # characters of an exception's text that are passed on
+_MESSAGE = 1000  # characters of an exception's text that are sent
+
+
+def frames(exc: BaseException) -> Iterator[tuple[types.CodeType, int]]:
+    """The code and line number of each frame that an exception passed, outermost first."""
+    trace = exc.__traceback__
+    while trace is not None:
+        yield trace.tb_frame.f_code, trace.tb_lineno
+        trace = trace.tb_next
 
 
 def describe(exc: BaseException) -> dict[str, Any]:
-    """An exception as data: the names of its classes, its text, and the program's line."""
+    """An exception as data: the names of its classes, its text, the line in the program."""
     try:
         text = str(exc)[:_MESSAGE]
     except BaseException:  # the candidate's own __str__
         text = ""
-    line, trace = None, exc.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "<candidate>":
-            line = trace.tb_lineno
-        trace = trace.tb_next
+    line = None
+    for code, number in frames(exc):
+        line = number if code.co_filename == "<candidate>" else line
     if isinstance(exc, SyntaxError) and exc.filename == "<candidate>":
         line = exc.lineno
     names = [kind.__name__ for kind in type(exc).__mro__]
@@ -50,7 +56,7 @@ def _module(name: str) -> types.ModuleType:
 
 
 def serve() -> int:
-    """Do what the judge asks for, until it hangs up; the process's exit code."""
+    """Do what the judge requests until it closes the pipe; the process's exit code."""
     order = wire.read(INCOMING)
     if order is None:
         return 0
@@ -82,7 +88,7 @@ def _program(source: str) -> int:
         code = 1
         wire.write(OUTGOING, describe(exc))
     atexit._run_exitfuncs()  # noqa: SLF001
-    with contextlib.suppress(BaseException):  # a full pipe, or a stream that was closed
+    with contextlib.suppress(BaseException):  # a full pipe or a closed stream
         sys.stdout.flush()
     return code & 0xFF
 
@@ -94,7 +100,7 @@ def _named(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
     solution = getattr(module, "Solution", None)
     if not callable(getattr(solution, name, None)):
         return None
-    # A new object each time, so that one call leaves nothing behind for the next.
+    # A new object per call, so that no call affects the next.
     return lambda *args, **kwargs: getattr(solution(), name)(*args, **kwargs)  # type: ignore[misc]
 
 

@@ -1,7 +1,7 @@
-"""The private directory of a worker's runs: measured while one goes on, emptied after it.
+"""The scratch directory of a worker's runs: measured during a run, emptied after it.
 
 Its content is hostile: trees of any depth, names of any bytes, directories without permissions,
-files that were removed but are still open. Symbolic links are never followed.
+files that were removed but are still open. No symbolic link is ever followed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ _MOST_ENTRIES = 1000
 
 
 def overfull(path: str, most_bytes: int, *, is_mount: bool = False, process: int = 0) -> bool:
-    """Whether a process has put more into the directory than it may, or hides what it has put.
+    """Whether a process has written more into the directory than it may, or hides its files.
 
-    A file system of its own knows what it holds, whether that has a name or not. Otherwise the tree
-    is walked, and what has no name any more is looked for in the process.
+    If the directory is a mount, its file system knows its usage, which includes files without a
+    name. Otherwise the tree is walked, and removed files that the process has open or mapped are
+    added.
     """
     if is_mount:
         state = os.statvfs(path)
@@ -29,9 +30,9 @@ def overfull(path: str, most_bytes: int, *, is_mount: bool = False, process: int
 
 
 def _nameless(process: int, device: int) -> int:
-    """Bytes of files that were removed and that the process still has open, or in its memory."""
+    """Bytes of removed files that the process still has open or mapped."""
     total = 0
-    with contextlib.suppress(OSError):  # it is gone, or this is not Linux
+    with contextlib.suppress(OSError):  # the process is gone, or this is not Linux
         for name in os.listdir(f"/proc/{process}/fd"):
             with contextlib.suppress(OSError):
                 state = os.stat(f"/proc/{process}/fd/{name}")
@@ -58,18 +59,18 @@ def _is_larger(path: str, most_bytes: int) -> bool:
                         return True
                     if stat.S_ISDIR(information.st_mode):
                         waiting.append(entry.path)
-        except FileNotFoundError:  # removed meanwhile
+        except FileNotFoundError:  # the candidate removed it
             continue
-        except OSError:  # unreadable, or a path longer than the kernel takes
+        except OSError:  # unreadable, or the path is too long for the kernel
             return True
     return False
 
 
 def empty(path: str) -> None:
-    """Remove all that is in the directory.
+    """Remove everything in the directory.
 
-    Directories are flattened rather than descended into: their entries are moved up to the top,
-    so that no path is longer than two names, however deep the tree.
+    The tree is flattened instead of descended into: entries of inner directories move up to the
+    top. So no path is longer than two names, at any depth of the tree.
     """
     numbers = itertools.count()
     taken = set(os.listdir(path))
@@ -84,6 +85,6 @@ def empty(path: str) -> None:
                 fresh = next(f"{i}" for i in numbers if f"{i}" not in taken)
                 source = os.path.join(place, inner)
                 if stat.S_ISDIR(os.lstat(source).st_mode):
-                    os.chmod(source, 0o700)  # to move a directory is to write to it
+                    os.chmod(source, 0o700)  # moving a directory needs write permission on it
                 os.rename(source, os.path.join(path, fresh))
             os.rmdir(place)

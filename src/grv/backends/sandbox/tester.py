@@ -1,44 +1,45 @@
-"""The test's side of a run: the user's test code, in a process of its own, against a proxy.
+"""Runs the user's test code, in a jailed process of its own, against a proxy of the candidate.
 
-The proxy sends each call to the judge, which passes it to the candidate's process and the answer
-back. Only built-in types come back, so no comparison in the test can be hijacked. Arguments are
-copies: what the candidate does to them is not seen here, unless the check says `in_place`.
+The proxy sends each call to the judge. The judge passes it to the candidate's process and returns
+the answer. An answer has built-in types only, so the candidate cannot hijack a comparison in the
+test. Arguments are copies: the test does not see how the candidate changes them, unless the check
+says `in_place`. Otherwise a candidate could pass `assert candidate(v) == sum(v)` by emptying `v`.
+
+A test at fault is broken, not failed: it uses a name that it binds nowhere, never calls the
+candidate, or passes an argument that is not plain data. If a test crashes, raises, or runs out of
+time or memory, it is at fault before the candidate's first answer; after it, the candidate failed.
 """
 
 from __future__ import annotations
 
 import builtins
 import contextlib
-import functools
 import importlib
 import json
 import linecache
 import random
-from collections.abc import Callable
 from typing import Any
 
 from . import plain, wire
-from .runner import INCOMING, OUTGOING
+from .runner import INCOMING, OUTGOING, frames
 
-# Raised inside `map` or a generator these would end a loop over the test's cases early and quietly;
-# the last three would leave the test as if it had ended.
-_NOT_PASSED_ON = {"StopIteration", "StopAsyncIteration", "GeneratorExit", "SystemExit"}
-_NOT_PASSED_ON |= {"KeyboardInterrupt"}
-
-
+# Inside `map` or a generator, the first two would silently end a loop over the test's cases. The
+# others would leave the test as if it had ended.
+_NOT_PASSED_ON = {"StopIteration", "StopAsyncIteration"}
+_NOT_PASSED_ON |= {"GeneratorExit", "SystemExit", "KeyboardInterrupt"}
 _OPAQUE = f"{plain.Opaque.__module__}.{plain.Opaque.__qualname__}"
 
 
 class TestFault(BaseException):
-    """The test asks for what cannot be done; not an Exception, so that no test catches it."""
+    """The test is at fault. Not an Exception, so that no test catches it."""
 
 
 class AnswerFault(BaseException):
-    """The candidate's answer is no value; not an Exception, so that no test catches it."""
+    """The candidate's answer is not a value. Not an Exception, so that no test catches it."""
 
 
 class Proxy:
-    """Stands for the candidate's function. Calling it asks the judge."""
+    """Stands for the candidate's function. A call sends a message to the judge."""
 
     def __init__(self, name: str, in_place: bool) -> None:
         self.__name__ = self.__qualname__ = name
@@ -47,11 +48,11 @@ class Proxy:
         self.raised: list[BaseException] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the candidate's function returns or raises, as built-in types."""
+        """Return or raise what the candidate's function does, as built-in types."""
         wire.write(OUTGOING, {"call": self._question(args, kwargs)})
         answer = wire.read(INCOMING)
         if answer is None:
-            raise TestFault("the judge hung up")
+            raise TestFault("the judge closed the pipe")
         self.answers += 1
         try:
             if "raised" in answer:
@@ -61,32 +62,33 @@ class Proxy:
             if "raised" not in answer:
                 return plain.decode(answer["value"])
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
-            raise AnswerFault(f"the answer is no value: {exc}") from None
+            raise AnswerFault(f"the answer is not a value: {exc}") from None
         raise self.raised[-1]
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
             question = {"args": plain.encode(list(args)), "kwargs": plain.encode(kwargs)}
         except plain.PlainError as exc:
-            # After an answer, it may have been made of that.
+            # After an answer, the test may have made the argument from it.
             fault = AnswerFault if self.answers else TestFault
             raise fault(f"an argument of {self.__name__} is {exc}") from None
         text = json.dumps(question, separators=(",", ":"))
         if f'["o","{_OPAQUE}"]' in text:
-            raise AnswerFault(f"an argument of {self.__name__} is what could not be sent")
+            raise AnswerFault(f"an argument of {self.__name__} is a value that could not be sent")
         if '["o",' in text:
             raise TestFault(f"an argument of {self.__name__} is not plain data")
         return question | {"in_place": self._in_place}
 
 
 def _exception(names: list[str], message: str) -> BaseException:
+    """The nearest built-in exception, so that `try` and `except` work in the test."""
     text = str(message)
     if _NOT_PASSED_ON.intersection(names):
         return RuntimeError(f"the candidate raised {names[0]}: {text}")
     for name in names:
         kind = getattr(builtins, name, None)
         if isinstance(kind, type) and issubclass(kind, Exception):
-            with contextlib.suppress(TypeError):  # some want more than a text
+            with contextlib.suppress(TypeError):  # some exceptions need more arguments
                 return kind(text)
     return Exception(text)
 
@@ -101,7 +103,7 @@ def _change(args: tuple[Any, ...], after: list[Any]) -> None:
 
 
 def _helpers(prompt: str, namespace: dict[str, Any]) -> None:
-    """The prompt's own helpers, where the prompt is a program or the beginning of one."""
+    """Define the prompt's helpers, if the prompt is a program or the start of one."""
     for source in (prompt, f"{prompt.rstrip()}\n    pass\n"):
         try:
             code = compile(source, "<prompt>", "exec")
@@ -112,25 +114,18 @@ def _helpers(prompt: str, namespace: dict[str, Any]) -> None:
 
 
 def _line(exc: BaseException) -> str:
-    line, trace = "", exc.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "<test>":
-            line = linecache.getline("<test>", trace.tb_lineno).strip()
-        trace = trace.tb_next
-    return line[:500]
-
-
-def _text(exc: BaseException) -> str:
-    return f"{type(exc).__name__}: {exc}"[:500]
+    """The text of the test's line that raised an exception."""
+    line = 0
+    for code, number in frames(exc):
+        line = number if code.co_filename == "<test>" else line
+    return linecache.getline("<test>", line).strip()[:500]
 
 
 def serve() -> int:
-    """Run tests and report, until the judge hangs up; the process's exit code."""
+    """Run tests and report, until the judge closes the pipe; the process's exit code."""
     while (order := wire.read(INCOMING)) is not None:
         proxy = Proxy(order["entry_point"], order["in_place"])
-        wire.write(
-            OUTGOING, {"end": _judge(functools.partial(_run, order, proxy), proxy, order["test"])}
-        )
+        wire.write(OUTGOING, {"end": _judge(order, proxy)})
     return 0
 
 
@@ -138,7 +133,7 @@ def _run(order: dict[str, Any], proxy: Proxy) -> None:
     namespace: dict[str, Any] = {"__name__": "test", "__builtins__": builtins}
     _helpers(order["prompt"], namespace)
     namespace[order["entry_point"]] = proxy
-    before = namespace.get("check")  # the candidate, or a helper of the prompt's
+    before = namespace.get("check")  # the candidate, or one of the prompt's helpers
     source = order["test"]
     _seed(order["seed"], order["prompt"] + source)
     linecache.cache["<test>"] = (len(source), None, source.splitlines(True), "<test>")
@@ -149,7 +144,7 @@ def _run(order: dict[str, Any], proxy: Proxy) -> None:
 
 
 def _seed(seed: int, source: str) -> None:
-    """Fix what the test draws at random."""
+    """Make the test's random numbers reproducible."""
     random.seed(seed)
     if "numpy" in source:
         with contextlib.suppress(ImportError):
@@ -159,9 +154,9 @@ def _seed(seed: int, source: str) -> None:
 def _is_own_fault(exc: BaseException, source: str) -> bool:
     """Whether the test is at fault, whatever the candidate answered.
 
-    It is where its own code uses a name that it binds nowhere, or imports what there is not. A name
-    may also come from an answer, as in `eval(f(x))`; and one that is bound in a loop over an answer
-    alone is unbound after an empty answer.
+    It is if its own code uses a name that it binds nowhere, or imports a missing module. But a name
+    can also come from an answer, as in `eval(f(x))`. And a name that only a loop over an answer
+    binds is unbound if the answer is empty.
     """
     match exc:
         case SyntaxError():
@@ -176,16 +171,15 @@ def _is_own_fault(exc: BaseException, source: str) -> bool:
 
 
 def _is_raised_here(exc: BaseException) -> bool:
-    """Whether the test's own code raised it, not code that it calls or makes."""
-    trace, place = exc.__traceback__, ""
-    while trace is not None:
-        place = trace.tb_frame.f_code.co_filename
-        trace = trace.tb_next
+    """Whether the test's own code raised it, not code that it calls or generates."""
+    place = ""
+    for code, _ in frames(exc):
+        place = code.co_filename
     return place == "<test>"
 
 
 def _bound(source: str) -> set[str]:
-    import ast  # few tests need it
+    import ast  # here, because few tests need it
 
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
     return {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
@@ -204,18 +198,19 @@ def _imported(source: str) -> set[str]:
     return found
 
 
-def _judge(run: Callable[[], None], proxy: Proxy, source: str) -> dict[str, Any]:
+def _judge(order: dict[str, Any], proxy: Proxy) -> dict[str, Any]:
+    """Run the test of an order; its verdict and reason."""
     try:
-        run()
+        _run(order, proxy)
     except TestFault as exc:
         return {"verdict": "broken", "reason": "test at fault", "message": str(exc)}
     except AnswerFault as exc:
         return {"verdict": "failed", "reason": "malformed answer", "message": str(exc)}
     except BaseException as exc:
-        found = {"message": _text(exc), "line": _line(exc)}
+        found = {"message": f"{type(exc).__name__}: {exc}"[:500], "line": _line(exc)}
         if any(exc is each for each in proxy.raised):
             return {"verdict": "failed", "reason": "exception"} | found
-        if not proxy.answers or _is_own_fault(exc, source):
+        if not proxy.answers or _is_own_fault(exc, order["test"]):
             return {"verdict": "broken", "reason": "test at fault"} | found
         reason = "test exhausted" if isinstance(exc, MemoryError) else "wrong answer"
         return {"verdict": "failed", "reason": reason} | found

@@ -1,4 +1,7 @@
-"""Frames on a pipe: four bytes of length, then JSON. Blocking; the judge has its own reader."""
+"""Frames on a pipe: four bytes of length, then JSON.
+
+These functions block. The judge must not, so it reads frames itself (run.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ HEADER = 4
 
 
 def frame(message: Any) -> bytes:
-    """A message in the form that it travels in."""
+    """A message as the bytes of a frame."""
     body = json.dumps(message, separators=(",", ":")).encode()
     return len(body).to_bytes(HEADER, "big") + body
 
@@ -34,7 +37,7 @@ def _exactly(descriptor: int, count: int) -> bytes | None:
 
 
 def read(descriptor: int) -> Any:
-    """The next message; None at the end."""
+    """The next message; None at the end of the file."""
     header = _exactly(descriptor, HEADER)
     body = _exactly(descriptor, int.from_bytes(header, "big")) if header else None
     return None if body is None else json.loads(body)

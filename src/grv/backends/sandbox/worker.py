@@ -1,12 +1,13 @@
 """The judge's side of the sandbox: one zygote, and its runs one after the other.
 
-A worker is used by one thread at a time; only `interrupt` may be called from another.
+One thread at a time uses a worker. Only `interrupt` may be called from another thread.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import shutil
 import signal
@@ -15,9 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ...core.errors import UsageError
@@ -30,7 +30,7 @@ from .run import READY_SECONDS, Run, WorkerDied
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 _PREFIX = "grv-box-"
-# A package made of this folder alone: the zygote needs nothing else of grv, and gets nothing.
+# Makes a package of this folder only: the zygote needs nothing else of grv.
 _BOOT = """
 import importlib.util, sys
 folder, control, judge, level, scratch = sys.argv[1:6]
@@ -40,17 +40,17 @@ sys.modules["grv_sandbox"] = importlib.util.module_from_spec(spec)
 from grv_sandbox.zygote import main
 main(int(control), int(judge), level, scratch)
 """
-# Hash seeds are fixed so that the same program gives the same output twice. With these variables
-# and no others, -s and -P isolate as -I does, which would ignore the seed.
+# The hash seed is fixed so that a program gives the same output each time. With this environment,
+# the options -s and -P isolate as well as -I does, which would ignore the seed.
 _ENVIRONMENT = {
     **{"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")},
-    "MALLOC_ARENA_MAX": "2",  # each takes 64 MiB of address space, one per thread otherwise
+    "MALLOC_ARENA_MAX": "2",  # an arena takes 64 MiB of address space
 }
 
 
 def sweep() -> None:
-    """Remove what workers left behind that were killed together with their judge."""
+    """Remove the directories of workers that were killed together with their judge."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             state = folder.lstat()
@@ -58,7 +58,7 @@ def sweep() -> None:
                 continue
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # its judge is gone
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its judge lives
                 scratch.empty(str(folder))
                 folder.rmdir()
             finally:
@@ -66,22 +66,22 @@ def sweep() -> None:
 
 
 class Worker:
-    """One zygote, started when first needed and again when it died."""
+    """One zygote. It is started when first needed, and again if it died."""
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         self.isolation = isolation
         self._zygote: subprocess.Popen[bytes] | None = None
         self._link: Link | None = None
-        self.folder: Path | None = None  # where its scratch directory is
+        self.folder: Path | None = None  # contains the scratch directory
         self._lock_descriptor = -1
         self._in_force: InForce | None = None
         self._runs = 0
-        self.current: int | None = None  # the run that is going on
-        self.interrupted = False  # whether the next run is to be ended as well
+        self.current: int | None = None  # the number of the current run
+        self.interrupted = False  # whether to end the next run as well
 
     @property
     def in_force(self) -> InForce:
-        """What keeps its candidates in; starts the zygote where need be."""
+        """The isolation of its candidates. Starts the zygote if necessary."""
         if self._in_force is None or self._zygote is None:
             self._start()
         assert self._in_force is not None
@@ -89,7 +89,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process number, None when there is none."""
+        """The zygote's process number; None if no zygote runs."""
         return None if self._zygote is None else self._zygote.pid
 
     def _start(self) -> None:
@@ -98,23 +98,17 @@ class Worker:
             hello = self._launch()
         except OSError as exc:
             self.close()
-            raise WorkerDied(f"the sandbox could not start: {exc}", backend="sandbox") from exc
+            raise WorkerDied(f"the sandbox could not start: {exc}") from exc
         watch = Stopwatch(self.pid or 0)
         if not watch.works:
-            hello["missing"]["schedstat"] = "a program's time includes its waiting for a processor"
+            hello["missing"]["schedstat"] = "a program's time includes waiting for a processor"
         watch.close()
-        self._in_force = InForce(
-            self.isolation,
-            hello["landlock"],
-            hello["seccomp"],
-            tuple(hello["namespaces"]),
-            hello["capabilities"],
-            hello["missing"],
-        )
+        hello["namespaces"] = tuple(hello["namespaces"])
+        self._in_force = InForce(self.isolation, **hello)
         self._refuse_less()
 
     def _launch(self) -> dict[str, Any]:
-        """Start the zygote; what it says of itself."""
+        """Start the zygote; its first message, which describes its isolation."""
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock_descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX)
@@ -142,12 +136,12 @@ class Worker:
             with contextlib.suppress(OSError):  # it removes its folder when it ends
                 text = text or (self.folder / "errors").read_text(errors="replace").strip()
             self.close()
-            last = text.splitlines()[-1] if text else "no word from it"
-            raise WorkerDied(f"the sandbox could not start: {last}", backend="sandbox")
+            last = text.splitlines()[-1] if text else "it sent no message"
+            raise WorkerDied(f"the sandbox could not start: {last}")
         return hello
 
     def _refuse_less(self) -> None:
-        """A UsageError where the level that was asked for cannot be had."""
+        """Raise UsageError if this machine cannot give the requested level."""
         force = self._in_force
         assert force is not None
         if self.isolation is Isolation.UNSAFE:
@@ -161,7 +155,7 @@ class Worker:
             why = "; ".join(f"{name} ({force.missing[name]})" for name in lacking)
             self.close()
             raise UsageError(
-                f"isolation {self.isolation.value!r} cannot be had here: no {why}; "
+                f"isolation {self.isolation.value!r} does not work on this machine: no {why}; "
                 f"--isolation {less.value} accepts less"
             )
 
@@ -176,17 +170,21 @@ class Worker:
         capture: bool = False,
         first: Any = None,
     ) -> Iterator[Run]:
-        """A run, ended when the block is left, however that happens.
+        """A context manager that gives a run, and ends it on exit.
 
         Args:
             mode: "candidate" or "test".
-            limits: what it may use.
-            tests: how many tests it will be given.
-            stdin: what it finds there.
-            capture: whether its standard output is wanted.
-            first: a message to be sent as soon as it is ready.
+            limits: what the child may use.
+            tests: how many tests it will get.
+            stdin: the content of its standard input.
+            capture: whether to read its standard output.
+            first: a message to send as soon as it is ready.
         """
-        run = self._begin(mode, limits, tests, stdin, capture, first)
+        confined = self.isolation is not Isolation.UNSAFE
+        options = {"tests": tests, "stdin": stdin, "capture": capture, "first": first}
+        run = self._begin(
+            functools.partial(Run, mode=mode, limits=limits, confined=confined, **options)
+        )
         try:
             try:
                 yield run
@@ -199,35 +197,16 @@ class Worker:
             self.current = None
             run.abandon()
 
-    def _begin(
-        self,
-        mode: str,
-        limits: Limits,
-        tests: int,
-        stdin: bytes | None,
-        capture: bool,
-        first: Any,
-    ) -> Run:
-        """A run whose jail is on; with a new zygote where the old one has died meanwhile."""
+    def _begin(self, start: Callable[[Link, int], Run]) -> Run:
+        """A run whose jail is in place. Starts a new zygote if the old one has died."""
         for attempt in (1, 2):
             _ = self.in_force
             assert self._link is not None
             self._runs += 1
             try:
-                run = Run(
-                    self._link,
-                    self._runs,
-                    mode,
-                    limits,
-                    tests=tests,
-                    stdin=stdin,
-                    capture=capture,
-                    confined=self.isolation is not Isolation.UNSAFE,
-                    first=first,
-                )
-            except OSError as exc:  # no descriptors left, say
-                problem = f"no run could be started: {exc}"
-                raise WorkerDied(problem, backend="sandbox") from exc
+                run = start(self._link, self._runs)
+            except OSError as exc:  # for example, no file descriptors are left
+                raise WorkerDied(f"no run could be started: {exc}") from exc
             self.current = self._runs
             try:
                 run.wait_until_ready()
@@ -243,14 +222,14 @@ class Worker:
         return run
 
     def interrupt(self) -> None:
-        """End the current run, or the next, from another thread; until told otherwise."""
+        """End the current run and each later one, until `interrupted` is False again."""
         self.interrupted = True
         link, current = self._link, self.current
         if link is not None and current is not None:
             link.send({"stop": current})
 
     def close(self) -> None:
-        """End the zygote, and with it any run."""
+        """End the zygote, and its run if there is one."""
         if self._link is not None:
             self._link.close()
         if self._zygote is not None:
@@ -269,10 +248,5 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,12 +1,14 @@
-"""The warm parent: forks a jailed child per run, watches it, and says how it ended.
+"""The zygote, a warm parent: forks a jailed child per run, watches it, and reports how it ended.
 
-Started by worker.py as a program of its own. Speaks lines of JSON on a socket with the judge:
+worker.py starts it as a program of its own. It exchanges lines of JSON with the judge on a socket:
 
-    {"run": 7, "mode": "candidate", "limits": {...}}   with 4 descriptors: start a run
-    {"stop": 7}                                        end it now
-    {"ended": 7, ...}                                  answered once, whatever happened
+    {"run": 7, "mode": "candidate", "limits": {...}}   from the judge, with 4 descriptors: start
+    {"stop": 7}                                        from the judge: kill the child
+    {"ended": 7, ...}                                  to the judge: exactly once per run
 
-Single-threaded by design: a child's parent-death signal follows the thread that forked it.
+It has only one thread: a child gets its parent-death signal when the thread that forked it ends.
+The kernel cannot limit a child's threads or the total size of its files, so the zygote checks both
+every 10 ms, and every 50 ms after the first second.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ import sys
 import time
 from typing import Any
 
-from . import kernel, namespaces, runner, scratch, tester, wire
-from .jail import Jail, widen_stack
+from . import runner, scratch, tester, wire
+from .isolation import kernel, namespaces
+from .isolation.jail import Jail, widen_stack
 
 _WARM = (
     *("bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator"),
     *("random", "re", "string", "threading", "time", "typing"),
 )
-_TICK = 0.01  # seconds between looks at a child's threads and files
-_SETUP_FAILED = 120  # exit code of a child whose jail could not be put on
+_TICK = 0.01  # seconds between checks of a child's threads and files
+_SETUP_FAILED = 120  # exit code of a child whose jail could not be applied
 _THREAD_STACK = 8 << 20
 
 
@@ -40,7 +43,7 @@ class _Hangup(Exception):
 
 
 class Zygote:
-    """One warm parent, with its socket to the judge."""
+    """Serves one judge on one socket."""
 
     def __init__(self, control: socket.socket, judge: int | None, box: str, jail: Jail) -> None:
         self._control = control
@@ -53,7 +56,7 @@ class Zygote:
         self._null = os.open("/dev/null", os.O_RDWR)
 
     def serve(self, hello: dict[str, Any]) -> None:
-        """Say hello, then run what the judge asks for, until it hangs up."""
+        """Send the first message, then start runs until the judge closes the socket."""
         self._send(hello)
         while True:
             message = self._next()
@@ -74,10 +77,9 @@ class Zygote:
         return message
 
     def _wait(self, child: int | None, seconds: float | None) -> bool:
-        """Wait for news of the judge or of the child; whether the child ended."""
+        """Wait for a message or for the end of the judge or the child; whether the child ended."""
         poll = select.poll()
-        watched = [self._control.fileno(), self._judge, child]
-        for descriptor in watched:
+        for descriptor in (self._control.fileno(), self._judge, child):
             if descriptor is not None:
                 poll.register(descriptor, select.POLLIN)
         ready = {item for item, _ in poll.poll(None if seconds is None else seconds * 1000)}
@@ -105,7 +107,7 @@ class Zygote:
             _kill(pid)
             os.waitpid(pid, 0)
             raise
-        _kill(pid)  # the rest of its group: none in the jail, but without one there may be some
+        _kill(pid)  # its process group; without a jail it may have started others
         _, status, usage = os.wait4(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
@@ -121,14 +123,14 @@ class Zygote:
         }
 
     def _child(self, parent: int, order: dict[str, Any], passed: list[int]) -> None:
-        """The forked child; never returns."""
+        """Run in the forked child. Never returns."""
         code = _SETUP_FAILED
         try:
             os.setsid()
             if kernel.is_linux:
                 kernel.die_with_parent(parent)
             incoming, outgoing, stdin, stdout = passed
-            # The originals are above 9, so none is overwritten before it is copied.
+            # The sources are above 9 (`_fill_low_descriptors`), so no copy overwrites one.
             for source, target in (
                 *((stdin, 0), (stdout, 1), (self._null, 2)),
                 *((incoming, runner.INCOMING), (outgoing, runner.OUTGOING)),
@@ -138,11 +140,11 @@ class Zygote:
             os.environ["HOME"] = os.environ["TMPDIR"] = self._box
             number, counts = _own_counts()
             try:
-                self._jail.put_on(order["limits"])
+                self._jail.apply(order["limits"])
             except (OSError, ValueError) as exc:
                 wire.write(runner.OUTGOING, {"setup": str(exc)})
                 os._exit(_SETUP_FAILED)
-            # What the judge's clock of this process starts from (clock.py).
+            # The judge's clock for this process starts from these values (clock.py).
             used = {"pid": number, "waited": _waited(counts)}
             kernel.close_from(5)
             used |= {"cpu": time.process_time(), "at": time.monotonic()}
@@ -154,7 +156,7 @@ class Zygote:
             os._exit(code)
 
     def _watch(self, pid: int, order: dict[str, Any]) -> str:
-        """Wait for the child's end, or bring it about; why, where it was brought about."""
+        """Wait until the child ends, or kill it; why it was killed, "" if it was not."""
         limits = order["limits"]
         overdue = time.monotonic() + limits["overdue"]
         try:
@@ -178,12 +180,13 @@ class Zygote:
         return cause
 
     def _tick(self, started: float, handle: int | None) -> float:
-        """How long to wait before the next look; without a handle, for the child's end too."""
+        """Seconds until the next check, which without a handle also looks for the child's end."""
         if handle is None:
             return _TICK / 5
         return _TICK if time.monotonic() - started < 1 else 5 * _TICK
 
     def _objection(self, order: dict[str, Any], number: int, overdue: float) -> str:
+        """Why the child must be killed now; "" if it may go on."""
         while b"\n" in self._buffer:
             if self._next() == {"stop": order["run"]}:
                 return "stopped"
@@ -205,7 +208,7 @@ def _kill(pid: int) -> None:
 
 
 def _outer_number(handle: int, pid: int) -> int:
-    """The child's number in the namespace that /proc shows, which may not be ours."""
+    """The child's number in the namespace that /proc shows, which may be another one."""
     try:
         with open(f"/proc/self/fdinfo/{handle}") as file:
             for line in file:
@@ -217,7 +220,7 @@ def _outer_number(handle: int, pid: int) -> int:
 
 
 def _own_counts() -> tuple[int, int]:
-    """This process's number as /proc shows it, or 0; and its open `schedstat`, or -1."""
+    """This process's number in /proc, or 0; a descriptor of its `schedstat`, or -1."""
     number, counts = 0, -1
     with contextlib.suppress(OSError, ValueError):
         number = int(os.readlink("/proc/self"))
@@ -234,7 +237,7 @@ def _threads(number: int) -> int:
     try:
         with open(f"/proc/{number}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[17])
-    except (OSError, IndexError, ValueError):  # it is gone, or this is not Linux
+    except (OSError, IndexError, ValueError):  # the process is gone, or this is not Linux
         return 0
 
 
@@ -245,12 +248,12 @@ def _fill_low_descriptors() -> None:
 
 
 def main(control: int, judge: int, level: str, folder: str) -> None:
-    """Start a zygote on an open socket; `judge` is the number of the process that asks."""
+    """Serve on an open socket; `judge` is the process number of the judge."""
     if "rewarmed" not in sys.argv and widen_stack():
         os.set_inheritable(control, True)
         os.execv(sys.executable, [*sys.orig_argv, "rewarmed"])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the judge decides; it hangs up when it is done
+        signal.signal(number, signal.SIG_IGN)  # the judge closes the socket when it is done
     channel = socket.socket(fileno=control)
     channel.set_inheritable(False)
     _fill_low_descriptors()
@@ -266,7 +269,7 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
         _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
         pass
-    except OSError as exc:  # said here, since what is written to the folder is removed
+    except OSError as exc:  # sent here, because the folder with the error file is removed
         with contextlib.suppress(OSError):
             channel.sendall(json.dumps({"failed": str(exc)}).encode() + b"\n")
     finally:
@@ -306,7 +309,7 @@ def _prepare_and_serve(
 
 
 def _tidy(folder: str, box: str) -> None:
-    """Remove the worker's directory, as far as this process may."""
+    """Remove the worker's directory, if this process has the rights to."""
     if kernel.is_linux:
         with contextlib.suppress(OSError):
             kernel.unmount(box)

@@ -1,4 +1,4 @@
-"""What is in force is what was tried, and a level that cannot be had is refused by name."""
+"""A wall counts only if it was tried; a level that lacks one is refused, and the wall is named."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = str(Path(__file__).parents[2] / "src")
-# A filter of the judge's own stands for a kernel, or a container, that lacks a piece: a call, with
-# any first argument or with one, fails with an error.
+SOURCE = str(Path(__file__).parents[4] / "src")
+# A filter on the judge imitates a kernel or container that lacks a wall: one system call fails, for
+# every first argument or for a given one.
 _LACKING = """
 import struct, sys
-from grv.backends.sandbox import kernel, seccomp
+from grv.backends.sandbox.isolation import kernel, seccomp
 from grv.backends.sandbox.limits import Isolation, Limits
 from grv.backends.sandbox.run import WorkerDied
-from grv.backends.sandbox.seccomp import Instruction as I
+from grv.backends.sandbox.isolation.seccomp import Instruction as I
 from grv.backends.sandbox.worker import Worker
 from grv.core.errors import UsageError
 number, first, code, level, source = *map(int, sys.argv[1:4]), *sys.argv[4:]
@@ -57,14 +57,14 @@ def lacking(
     return done.stdout
 
 
-def test_the_jail_does_without_namespaces_and_says_so() -> None:
+def test_the_jail_works_without_namespaces_and_reports_it() -> None:
     told = lacking(UNSHARE, EPERM, "jail")
     assert "namespaces" not in told.splitlines()[0]
     assert "unshare: Operation not permitted" in told
     assert "ran" in told
 
 
-def test_the_jail_does_without_a_mount_namespace_and_says_which_is_missing() -> None:
+def test_the_jail_works_without_a_mount_namespace_and_names_it() -> None:
     told = lacking(MOUNT, EPERM, "jail")
     assert "namespaces user+pid+net+ipc+uts," in told.splitlines()[0]
     assert "{'namespaces': 'mount: [Errno 1] mount: Operation not permitted'}" in told
@@ -74,7 +74,9 @@ def test_the_jail_does_without_a_mount_namespace_and_says_which_is_missing() -> 
 @pytest.mark.parametrize("number", [UNSHARE, MOUNT])
 def test_strict_isolation_without_all_namespaces_is_refused_by_name(number: int) -> None:
     told = lacking(number, EPERM, "strict")
-    assert told.startswith("refused: isolation 'strict' cannot be had here: no namespaces (")
+    assert told.startswith(
+        "refused: isolation 'strict' does not work on this machine: no namespaces ("
+    )
     assert told.rstrip().endswith("--isolation jail accepts less")
 
 
@@ -84,7 +86,7 @@ def test_strict_isolation_without_all_namespaces_is_refused_by_name(number: int)
     [
         (LANDLOCK, ENOSYS, -1, "landlock"),
         (LANDLOCK_RESTRICT, EPERM, -1, "landlock"),
-        (LANDLOCK_RESTRICT, 0, -1, "landlock"),  # says yes, and does nothing
+        (LANDLOCK_RESTRICT, 0, -1, "landlock"),  # succeeds, but does nothing
         (PRCTL, EINVAL, SET_SECCOMP, "seccomp"),
         (PRCTL, EPERM, SET_SECCOMP, "seccomp"),
         (PRCTL, 0, SET_SECCOMP, "seccomp"),
@@ -95,20 +97,22 @@ def test_a_jail_without_a_piece_is_refused_by_name(
     level: str, number: int, code: int, first: int, piece: str
 ) -> None:
     told = lacking(number, code, level, first=first)
-    assert told.startswith(f"refused: isolation '{level}' cannot be had here: no {piece} ("), told
+    assert told.startswith(
+        f"refused: isolation '{level}' does not work on this machine: no {piece} ("
+    ), told
     assert told.rstrip().endswith("--isolation unsafe accepts less")
 
 
 @pytest.mark.parametrize(
     ("number", "first"), [(PRCTL, 38), (PRCTL, 1)], ids=["no_new_privs", "pdeathsig"]
 )
-def test_what_no_zygote_can_do_without_is_said(number: int, first: int) -> None:
+def test_a_zygote_that_cannot_start_says_why(number: int, first: int) -> None:
     told = lacking(number, EPERM, "jail", first=first)
     assert told.startswith("refused: ")
     assert "Operation not permitted" in told
 
 
-# Each writes 64 MiB where 8 are allowed, and says so if nobody ends it.
+# Each program writes 64 MiB where 8 are allowed, and reports it if it is not killed.
 _WRITE = "data = bytes(1 << 20)\nimport mmap, os, tempfile, time\n"
 HIDING = {
     "named": "for i in range(64): open(str(i), 'wb').write(data)",

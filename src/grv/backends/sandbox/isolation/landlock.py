@@ -1,4 +1,7 @@
-"""Which files a candidate may open: its scratch directory, and what an interpreter reads."""
+"""The files that a candidate may open: its scratch directory, and what the interpreter needs.
+
+Landlock does not cover `stat`: a candidate can see that another file exists, and its size.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,9 @@ _NETWORK = 0b11  # bind and connect, from version 4 on
 _SCOPED = 0b11  # abstract sockets and signals, from version 6 on
 
 _READ = _READ_FILE | _READ_DIR
-_OWN = (
-    _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REGULAR | _REFER
-) | _TRUNCATE
-_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE  # the rest concerns directories
+_OWN = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REGULAR
+_OWN |= _REFER | _TRUNCATE
+_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE  # the others apply to directories
 
 _SYSTEM = (
     *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
@@ -32,7 +34,7 @@ _SYSTEM = (
 
 
 def readable_paths() -> list[str]:
-    """What the interpreter needs: its libraries, installed packages, the system's libraries."""
+    """Paths that the interpreter reads: its library, installed packages, system libraries."""
     own = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     shared = os.path.join(sys.base_prefix, "lib")  # libpython, and conda's libraries
     found = {os.path.realpath(path) for path in [*own, shared, *_SYSTEM] if os.path.exists(path)}
@@ -40,7 +42,7 @@ def readable_paths() -> list[str]:
 
 
 def ruleset(version: int, readable: Iterable[str], scratch: str | None) -> int:
-    """A descriptor of the rules: read beneath `readable`, read and write beneath `scratch`."""
+    """A file descriptor of the rules: read below `readable`, read and write below `scratch`."""
     known = max(files for since, files in _FILES_BY_VERSION.items() if since <= version)
     size = 8 if version < 4 else 16 if version < 6 else 24
     network, scoped = (_NETWORK if version >= 4 else 0), (_SCOPED if version >= 6 else 0)

@@ -1,4 +1,4 @@
-"""Right programs that must pass, among them such as other verifiers reject."""
+"""Right programs that must pass. Other verifiers reject some of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class RightProgram:
     """A program that must pass its check."""
 
     name: str
@@ -16,13 +16,15 @@ class Reference:
     text: str
 
 
-def _stdin(name: str, text: str, given: str = "3 4\n", printed: str = "7\n") -> Reference:
-    return Reference(name, {"kind": "stdin", "tests": [{"input": given, "output": printed}]}, text)
+def _stdin(name: str, text: str, given: str = "3 4\n", printed: str = "7\n") -> RightProgram:
+    return RightProgram(
+        name, {"kind": "stdin", "tests": [{"input": given, "output": printed}]}, text
+    )
 
 
-def _function(name: str, text: str, *tests: tuple[list[Any], Any]) -> Reference:
+def _function(name: str, text: str, *tests: tuple[list[Any], Any]) -> RightProgram:
     records = [{"args": args, "expected": expected} for args, expected in tests]
-    return Reference(name, {"kind": "function", "entry_point": "f", "tests": records}, text)
+    return RightProgram(name, {"kind": "function", "entry_point": "f", "tests": records}, text)
 
 
 _SOLUTION = """
@@ -112,8 +114,9 @@ _PROMPT = '''def helper(x):
 def f(x):
     """One more than x."""
 '''
+_ENCODED = [{"input": '[1, 2]\n"a"', "output": '["a", 3]'}]
 
-REFERENCES = (
+RIGHT_PROGRAMS = (
     _stdin("input()", "print(sum(map(int, input().split())))"),
     _stdin("sys.stdin", "import sys\nprint(sum(map(int, sys.stdin.read().split())))"),
     _stdin(
@@ -130,7 +133,7 @@ REFERENCES = (
         "sys.stdout.buffer",
         "import sys\nsys.stdout.buffer.write(b'%d' % sum(map(int, input().split())))",
     ),
-    _stdin("3.0 for 3, and tolerance", "print('3.0 0.3333333')", "", "3 0.33333333\n"),
+    _stdin("3.0 for 3, and rounding errors", "print('3.0 0.3333333')", "", "3 0.33333333\n"),
     _stdin("leaves with exit()", "print(sum(map(int, input().split())))\nexit()"),
     _stdin("a main guard", "if __name__ == '__main__':\n    print(7)"),
     _stdin("prints at exit", "import atexit\natexit.register(print, 7)"),
@@ -143,22 +146,18 @@ REFERENCES = (
     _function("a file of its own", _SCRATCH, (["hello"], "hello")),
     _function("an event loop", _LOOP, ([4], 8)),
     _function("the standard library", _LIBRARY, ([4], 9)),
-    Reference(
+    RightProgram(
         "strings as LiveCodeBench encodes them",
-        {
-            "kind": "function",
-            "entry_point": "f",
-            "tests": [{"input": '[1, 2]\n"a"', "output": '["a", 3]'}],
-        },
+        {"kind": "function", "entry_point": "f", "tests": _ENCODED},
         "class Solution:\n    def f(self, xs, s): return [s, sum(xs)]",
     ),
-    _function("its own limit of the stack", _LIMITED, ([5], 5)),
-    Reference(
+    _function("its own stack limit", _LIMITED, ([5], 5)),
+    RightProgram(
         "a function named check, with bare asserts",
         {"kind": "asserts", "entry_point": "check", "test": "assert check(1) == 2"},
         "def check(x): return x + 1",
     ),
-    Reference(
+    RightProgram(
         "a test with helpers and exceptions",
         {"kind": "asserts", "entry_point": "f", "test": _CHECK, "prompt": _PROMPT},
         "    if x < 0:\n        raise ValueError('negative')\n    return x + 1\n",

@@ -1,7 +1,7 @@
-"""System call numbers, and what a candidate may do with each. Data, checked against the headers.
+"""System call numbers, and which calls a candidate may make. Tests check them against the headers.
 
-Each entry is `name:x86_64:aarch64`, a dash where the architecture has no such call. What is in no
-table does not exist for the candidate (ENOSYS), so that libraries fall back to older calls.
+Each entry is `name:x86_64:aarch64`, with a dash if the architecture lacks the call. A call in no
+table fails with ENOSYS, so that libraries fall back to older calls.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ get_robust_list:274:100 set_tid_address:218:96 arch_prctl:158:- rseq:334:293 mem
 getrandom:318:278 recvfrom:45:207 shutdown:48:210 exit:60:93 exit_group:231:94
 """
 
-# Allowed with some arguments only; seccomp.py says which.
+# Allowed with certain arguments only, which seccomp.py defines.
 CONDITIONAL = """
 fcntl:72:25 open:2:- openat:257:56 prctl:157:167 clone:56:220 kill:62:129 tgkill:234:131
 prlimit64:302:261 setrlimit:160:164 ioctl:16:29 socketpair:53:199 sendto:44:206
 """
 
-# Refused with EPERM: what programs may well try, and should be told that they may not.
+# Refused with EPERM: calls that programs commonly try.
 DENIED = """
 execve:59:221 execveat:322:281 fork:57:- vfork:58:- ptrace:101:117 process_vm_readv:310:270
 process_vm_writev:311:271 kcmp:312:272 socket:41:198 connect:42:203 bind:49:200 listen:50:201
@@ -75,7 +75,7 @@ ARCHITECTURES = ("x86_64", "aarch64")
 
 
 def numbers(table: str, architecture: str) -> dict[str, int]:
-    """Name to number, without the calls that the architecture does not have."""
+    """The number of each call in a table that the architecture has."""
     column = 1 + ARCHITECTURES.index(architecture)
     entries = [entry.split(":") for entry in table.split()]
     return {entry[0]: int(entry[column]) for entry in entries if entry[column] != "-"}

@@ -66,7 +66,7 @@ def busy(processes: int) -> Iterator[None]:
             hog.wait()
 
 
-def verdicts(count: int) -> list[str]:  # with what was measured where it is not as expected
+def verdicts(count: int) -> list[str]:  # with the measurements if a verdict is unexpected
     """The verdicts on programs of every way, each with every share of the limit in turn."""
     drawn = itertools.islice(itertools.cycle(itertools.product(SHARES, WAYS)), count)
     jobs = []

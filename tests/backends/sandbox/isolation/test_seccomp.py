@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grv.backends.sandbox import seccomp, syscalls
-from grv.backends.sandbox.seccomp import Instruction
+from grv.backends.sandbox.isolation import seccomp, syscalls
+from grv.backends.sandbox.isolation.seccomp import Instruction
 
 PID = 4321
 EPERM = seccomp.ERRNO | errno.EPERM

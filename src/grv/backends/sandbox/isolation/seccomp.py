@@ -1,8 +1,12 @@
-"""The system call filter of a candidate, as data: the same builder for both architectures.
+"""Builds the system call filter of a candidate, for both architectures, as data.
 
-A filter is a classic BPF program over `struct seccomp_data` (number, architecture, instruction
-pointer, six arguments of 64 bits). Arguments that the kernel reads as 32 bits are compared by their
-low word alone; pointers by both.
+A filter is a classic BPF program that reads a `struct seccomp_data`: call number, architecture,
+instruction pointer, six arguments of 64 bits. Where the kernel reads an argument as 32 bits, the
+filter compares only its low word. It compares both words of a pointer.
+
+No call lets a candidate cause its own SIGKILL: signals, timers, time limits and notifications that
+could are refused. So a child that died of SIGKILL was killed from outside, and its verdict is
+broken rather than failed.
 """
 
 from __future__ import annotations
@@ -13,34 +17,34 @@ from typing import NamedTuple
 
 from . import syscalls
 
-NOT_YET_RUN = ("aarch64",)  # filters that were interpreted in tests, but never by such a machine
+NOT_YET_RUN = ("aarch64",)  # the tests interpret this filter, but no such machine has run it
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 KILL_PROCESS = 0x80000000
 ALLOW = 0x7FFF0000
 ERRNO = 0x00050000
-X32_BIT = 0x40000000  # the x32 calls of an x86_64 kernel have numbers of their own
+X32_BIT = 0x40000000  # set in the numbers of an x86_64 kernel's x32 calls
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND = 0x20, 0x15, 0x35, 0x45, 0x54
 JUMP, RETURN = 0x05, 0x06
 
 _SIGKILL = 9
 _OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
-_OPEN_UNNAMED = 0o20000000  # O_TMPFILE without O_DIRECTORY: a file that no directory shows
-# RLIMIT_CPU and RLIMIT_RTTIME: past a hard limit of time the kernel kills with SIGKILL.
+_OPEN_UNNAMED = 0o20000000  # O_TMPFILE without O_DIRECTORY: a file without a name
+# RLIMIT_CPU and RLIMIT_RTTIME: at a hard time limit the kernel sends SIGKILL.
 _TIME_LIMITS = (0, 15)
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
 _UNIX_FAMILY, _STREAM = 1, 1
 # PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME
 _PRCTL_ALLOWED = (2, 3, 15, 16)
-# F_SETOWN, F_SETSIG, F_SETOWN_EX would send signals elsewhere; F_SETLEASE, F_NOTIFY watch files
+# F_SETOWN, F_SETSIG and F_SETOWN_EX can signal other processes; F_SETLEASE and F_NOTIFY watch files
 _FCNTL_DENIED = (8, 10, 15, 1024, 1026)
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 _IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 
 class Instruction(NamedTuple):
-    """One instruction: operation, jumps when true and when false, operand."""
+    """One BPF instruction. `true` and `false` are how far a conditional jump goes."""
 
     code: int
     true: int
@@ -48,7 +52,7 @@ class Instruction(NamedTuple):
     operand: int
 
 
-_PID = -1  # an operand that stands for the process's own number until it is known
+_PID = -1  # placeholder operand for the number of the filtered process
 
 Block = list[Instruction]
 
@@ -81,7 +85,7 @@ _yes, _no = _return(ALLOW), _refuse()
 
 
 def _opening(index: int) -> Block:
-    # Before Landlock 3, opening a file read-only could still truncate it.
+    # Before Landlock 3, a program could truncate a file that it may only read.
     truncating = [_mask(_OPEN_TRUNCATE | _OPEN_MODE), *_if_equal(_OPEN_TRUNCATE, _no)]
     unnamed = _if_any_bit(_OPEN_UNNAMED, _refuse(errno.EOPNOTSUPP))
     return [_argument(index), *unnamed, *truncating, _yes]
@@ -92,7 +96,7 @@ def _not_of_time(index: int) -> Block:
 
 
 def _limiting() -> Block:
-    # Its own limits alone; to read them (no new limit) is always allowed.
+    # Only the process's own limits. Reading them (a null pointer for the new limit) is allowed.
     own = [_argument(0), Instruction(EQUAL, 2, 0, 0), Instruction(EQUAL, 1, 0, _PID), _no]
     reading = [_argument(2), Instruction(EQUAL, 0, 3, 0)]
     reading += [_argument(2, high=True), *_if_equal(0, _yes)]
@@ -100,7 +104,6 @@ def _limiting() -> Block:
 
 
 def _signal_to_self(index: int) -> Block:
-    # SIGKILL is left to us, so that a death by it is never the candidate's doing.
     own = [_argument(0), Instruction(EQUAL, 1, 0, _PID), _no]
     return [*own, _argument(index), *_if_equal(_SIGKILL, _no), _yes]
 
@@ -126,7 +129,7 @@ _CONDITIONS: dict[str, Block] = {
         *_if_any_bit(_CLONE_THREAD, _yes),
         _no,
     ],
-    # A connected pair reaches nobody else; event loops need one. Datagram sockets could be aimed.
+    # Event loops need a connected stream pair. A datagram socket could send to any address.
     "socketpair": [
         _argument(0),
         *[Instruction(EQUAL, 1, 0, _UNIX_FAMILY), _no],
@@ -142,10 +145,11 @@ _CONDITIONS: dict[str, Block] = {
 
 
 def build(architecture: str) -> tuple[Instruction, ...]:
-    """The filter, with `_PID` where the process's own number belongs.
+    """The filter, with the placeholder `_PID` for the process's number.
 
-    A search tree over ranges of numbers that are treated alike: the kernel walks the filter once
-    for every possible number when it is installed, so a list would cost more than all the rest.
+    The filter is a binary search over ranges of numbers with the same action. On installation the
+    kernel evaluates it once for every possible number; a linear filter would make that the most
+    expensive part of starting a run.
     """
     if architecture not in syscalls.ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system call filter for {architecture}")
@@ -157,7 +161,7 @@ def build(architecture: str) -> tuple[Instruction, ...]:
     for name, number in syscalls.numbers(syscalls.CONDITIONAL, architecture).items():
         actions[number] = _CONDITIONS[name]
     unknown = [_refuse(errno.ENOSYS)]
-    ranges: list[tuple[int, Block]] = []  # first number, what to do from there on
+    ranges: list[tuple[int, Block]] = []  # first number of the range, action
     for number in range(max(actions) + 2):
         action = actions.get(number, unknown)
         if not ranges or ranges[-1][1] != action:
@@ -177,13 +181,13 @@ def _search(ranges: list[tuple[int, Block]]) -> Block:
         return ranges[0][1]
     middle = len(ranges) // 2
     left, right = _search(ranges[:middle]), _search(ranges[middle:])
-    # A conditional jump reaches 255 instructions, a plain one any number.
+    # A conditional jump reaches 255 instructions; an unconditional one has no such limit.
     there = Instruction(JUMP, 0, 0, len(left))
     return [Instruction(AT_LEAST, 0, 1, ranges[middle][0]), there, *left, *right]
 
 
 class Assembled:
-    """A filter in the kernel's form, ready but for the process's own number."""
+    """A filter in the kernel's format, complete except for the process's number."""
 
     def __init__(self, architecture: str) -> None:
         program = build(architecture)
@@ -194,7 +198,7 @@ class Assembled:
         )
 
     def for_process(self, pid: int) -> bytes:
-        """The filter of the process with this number."""
+        """The filter for the process with this number."""
         code = bytearray(self._code)
         for place in self._places:
             struct.pack_into("<I", code, place, pid)

@@ -41,7 +41,7 @@ def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
     assert os.listdir(box) == []
 
 
-def test_what_is_in_it_is_measured(tmp_path: Path) -> None:
+def test_the_size_of_its_content_is_measured(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     assert not scratch.overfull(str(tmp_path), 1 << 16)
     (tmp_path / "inner" / "big").write_bytes(b"x" * (1 << 17))
@@ -49,4 +49,4 @@ def test_what_is_in_it_is_measured(tmp_path: Path) -> None:
     assert not scratch.overfull(str(tmp_path), 1 << 18)
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(1 << 30)
-    assert not scratch.overfull(str(tmp_path), 1 << 18)  # takes no room
+    assert not scratch.overfull(str(tmp_path), 1 << 18)  # takes no space

@@ -70,12 +70,12 @@ def test_any_message_is_a_value_or_a_plain_error(node: Any) -> None:
         *(["D", "1e999999"], ["D", "x"], ["o", 1], ["c", "0x1p0"], ["l", {"a": 1}]),
     ],
 )
-def test_what_is_no_value_is_refused(node: Any) -> None:
+def test_a_bad_node_is_refused(node: Any) -> None:
     with pytest.raises(plain.PlainError):
         plain.decode(node)
 
 
-def test_what_is_too_deep_or_too_large_is_refused() -> None:
+def test_a_value_too_deep_or_too_large_is_refused() -> None:
     deep: Any = []
     for _ in range(plain.DEEPEST + 2):
         deep = [deep]
@@ -91,7 +91,7 @@ def test_what_is_too_deep_or_too_large_is_refused() -> None:
             plain.encode(large, room=1000)
 
 
-def test_subclasses_travel_as_what_they_are_built_on() -> None:
+def test_subclasses_are_sent_as_their_built_in_type() -> None:
     class Count(int):
         def __eq__(self, other: object) -> bool:
             return True
@@ -107,7 +107,7 @@ def test_subclasses_travel_as_what_they_are_built_on() -> None:
     assert round_trip(True) is True
 
 
-def test_iterators_are_spent_and_stay_iterators() -> None:
+def test_iterators_are_consumed_and_stay_iterators() -> None:
     back = round_trip(map(str, range(3)))
     assert back != ["0", "1", "2"]
     assert list(back) == ["0", "1", "2"]
@@ -130,7 +130,7 @@ def test_other_objects_are_opaque_and_equal_nothing() -> None:
     assert "Same" in repr(back)
 
 
-def test_numbers_of_other_kinds_travel() -> None:
+def test_other_numbers_are_sent() -> None:
     assert round_trip(Decimal("1.50")) == Decimal("1.50")
     assert round_trip(Fraction(2, 6)) == Fraction(1, 3)
     assert round_trip(range(1, 9, 3)) == range(1, 9, 3)
@@ -138,7 +138,7 @@ def test_numbers_of_other_kinds_travel() -> None:
     assert round_trip(bytearray(b"ab")) == bytearray(b"ab")
 
 
-def test_numpy_scalars_and_arrays_travel() -> None:
+def test_numpy_scalars_and_arrays_are_sent() -> None:
     numpy = pytest.importorskip("numpy")
     assert plain.encode(numpy.int64(3)) == 3
     assert plain.encode(numpy.float32(0.5)) == ["f", (0.5).hex()]

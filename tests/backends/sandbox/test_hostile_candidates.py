@@ -1,4 +1,4 @@
-"""Whatever a candidate does or sends is a failure of that candidate, and nothing else."""
+"""Whatever a candidate does or sends, only that candidate fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from grv.backends.verifiers.programs.findings import clean, signal_name
 from grv.backends.verifiers.worker_pair import Seat
 from grv.core.values import Verdict
 
-SOURCE = str(Path(__file__).parents[2] / "src")
+SOURCE = str(Path(__file__).parents[3] / "src")
 LIMITS = Limits(seconds=5, memory_mb=256, output_mb=1)
 FUNCTION = FunctionCheck("f", (FunctionTest((1,), 2), FunctionTest((1,), 2)), LIMITS)
 ASSERTS = AssertsCheck("f", "def check(c):\n    assert c(1) == 2\n    c(1)\n", limits=LIMITS)
@@ -178,7 +178,9 @@ def test_an_answer_of_any_bytes_is_a_failure(seat: Seat, answer: str) -> None:
     for check in (FUNCTION, ASSERTS):
         finding = check.judge(sending(answer), seat)
         assert finding.verdict is Verdict.FAILED, finding
-        json.dumps(dict(finding.evidence), ensure_ascii=False).encode()  # any file takes it
+        json.dumps(
+            dict(finding.evidence), ensure_ascii=False
+        ).encode()  # can be written to any file
 
 
 json_values = st.recursive(

@@ -1,4 +1,4 @@
-"""The jail of one run: prepared once by the zygote, put on by each child before it says "ready"."""
+"""The jail: the zygote prepares it once, and each child applies it before it says "ready"."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from . import kernel, landlock, seccomp
 _MEBIBYTE = 1 << 20
 _OPEN_FILES = 128
 _STACK = 1 << 30
-_LIMITED = (
-    *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE),
-    *(resource.RLIMIT_NOFILE, resource.RLIMIT_AS),
-)
 
 
 class Jail:
-    """What keeps the children of a zygote in; `landlock` and `seccomp` are what is on."""
+    """The jail of a zygote's children.
+
+    Attributes:
+        landlock: the kernel's Landlock version, 0 if Landlock does not work here.
+        seccomp: the architecture of the filter, "" if seccomp does not work here.
+        missing: each piece that does not work here, with the reason.
+    """
 
     def __init__(self, scratch: str, *, confined: bool) -> None:
         self.landlock, self.seccomp = 0, ""
         self.missing: dict[str, str] = {}
         self._filter: seccomp.Assembled | None = None
         self._rules: dict[bool, int] = {}
-        self._allowed = {kind: resource.getrlimit(kind)[1] for kind in _LIMITED}
         self._bare = _address_space() if kernel.is_linux else 0
         if not confined:
             return
@@ -51,14 +52,14 @@ class Jail:
         self._try_out()
 
     def _try_out(self) -> None:
-        """Count as on only what, in a child, refuses what it should."""
-        if self.landlock and (problem := _tried(self._confine_files, _list_the_root)):
+        """Count a piece as working only if a child that has it is refused something."""
+        if self.landlock and (problem := _tried(self._confine_files, lambda: os.listdir("/"))):
             self.missing["landlock"], self.landlock, self._rules = problem, 0, {}
         if self.seccomp and (problem := _tried(self._confine_calls, _keep_priority)):
             self.missing["seccomp"], self.seccomp, self._filter = problem, "", None
 
-    def put_on(self, limits: Mapping[str, Any]) -> None:
-        """Bind this process, for good. The order matters: the filter forbids what comes before."""
+    def apply(self, limits: Mapping[str, Any]) -> None:
+        """Confine this process, permanently. The filter is last: it forbids the other steps."""
         self._limit(limits)
         if not kernel.is_linux:
             return
@@ -86,50 +87,34 @@ class Jail:
             (resource.RLIMIT_FSIZE, files, files),
             (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
         ]
-        if kernel.is_linux:  # elsewhere a limit on address space is refused, or not kept
+        if kernel.is_linux:  # other systems refuse or ignore a limit on address space
             space = self._bare + limits["memory_mb"] * _MEBIBYTE
             wanted.append((resource.RLIMIT_AS, space, space))
         for kind, soft, hard in wanted:
-            allowed = self._allowed[kind]
+            allowed = resource.getrlimit(kind)[1]
             if allowed != resource.RLIM_INFINITY:
                 soft, hard = min(soft, allowed), min(hard, allowed)
             resource.setrlimit(kind, (soft, hard))
-
-
-def _list_the_root() -> None:
-    os.listdir("/")
 
 
 def _keep_priority() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
 
 
-def _tried(confine: Callable[[], None], forbidden: Callable[[], None]) -> str:
-    """Why a piece of the jail is not on; "" where a child that has it on is refused something."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writing, _problem(confine, forbidden).encode()[:500])
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        problem = pipe.read().decode(errors="replace")
-    _, status = os.waitpid(child, 0)
-    return problem or (f"the child that tried it ended with {status}" if status else "")
+def _tried(confine: Callable[[], None], forbidden: Callable[[], object]) -> str:
+    """Why a piece of the jail does not work; "" if it makes the kernel refuse `forbidden`."""
 
-
-def _problem(confine: Callable[[], None], forbidden: Callable[[], None]) -> str:
-    try:
+    def attempt() -> str:
         kernel.no_new_privileges()
-        forbidden()  # allowed so far, or its refusal would say nothing
+        forbidden()  # must work without the piece, or its refusal would prove nothing
         confine()
-    except OSError as exc:
-        return str(exc)
-    try:
-        forbidden()
-    except PermissionError:
-        return ""
-    return "what it forbids is not refused"
+        try:
+            forbidden()
+        except PermissionError:
+            return ""
+        return "what it forbids is not refused"
+
+    return kernel.problem_in_child(attempt)
 
 
 def _address_space() -> int:
@@ -138,10 +123,10 @@ def _address_space() -> int:
 
 
 def widen_stack() -> bool:
-    """Raise the main thread's stack limit for the next program; whether that changed anything.
+    """Raise the stack limit for the main thread of the next program; whether it changed.
 
-    The kernel lays out memory around the limit that it finds when a program starts, so the zygote
-    raises it and starts itself anew.
+    The kernel arranges a program's memory around the limit that holds when the program starts. So
+    the zygote raises the limit and then starts itself again.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     wanted = _STACK if hard == resource.RLIM_INFINITY else min(_STACK, hard)

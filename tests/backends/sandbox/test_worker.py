@@ -1,4 +1,4 @@
-"""The sandbox itself: what is in force, what is limited, and who dies with whom."""
+"""The sandbox: isolation in force, limits, and which process dies with which."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from grv.backends.sandbox.limits import End, Ended, Isolation, Limits
+from grv.backends.sandbox.limits import End, ExitStatus, Isolation, Limits
 from grv.backends.sandbox.run import Run, WorkerDied
 from grv.backends.sandbox.worker import Worker, sweep
 from grv.core.errors import UsageError
 
 LEVELS = [Isolation.STRICT, Isolation.JAIL]
-SOURCE = str(Path(__file__).parents[2] / "src")
+SOURCE = str(Path(__file__).parents[3] / "src")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def worker() -> Iterator[Worker]:
 
 def outcome(
     worker: Worker, source: str, limits: Limits | None = None, stdin: bytes | None = None
-) -> tuple[str, Ended | None, End]:
+) -> tuple[str, ExitStatus | None, End]:
     limits = limits or Limits(seconds=20)
     with worker.run("candidate", limits, stdin=stdin, capture=True) as run:
         run.send({"mode": "program", "source": textwrap.dedent(source), "seed": 0})
@@ -52,7 +52,7 @@ def test_a_program_runs_and_its_output_comes_back(worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_what_is_in_force_is_reported(level: Isolation) -> None:
+def test_the_isolation_in_force_is_reported(level: Isolation) -> None:
     with Worker(level) as worker:
         force = worker.in_force
     assert force.level is level
@@ -64,7 +64,7 @@ def test_what_is_in_force_is_reported(level: Isolation) -> None:
         assert {"user", "pid", "net", "ipc", "uts", "mount"} == set(force.namespaces)
 
 
-def test_without_a_jail_that_is_said_too() -> None:
+def test_the_lack_of_a_jail_is_reported() -> None:
     with Worker(Isolation.UNSAFE) as worker:
         assert str(worker.in_force) == "unsafe: rlimits"
         assert outcome(worker, "print(1)")[0] == "1\n"
@@ -95,7 +95,7 @@ def test_limits_end_a_run(worker: Worker, source: str, limits: Limits, cause: st
         assert ended.cause == cause
 
 
-def test_memory_is_limited_and_what_is_allowed_can_be_had(worker: Worker) -> None:
+def test_memory_is_limited_and_all_that_is_allowed_is_available(worker: Worker) -> None:
     source = "try:\n    x = bytearray(SIZE << 20)\n    print('had')\n"
     source += "except MemoryError:\n    print('refused')"
     limits = Limits(seconds=20, memory_mb=200)
@@ -103,7 +103,7 @@ def test_memory_is_limited_and_what_is_allowed_can_be_had(worker: Worker) -> Non
     assert outcome(worker, source.replace("SIZE", "250"), limits)[0] == "refused\n"
 
 
-def test_one_file_is_limited_too(worker: Worker) -> None:
+def test_the_size_of_one_file_is_limited(worker: Worker) -> None:
     source = (
         "try:\n    open('f', 'w').write('x' * (3 << 20))\nexcept OSError as exc: print(exc.errno)"
     )
@@ -123,7 +123,7 @@ def test_the_scratch_directory_is_empty_for_each_run(worker: Worker) -> None:
     assert outcome(worker, source)[0] == "[]\n"
 
 
-def test_runs_are_alike_hashes_and_randomness_included() -> None:
+def test_runs_are_reproducible_with_hashes_and_random_numbers() -> None:
     source = "import random\nprint(hash('x'), random.random())"
     with Worker() as one, Worker() as other:
         assert outcome(one, source)[0] == outcome(one, source)[0] == outcome(other, source)[0]
@@ -220,7 +220,7 @@ with worker.run("candidate", Limits(), capture=True) as run:
     assert _gone(folder)
 
 
-def test_a_judge_whose_descriptors_live_on_elsewhere_is_noticed_all_the_same() -> None:
+def test_the_death_of_a_judge_is_noticed_although_a_fork_keeps_its_socket_open() -> None:
     # A process forked by the judge keeps its end of the socket open after its death.
     source = """
 import os, sys, time
@@ -253,14 +253,14 @@ def test_a_run_can_be_interrupted_from_another_thread(worker: Worker) -> None:
         ended = run.wait(5)
         assert ended is not None
         assert ended.cause == "stopped"
-    _, ended, _ = outcome(worker, _FOREVER)  # so is the next, until told otherwise
+    _, ended, _ = outcome(worker, _FOREVER)  # the next run is interrupted too
     assert ended is not None
     assert ended.cause == "stopped"
     worker.interrupted = False
     assert outcome(worker, "print('again')")[0] == "again\n"
 
 
-def test_what_a_killed_worker_left_is_swept_up() -> None:
+def test_the_directory_of_a_killed_worker_is_removed() -> None:
     stale = Path(tempfile.mkdtemp(prefix="grv-box-"))
     (stale / "box" / "deep").mkdir(parents=True)
     fresh = Path(tempfile.mkdtemp(prefix="grv-box-"))
@@ -282,7 +282,7 @@ def test_a_sandbox_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -
         _ = worker.in_force
     monkeypatch.undo()
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: no word from it"):
+    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: it sent no message"):
         _ = worker.in_force
     monkeypatch.setattr(sys, "executable", "/bin/nothing")
     with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*/bin/nothing"):
@@ -299,6 +299,6 @@ def test_limits_are_checked() -> None:
     assert Limits().with_({"seconds": 3, "files_mb": 0}) == Limits(seconds=3, files_mb=0)
 
 
-def test_a_level_that_cannot_be_had_is_the_callers_mistake() -> None:
+def test_a_level_that_does_not_work_here_is_a_usage_error() -> None:
     assert issubclass(UsageError, ValueError)
     assert not issubclass(WorkerDied, UsageError)

@@ -1,0 +1,70 @@
+"""Linux namespaces, made once for a zygote and all its children.
+
+They give an empty network, separate process numbers, and a scratch directory in memory whose size
+is bounded and which the kernel removes with the namespace.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+from collections.abc import Callable, Mapping
+
+from . import kernel
+
+# The names and the kernel's flags: CLONE_NEWUSER, CLONE_NEWPID, and so on.
+WANTED: Mapping[str, int] = {
+    **{"user": 0x10000000, "pid": 0x20000000, "net": 0x40000000},
+    **{"ipc": 0x08000000, "uts": 0x04000000, "mount": 0x00020000},
+}
+_SCRATCH = "size=512m,nr_inodes=4096,mode=700"
+
+
+def available(box: str) -> tuple[tuple[str, ...], str]:
+    """The namespaces that work here, and a text that says which do not and why."""
+    problem = ""
+    for without in ((), ("mount",), ("user",), ("user", "mount")):
+        if "user" in without and os.getuid() != 0:
+            continue  # only root can make the others where user namespaces are disabled
+        names = tuple(name for name in WANTED if name not in without)
+        failure = kernel.problem_in_child(functools.partial(enter, names, box))
+        if not failure:
+            return names, f"{', '.join(without)}: {problem}" if without else ""
+        problem = problem or failure
+    return (), problem
+
+
+def enter(names: tuple[str, ...], box: str) -> None:
+    """Move this process to new namespaces. Only its children get new process numbers."""
+    uid, gid = os.getuid(), os.getgid()
+    kernel.unshare(sum(WANTED[name] for name in names))
+    if "user" in names:
+        # The user keeps its number inside the namespace; no other user has one there.
+        for file, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{uid} {uid} 1"),
+            ("gid_map", f"{gid} {gid} 1"),
+        ):
+            with open(f"/proc/self/{file}", "w") as handle:
+                handle.write(text)
+    if "mount" in names:
+        kernel.mount_private()
+        kernel.mount_memory(box, _SCRATCH)
+
+
+def become_first(afterwards: Callable[[], None]) -> None:
+    """Fork, and continue as the first process of the new process namespace.
+
+    When the first process of a namespace ends, the kernel kills all others in it. The process that
+    called this function waits for that end, then calls `afterwards` and exits.
+    """
+    child = os.fork()
+    if child:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        kernel.close_from(0)
+        _, status = os.waitpid(child, 0)
+        afterwards()
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.die_with_parent(0)  # a parent outside the namespace has the number 0
