@@ -201,7 +201,10 @@ class Option:
         """What to say if it is required and not given."""
         plain = self.info.argument or self.info.job_only
         called = self.flag if plain else f"{self.flag} {self.metavar}"
-        return UsageError(f"{called} is required: {self.info.help[0].lower()}{self.info.help[1:]}")
+        text = self.info.help
+        if text[1:2].islower():
+            text = text[0].lower() + text[1:]
+        return UsageError(f"{called} is required: {text}")
 
 
 @dataclass(frozen=True)

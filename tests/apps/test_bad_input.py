@@ -322,7 +322,7 @@ def test_a_disk_that_is_full(complaint: Grv) -> None:
         (["oracle", "good.csv", "--seed", "-1"], "--seed -1: give a whole number from 0 on"),
         (["oracle", "good.csv", "--unlabelled", "x"], "--unlabelled x: give one of"),
         (["oracle", "good.csv", "--json", "good.csv"], "good.csv: given twice"),
-        (["compare"], "Missing argument 'LOG' (see grv compare --help)"),
+        (["compare"], "LOG is required: a log in Parquet"),
         (["nonsense"], "No such command 'nonsense' (see grv --help)"),
         (["--nonsense"], "No such option: --nonsense"),
         (["demo", "extra"], "extra"),

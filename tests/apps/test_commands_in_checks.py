@@ -76,7 +76,7 @@ def test_with_the_flag_they_run_and_the_summary_names_them() -> None:
             ran = here(*command, "--allow-commands")
             assert ran.code == 0, ran
             assert Path("mark").exists()
-            assert "unprotected, with your rights, ran the commands of checks: sh\n" in ran.out
+            assert "unprotected: ran the commands of checks with your rights: sh\n" in ran.out
 
 
 def test_where_no_program_ran_no_isolation_is_claimed() -> None:

@@ -77,7 +77,7 @@ def test_the_heading_says_what_was_compared_and_names_what_was_left_out(shown: S
 
     assert text.startswith("log.csv: 5 problems, 3 of them solvable, 60 candidates, score score\n")
     assert (
-        "10 orders a problem (stable, seed 0), width 1 (stops at the first pass), no keys" in text
+        "10 orders per problem (stable, seed 0), width 1 (stops at the first pass), no keys" in text
     )
     assert "left out, without any pass (2): vain, void" in text
     assert "candidates without a score, which rank last: 5" in text
@@ -154,7 +154,7 @@ def test_with_keys_each_class_is_verified_once_and_contradictions_are_named(show
     shown("--no-keys", "--json", "out.json")
 
     assert "each key verified once" in text
-    assert "keys with both labels, which are no classes (3): both of easy, both of fair" in text
+    assert "keys with both labels, not used as classes (3): both of easy, both of fair" in text
     assert with_keys["log"]["contradictory"]["easy"] == ["both"]
     before, after = (
         {row["policy"]: row["verified"] for row in each["rows"]}
@@ -168,7 +168,7 @@ def test_unsolvable_problems_may_be_kept_and_their_price_is_told(shown: Shown) -
 
     saved = read_json("out.json")
     assert "left out" not in text
-    assert "On problems without any pass it spends 132.0, in vain." in text
+    assert "On each problem without any pass it spends 132.0, without a result." in text
     assert saved["log"]["excluded"] == []
     assert saved["rows"][0]["unsolvable_cost"] == 132  # twelve generated, twelve verified
     assert saved["rows"][0]["solved"] == 0.6

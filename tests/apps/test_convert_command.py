@@ -85,8 +85,8 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["runs.jsonl"], "Missing option '--out'"),
-        (["-o", "log.csv"], "Missing argument 'FILE'"),
+        (["runs.jsonl"], "--out FILE is required"),
+        (["-o", "log.csv"], "FILE... is required"),
         (["none.jsonl", "-o", "log.csv"], "none.jsonl: cannot be read: No such file or directory"),
         (["runs.jsonl", "-o", "log.txt"], "log.txt: a log ends in .parquet, .jsonl, .csv"),
         (["runs.jsonl", "-o", "nowhere/log.csv"], "nowhere/log.csv: cannot be written: No such"),

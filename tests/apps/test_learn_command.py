@@ -79,7 +79,7 @@ def test_it_says_what_it_learned_from_and_how_to_use_it(said: Said) -> None:
         f"prior.json: for the score a, hash {hash}",
         "evidence: 6 problems, 6 of them with a pass; 150 labels of 150 candidates, worth"
         " 150 independent ones",
-        "little evidence: fewer than 20 problems with a pass; expect what it says to be off",
+        "little evidence: fewer than 20 problems with a pass; its estimates may be far off",
         "use it with --policy \"learned('prior.json')\"",
     ]
     assert prior.evidence.sources == ("log.csv",)
@@ -169,8 +169,8 @@ def test_scores_unlike_the_history_are_warned_of_once(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("log.csv",), "Missing option '--out'"),
-        (("-o", "p.json"), "Missing argument 'LOG'"),
+        (("log.csv",), "--out FILE is required"),
+        (("-o", "p.json"), "LOG... is required"),
         (("log.csv", "-o", "p.json"), "which score? There are 'a', 'b'; choose with --score"),
         (("log.csv", "--score", "c", "-o", "p.json"), "no score 'c'; there are 'a', 'b'"),
         (("log.csv", "--score", "a", "-o", "p.txt"), "p.txt: the name of a prior ends in .json"),

@@ -225,7 +225,7 @@ def test_what_cannot_be_is_said_in_one_line(
     broken.write_text("no")
     for arguments, said in (
         (("gsm8k", file), "give one of hmmt, livecodebench, humaneval"),
-        (("livecodebench", file, "--difficulty", "easy"), "none is; there are 1 hard"),
+        (("livecodebench", file, "--difficulty", "easy"), "no problem has it; there are 1 hard"),
         (("livecodebench", file, file), "problem 'double' is also at"),
         (("livecodebench", file, "--prompt", "Hello"), "needs {question} or {code}"),
         (("livecodebench", str(tmp_path / "no")), "cannot be read"),

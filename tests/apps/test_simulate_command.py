@@ -58,7 +58,7 @@ def test_pools_and_whole_steps(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_search_that_does_not_end_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, "inverted", "--policy", "balanced", "--problems", "2", "--orders", "1")
 
-    assert "> the policy came to the last of 65536 candidates, in up to " in text
+    assert "> the policy reached the last of 65536 candidates, in up to " in text
 
 
 def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_witnesses_are_rows_and_columns_of_the_file_as_given(
         {2: 4, 3: 2, 4: 3},
     )
     assert "5 concepts on 5 points\n" in (said := capsys.readouterr().out)
-    assert "the all-zero concept is not among them, and was added as the centre" in said
+    assert "the class has no all-zero concept; grv added it as the centre" in said
 
 
 def test_the_usual_star_number_names_its_centre(
@@ -205,7 +205,7 @@ def test_a_file_that_is_no_class_is_refused_in_one_line(
         (["subsets:3", "--centre", "one"], "--centre one: give one of zero, any"),
         (["subsets:3", "--time-limit", "-1"], "--time-limit -1: give a number from 0 on"),
         (["subsets:3", "--time-limit", "soon"], "--time-limit soon: give a number"),
-        (["subsets:3", "--score", "x"], "--score is for logs: say also --bins"),
+        (["subsets:3", "--score", "x"], "--score is for logs: give --bins too"),
         (["subsets:3", "--bins", "4"], "subsets:3"),
     ],
 )

@@ -74,9 +74,9 @@ def test_the_separation_grows_with_d_for_learning_only(
         (["lower-bound", "singletons:3", "--runs", "1"], "--runs 1: give a whole number from 2"),
         (["lower-bound", "singletons:3", "--costs", "1"], "--costs 1: give two numbers"),
         (["lower-bound", "singletons:3", "--eta", "x"], "--eta x: give a number from 0 to 1"),
-        (["separation", "--d", "1"], "--d 1: give a whole number from 2 to 10000"),
-        (["separation", "--epsilon", "0.25"], "--epsilon 0.25: give a number above 0 and below"),
-        (["separation", "--delta", "1"], "--delta 1: give a number above 0 and below 1"),
+        (["separation", "--d", "1"], "--d 1: give a whole number from 2 to 10,000"),
+        (["separation", "--epsilon", "0.25"], "--epsilon 0.25: give a number from 1e-06 to 0.249"),
+        (["separation", "--delta", "1"], "--delta 1: give a number from 1e-06 to 0.999"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

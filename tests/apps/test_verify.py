@@ -134,9 +134,9 @@ def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--isolation", "none"], "--isolation none: give one of strict, jail, unsafe"),
-        (["--timeout", "0"], "--timeout 0: give seconds, more than 0"),
-        (["--memory", "x"], "--memory x: give MiB, a whole number from 1 to 1,000,000"),
-        (["--workers", "0"], "--workers 0: give a whole number from 1 to 1024"),
+        (["--timeout", "0"], "--timeout 0: give a number from 0.001 to 100,000,000"),
+        (["--memory", "x"], "--memory x: give a whole number from 1 to 1,000,000,000"),
+        (["--workers", "0"], "--workers 0: give a whole number from 1 to 1,024"),
     ],
 )
 def test_bad_options_are_said_in_one_line(

@@ -437,11 +437,11 @@ def test_a_log_that_is_too_long_for_all_pairs_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"orders": 0}, "at least 1 order, not 0"),
-        ({"seed": -1}, "the seed must not be negative, not -1"),
-        ({"width": 0}, "the width must be at least 1, or all, not 0"),
-        ({"order_scheme": "x"}, "the order scheme must be stable or paper, not 'x'"),
-        ({"unsolvable": "x"}, "unsolvable must be exclude or include, not 'x'"),
+        ({"orders": 0}, "--orders 0: give a whole number from 1"),
+        ({"seed": -1}, "--seed -1: give a whole number from 0 on"),
+        ({"width": 0}, "--width 0: give a whole number from 1"),
+        ({"order_scheme": "x"}, "--order-scheme x: give one of stable, paper"),
+        ({"unsolvable": "x"}, "--unsolvable x: give one of exclude, include"),
         ({"costs": []}, "at least one policy and one price list"),
         ({"policies": []}, "at least one policy and one price list"),
         ({"policies": ["adaptiv"]}, "did you mean 'adaptive'"),

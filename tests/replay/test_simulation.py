@@ -189,7 +189,7 @@ def test_what_cannot_be_simulated_is_said(options: dict[str, Any], message: str)
 
 @pytest.mark.parametrize("name", ["problems", "orders", "candidates", "width"])
 def test_a_plan_has_at_least_one_of_each(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
+    with pytest.raises(UsageError, match=f"--{name} 0: give a whole number from 1 to 1,000,000"):
         Plan(**{name: 0})
-    with pytest.raises(UsageError, match="the seed must not be negative, not -1"):
+    with pytest.raises(UsageError, match="--seed -1: give a whole number from 0 on"):
         Plan(seed=-1)

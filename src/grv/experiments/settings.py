@@ -37,6 +37,8 @@ class Settings(Family):
         " the published experiments do.",
         metavar="1|N|all",
         parse=parse_width,
+        least=1,
+        most=MOST,
     )
     keys: bool = option(False, "Verify each equivalence class (column key) only once.")
     unsolvable: Unsolvable = option(
@@ -55,12 +57,8 @@ class Settings(Family):
         " cost to continue exceeds it.",
         metavar="V",
         parse=parse_value,
+        least=0,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        parse_value(str(self.value))
-        parse_width("all" if self.width is None else str(self.width))
 
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
@@ -93,6 +91,8 @@ class SimulationSize(Family):
         "Candidates of a pool, which has at least one pass; or streams without end.",
         metavar="N|endless",
         parse=_parse_candidates,
+        least=1,
+        most=MOST,
         shown="endless",
     )
     seed: int = option(0, "Seed of everything that is drawn.", least=0)
@@ -101,6 +101,8 @@ class SimulationSize(Family):
         "Verifications in flight at once; all pays for whole steps.",
         metavar="N|all",
         parse=parse_width,
+        least=1,
+        most=MOST,
     )
 
     def to_json(self) -> dict[str, Any]:

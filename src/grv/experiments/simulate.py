@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -128,6 +129,14 @@ def _interval(ends: tuple[float, float] | None) -> str:
 def _figure(ratio: float) -> str:
     """With two decimals; small numbers with two digits, large ones without decimals."""
     return f"{ratio:.2g}" if ratio < 0.095 else f"{ratio:.2f}" if ratio < 999.5 else f"{ratio:.0f}"
+
+
+def __getattr__(name: str) -> Any:
+    """The earlier name of `SimulationSize`, for one version."""
+    if name != "Plan":
+        raise AttributeError(name)
+    warnings.warn("Plan is now SimulationSize", DeprecationWarning, stacklevel=2)
+    return SimulationSize
 
 
 def simulate(
