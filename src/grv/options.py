@@ -202,7 +202,7 @@ class Option:
         plain = self.info.argument or self.info.job_only
         called = self.flag if plain else f"{self.flag} {self.metavar}"
         text = self.info.help
-        if text[1:2].islower():
+        if text[:2].istitle() or text.startswith("A "):
             text = text[0].lower() + text[1:]
         return UsageError(f"{called} is required: {text}")
 

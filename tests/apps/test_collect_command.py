@@ -176,8 +176,8 @@ def test_a_dry_run_says_what_is_needed(tmp_path: Path, capsys: pytest.CaptureFix
         "needs big at http://h:1/v1, to generate",
         "needs prm behind /pooling of http://h:2, to score",
         # 36 verifications of 4 tests of 10 s on 2 workers are 720 s
-        "at most 72 verifications: 0.2 hours on 2 workers if every test took its time to the last"
-        " second, and as a rule a small part of that",
+        "at most 72 verifications: 0.2 hours on 2 workers if every test took its full"
+        " limit; usually much less",
         "disk: at most 1.2 MB for the ledger and log",
     ]
     assert list(tmp_path.iterdir()) == [tmp_path / "p.jsonl"]

@@ -134,7 +134,7 @@ def test_export_says_what_was_really_paid(ledger: Path, tmp_path: Path) -> None:
     compared = grv("compare", log, "--unlabelled", "fail", "--orders", 2, "--costs", "measured")
     assert compared.code == 0, compared.err
     unknown = sum(row["verify_cost"] is None for row in rows)
-    assert f"costs that are not known, taken to be the mean of the rest: {unknown}" in compared.out
+    assert f"unknown costs, replaced by the mean of the known ones: {unknown}" in compared.out
     ran = grv("runs", "export", ledger, "--out", prices, "--prices", prices)
     assert (ran.code, ran.err.count("\n")) == (2, 1)
 

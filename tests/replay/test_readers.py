@@ -295,7 +295,7 @@ class TestLabelsThatAreMissing:
 
     def test_have_no_other_remedy(self, tmp_path: Path) -> None:
         with pytest.raises(
-            UsageError, match="unlabelled must be one of error, fail, drop, not 'keep'"
+            UsageError, match="unlabelled must be one of error, fail, drop"
         ):
             loaded(tmp_path, self.ROWS, unlabelled="keep")
 
