@@ -10,7 +10,10 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "grv"
 
 # Rooms whose prose is plain already. Add a room when its prose is done.
-ROOMS = ("core", "theory", "policies", "replay", "learning", "experiments", "ledger")
+ROOMS = (
+    *("core", "theory", "policies", "replay", "learning", "experiments", "ledger"),
+    "runtime",
+)
 
 # A phrase, and how often it may occur in all rooms together.
 PHRASES = {

@@ -19,7 +19,8 @@ from .live import LiveOptions, backends_of, limits_of, options_of, protection, r
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..runtime.collect import Collected, Collection, Progress
+    from ..runtime.collect import Collected, Collection
+    from ..runtime.progress import CandidateListener
     from .resources import Resources
 
 
@@ -279,7 +280,7 @@ def _write(
 
 
 @contextmanager
-def _progress(problems: int, options: Options) -> Iterator[Progress]:
+def _progress(problems: int, options: Options) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
     sample = options.n if options.sample is None else min(options.n, options.sample)
     total, so_far = problems * (options.n + sample), 0

@@ -1,4 +1,4 @@
-"""Calls to the outside world: retries, timeouts and how many at once. The only place for them."""
+"""Calls to backends: retries, timeouts and concurrency. No other module retries a call."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _LEAST_SECONDS = 1e-9
 
 @dataclass(frozen=True)
 class Calls(Family):
-    """How calls are made.
+    """Retries, timeouts and concurrency of calls.
 
-    A server that says when to come back is believed; otherwise pauses double, from `first_pause` up
-    to `longest_pause`.
+    If the server says how long to wait, that is the pause. Otherwise pauses double, from
+    `first_pause` up to `longest_pause`.
     """
 
     concurrency: int = option(16, "Calls in flight at once, over the whole run.", least=1)
-    attempts: int = option(6, "How often a call is tried before its failure counts.", least=1)
+    attempts: int = option(6, "Attempts per call before it counts as failed.", least=1)
     first_pause: float = option(
         0.5, "Seconds before the second attempt; each further pause is twice as long.", least=0
     )
     call_timeout: float = option(
-        600.0, "Seconds until an attempt without an answer counts as failed.", least=_LEAST_SECONDS
+        600.0, "Seconds without a response until an attempt counts as failed.", least=_LEAST_SECONDS
     )
     longest_pause: float = 60.0
 
 
 class Caller:
-    """Makes the calls of one run, as `Calls` says.
+    """Makes the calls of one run, with the settings of `Calls`.
 
     Attributes:
         in_flight: the number of calls in flight.
-        retried: how often a call was tried again.
+        retried: the number of retries so far.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Caller:
     ) -> None:
         self.calls = calls or Calls()
         self.in_flight = self.retried = 0
-        self._sleep = sleep  # a test may have its own clock
+        self._sleep = sleep  # tests replace it
         self._slots = anyio.Semaphore(self.calls.concurrency)
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
@@ -62,10 +62,10 @@ class Caller:
         call: Callable[[], Awaitable[_Result]],
         intend: Callable[[], Awaitable[None]] | None = None,
     ) -> _Result:
-        """The result of a call, tried as often as is allowed.
+        """Make a call, with retries, and return its result.
 
-        A slot is held while a call is in flight, not while it waits for its next attempt. `intend`
-        runs once, when the call has its slot: a call that still waits was not made.
+        A call holds a slot while it is in flight, not while it waits for its next attempt. `intend`
+        runs once, before the first attempt, when the call has its slot.
         """
         for attempt in range(1, self.calls.attempts + 1):
             try:
@@ -89,7 +89,7 @@ class Caller:
         raise AssertionError("there is at least one attempt")
 
     async def settle(self, seconds: float) -> None:
-        """Begin no more calls, and give those in flight some seconds to end."""
+        """Start no more calls, and give those in flight some seconds to end."""
         self._closed = True
         with anyio.move_on_after(seconds):
             if self.in_flight:
@@ -100,7 +100,7 @@ class Caller:
             with anyio.fail_after(self.calls.call_timeout):
                 return await call()
         except TimeoutError as error:
-            raise BackendError(f"no answer within {self.calls.call_timeout:g} s") from error
+            raise BackendError(f"no response within {self.calls.call_timeout:g} s") from error
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
         if retry_after is not None:
