@@ -18,7 +18,7 @@ from grv import files as files
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 from grv.files import is_number, json_lines, parse_json, read_bytes, read_toml, typed
-from grv.testing.commands import here
+from support.commands import here
 
 
 @pytest.mark.parametrize(

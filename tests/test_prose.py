@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "grv"
 # Rooms whose prose is plain already. Add a room when its prose is done.
 ROOMS = (
     *("core", "theory", "policies", "replay", "learning", "experiments", "ledger"),
-    "runtime",
+    *("runtime", "testing"),
 )
 
 # A phrase, and how often it may occur in all rooms together.

@@ -13,8 +13,8 @@ from grv.apps import cli
 from grv.apps.collect import resources_of, runs_of
 from grv.core.errors import UsageError
 from grv.logs.readers import read_log
-from grv.testing.commands import ended, grv, kill, start, write_problems
-from grv.testing.servers import FaultyServer, Received, Status
+from support.commands import ended, grv, kill, start, write_problems
+from support.servers import FaultyServer, Received, Status
 
 PAPER = Path(__file__).parents[2] / "paper"
 ADD = {

@@ -9,7 +9,7 @@ import pytest
 from grv.apps.console import check_outputs, choice, listed, parse_costs, parse_whole, parse_width
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.testing.commands import here
+from support.commands import here
 
 HUGE = "1" + "0" * 25
 

@@ -15,8 +15,8 @@ from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
 from grv.ledger.entries import Found, from_text, to_text
 from grv.ledger.sqlite import SqliteLedger, _seal
-from grv.testing.commands import here
 from grv.testing.contracts_ledger import LIFE
+from support.commands import here
 
 
 @pytest.fixture

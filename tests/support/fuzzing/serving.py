@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-from grv.testing.servers import (
+from support.servers import (
     Cut,
     Drop,
     Empty,

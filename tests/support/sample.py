@@ -1,4 +1,4 @@
-"""The log that the package ships; `python -m grv.testing.sample` writes it anew."""
+"""The log that the package ships; `python tests/support/sample.py` writes it anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from importlib import resources
 
-from .worlds import population
+from grv.testing.worlds import population
 
 
 def sample_csv() -> str:

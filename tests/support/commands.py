@@ -72,7 +72,7 @@ def grv(
 
 def here(*arguments: object) -> Ran:
     """Run `grv` in this process, which saves the start of one: most of what a command takes."""
-    from ..apps.cli import run
+    from grv.apps.cli import run
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

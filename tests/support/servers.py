@@ -293,7 +293,7 @@ class FaultyServer:
 @contextlib.contextmanager
 def embedded_server(parallel: int = 4) -> Iterator[str]:
     """The address of an OpenAI-compatible server of the embedded model; needs that extra."""
-    from ..backends.generators.embedded import serve
+    from grv.backends.generators.embedded import serve
 
     server = serve(parallel)
     yield f"{server.listening_address}/v1"
