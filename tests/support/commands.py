@@ -1,4 +1,4 @@
-"""The command line, also as a process of its own: run, interrupted, killed, run again."""
+"""Runs `grv`, in this process or in its own; interrupts and kills it; checks what it refuses."""
 
 from __future__ import annotations
 
@@ -78,6 +78,22 @@ def here(*arguments: object) -> Ran:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(list(map(str, arguments)))
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def refuses(arguments: Iterable[object], *words: str) -> str:
+    """Run a command whose input is bad, and return its message.
+
+    Bad input is exit code 2, nothing on stdout, and one line on stderr that contains `words`.
+    """
+    ran = here(*arguments)
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert ran.err.startswith("grv: "), ran.err
+    assert ran.err.count("\n") == 1, ran.err
+    assert "Traceback" not in ran.err
+    assert "bug in grv" not in ran.err
+    for word in words:
+        assert word in ran.err
+    return ran.err.removeprefix("grv: ").rstrip("\n")
 
 
 def kill(process: subprocess.Popen[str]) -> None:
