@@ -200,7 +200,7 @@ def _event(record: dict[str, Any]) -> Event:
 
 
 def _score(value: Any) -> float:
-    """A score as it was told; none ranks last."""
+    """A recorded score. None is minus infinity, which ranks last."""
     if value is None:
         return -math.inf
     if not is_number(value):
