@@ -30,8 +30,6 @@ from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
-FORMAT = 1
-
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Calls to backends: retries, timeouts and concurrency. No other module retries a call."""
+"""Calls to backends: retries, timeouts and concurrency. Backends themselves never retry."""
 
 from __future__ import annotations
 
