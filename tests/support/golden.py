@@ -18,7 +18,7 @@ from grv.testing.worlds import SIGNS, World
 
 
 def renewed(text: str) -> str:
-    """The file as it should be: its configuration, with the turns and the outcome as of now."""
+    """The file with its configuration, and with the turns and the outcome computed again."""
     kept = json.loads(text)
     budget = math.inf if kept["budget"] is None else kept["budget"]
     world = World.of(kept["world"])

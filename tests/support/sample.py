@@ -1,4 +1,4 @@
-"""The log that the package ships; `python tests/support/sample.py` writes it anew."""
+"""The sample log of the package; `python tests/support/sample.py` writes it again."""
 
 from __future__ import annotations
 
