@@ -27,7 +27,7 @@ def worlds(
     keys: bool = True,
     most_broken: int | None = None,
 ) -> World:
-    """Small worlds with at most `candidates` candidates, few scores, and so many ties.
+    """Small worlds with at most `candidates` candidates, few different scores, and therefore ties.
 
     Half of them have no pass. Keys agree with the verdicts.
 
