@@ -35,7 +35,7 @@ from grv.testing.worlds import population
 POLICIES: list[Policy] = [Alternate(), Balanced(), Hedged(), Adaptive(), VerifyAll()]
 POLICIES += [DEFAULT] if DEFAULT not in POLICIES else []
 COSTS = Costs(generate=1, verify=10)
-TIMED = 2000  # decisions
+TIMED = 200 if "--quick" in sys.argv else 2000  # decisions
 
 
 def answers(search: Search, seed: int, *, keyed: bool, tied: bool) -> Iterator[float]:
@@ -88,7 +88,7 @@ def learned(pools: tuple[int, ...]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    pools = (1000,) if "--quick" in sys.argv else (1000, 10_000, 100_000)
+    pools = (100,) if "--quick" in sys.argv else (1000, 10_000, 100_000)
     figures: dict[str, dict[str, Any]] = {
         spec(policy): {
             f"{pool}{' keyed' if keyed else ''}": microseconds(policy, pool, keyed=keyed)

@@ -45,7 +45,8 @@ IN_FLIGHT = 64
 ALLOWED_MS = 0.5  # of processor time per candidate
 _SERVER = """
 import sys
-from grv.testing.servers import FaultyServer
+sys.path.append(sys.argv[2])
+from support.servers import FaultyServer
 with FaultyServer(seconds=float(sys.argv[1])) as server:
     print(server.url, flush=True)
     sys.stdin.read()
@@ -121,7 +122,8 @@ def overhead(number: int) -> dict[str, Any]:
 
 @contextmanager
 def server(seconds: float) -> Iterator[str]:
-    call = [sys.executable, "-c", _SERVER, str(seconds)]
+    tests = Path(__file__).parent.parent / "tests"
+    call = [sys.executable, "-c", _SERVER, str(seconds), str(tests)]
     with subprocess.Popen(
         call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 from unittest.mock import patch
 
-from grv.testing.commands import here
+from grv.apps.cli import run
 
 COMMANDS = (
     *("", "demo", "solve", "collect", "runs", "problems", "compare", "learn"),
@@ -23,7 +25,9 @@ def reference() -> str:
     with patch.dict("os.environ", {"COLUMNS": "100", "TERM": "dumb"}):
         for command in COMMANDS:
             words = command.split()
-            shown = here(*words, "--help").out.rstrip()
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                run([*words, "--help"])
+            shown = out.getvalue().rstrip()
             parts.append(f"## {' '.join(['grv', *words])}\n\n```\n{shown}\n```\n")
     return "\n".join(parts)
 

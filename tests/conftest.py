@@ -83,7 +83,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
     """SmolLM2 behind the OpenAI-compatible server of llama.cpp, four choices at once."""
-    from grv.testing.servers import embedded_server
+    from support.servers import embedded_server
 
     with embedded_server(parallel=4) as url:
         yield url

@@ -1,4 +1,4 @@
-"""The size of rooms, files and functions."""
+"""The size of rooms, files and functions; and that the tests have the same rooms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "grv"
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "grv"
+NOT_ROOMS = {"assets", "fuzz", "golden", "support"}  # data, helpers, and tests of all rooms at once
 MOST_MODULES, MOST_LINES, MOST_IN_A_FUNCTION = 15, 400, 60
 
 
@@ -37,3 +39,10 @@ def test_every_function_fits_on_a_screen() -> None:
                 if length > MOST_IN_A_FUNCTION:
                     long[f"{path.relative_to(SOURCE)}:{node.name}"] = length
     assert long == {}
+
+
+def test_every_folder_of_tests_is_a_room_of_the_source() -> None:
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    rooms = {folder for folder in folders if folder.parts and folder.parts[0] not in NOT_ROOMS}
+
+    assert {str(room) for room in rooms if not (SOURCE / room).is_dir()} == set()

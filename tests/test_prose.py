@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "grv"
 ROOMS = (
     *("core", "theory", "policies", "replay", "learning", "experiments", "ledger"),
     *("backends/sandbox", "backends/attacks"),
+    *("runtime", "testing"),
 )
 
 # A phrase, and how often it may occur in all rooms together.

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.testing.commands import here
 from grv.text import csv_text, unquoted, visible
+from support.commands import here
 
 EVIL = "\x1b[2J\x1b]0;title\x07 \x9b31m \u202eright\u2066 \r\nfake: line\x00\x7f\u2028[red]x[/]"
 

@@ -1,11 +1,10 @@
-"""Files: read within bounds, written whole.
+"""Reads files within bounds and replaces files atomically.
 
 Every reader of JSON, TOML and lines goes through here.
 
-What a file says is nobody's promise. Lines, whole files, nesting and numbers are bounded before
-anything is computed with them, and a record becomes a dataclass only if each value has the type
-that the field declares. What is wrong is a `ValueError` of a few words, or a `LogError` that names
-the file and the line.
+Files are not trusted. The sizes of lines, files and numbers and the depth of nesting are limited
+before anything is computed with them. A record becomes a dataclass only if each value has the
+declared type. Errors are a short `ValueError`, or a `LogError` that names the file and the line.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from typing import (
 
 from .core.errors import LogError, UsageError
 
-LONGEST_LINE = 64 << 20  # bytes, or characters; also the most that a file of one record may have
-DEEPEST = 128  # levels of lists and records within one another
+LONGEST_LINE = 64 << 20  # bytes or characters; also the largest size of a file with one record
+DEEPEST = 128  # levels of nested lists and records
 LARGEST_INT = 2**63
 _SQLITE = b"SQLite format 3\0"
 _SHOWN = 60
@@ -50,10 +49,10 @@ _Kind = TypeVar("_Kind")
 
 
 def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPEST) -> Any:
-    """JSON data from outside; with `finite`, without numbers that are not finite.
+    """Parse untrusted JSON. With `finite`, NaN and infinite numbers are errors.
 
     Raises:
-        ValueError: it is not JSON, or nested too deep to be handled; the message says so briefly.
+        ValueError: the text is not JSON, or is nested too deep.
     """
     try:
         found = json.loads(text, **(_FINITE if finite else {}))
@@ -86,7 +85,7 @@ _FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
 
 
 def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
-    """Refuse what later steps, which recurse, could not handle."""
+    """Raise a ValueError if the data is nested too deep for recursive functions."""
     whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if whole.count(b"[") + whole.count(b"{") <= deepest:
         return
@@ -104,7 +103,7 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
 
 
 def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
-    """The lines of an open file, none of which is longer than `LONGEST_LINE`."""
+    """The lines of an open file. A line longer than `LONGEST_LINE` is an error."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -114,7 +113,7 @@ def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
 
 
 def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and record; blank lines are skipped. A name in .gz means gzip."""
+    """The number and record of each line. Blank lines are skipped. A file named .gz is unpacked."""
     try:
         file = gzip.open(path) if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
     except (OSError, ValueError) as error:
@@ -134,23 +133,23 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
-    """The lines; a file that cannot be read to its end is an error of one line, too."""
+    """The lines. A read error becomes a `LogError`."""
     try:
         yield from bounded_lines(cast(IO[bytes], file), path)
-    except (OSError, EOFError, zlib.error) as error:  # of a disk, or of what is compressed
+    except (OSError, EOFError, zlib.error) as error:  # a disk error or damaged gzip data
         raise LogError(f"cannot be read: {_why(error)}", path=path) from error
 
 
 Layout = tuple[bytes | re.Pattern[bytes], ...]
-TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # between the quotes of a JSON string, perhaps torn
+TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # the inside of a JSON string, possibly cut off
 
 
 def is_torn(line: bytes, layout: Layout) -> bool:
-    """Whether a last line without its end may be the beginning of a record of ours.
+    """Whether an incomplete last line may be the start of a record that grv was writing.
 
     Args:
-        line: the line; one that is complete JSON was not torn.
-        layout: how our records begin: literal parts, and patterns for what is between them.
+        line: the last line; complete JSON is not torn.
+        layout: the start of such a record: literal parts, and patterns between them.
     """
     try:
         parse_json(line)
@@ -173,7 +172,7 @@ def is_torn(line: bytes, layout: Layout) -> bool:
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file that holds one record: no more than `LONGEST_LINE` bytes."""
+    """The content of a file with one record. More than `LONGEST_LINE` bytes are an error."""
     try:
         with open(path, "rb") as file:
             content = file.read(LONGEST_LINE + 1)
@@ -193,12 +192,12 @@ def read_toml(path: str) -> dict[str, Any]:
         return tables
     except RecursionError as error:
         raise UsageError(f"{path}: not TOML: nested too deep") from error
-    except ValueError as error:  # also of UTF-8, and of numbers
+    except ValueError as error:  # also for invalid UTF-8 and numbers
         raise UsageError(f"{path}: not TOML: {error}") from error
 
 
 def _check_characters(tables: dict[str, Any]) -> None:
-    """Refuse null characters, which no path and no argument of a command can have."""
+    """Raise a ValueError for null characters: paths and arguments cannot contain them."""
     waiting: list[Any] = [tables]
     while waiting:
         match waiting.pop():
@@ -211,16 +210,16 @@ def _check_characters(tables: dict[str, Any]) -> None:
 
 
 def is_sqlite(path: str) -> bool:
-    """Whether a file is an SQLite database, as a ledger is, by how it begins."""
+    """Whether a file starts as an SQLite database does. Ledgers are SQLite databases."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
     except (OSError, ValueError):
-        return False  # the caller reads it next, and reports the error
+        return False  # the caller reads the file next, and reports the error
 
 
 def is_number(value: object) -> bool:
-    """Whether a value from outside is a number that is finite as a float."""
+    """Whether an untrusted value is a number that is finite as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -230,7 +229,7 @@ def is_number(value: object) -> bool:
 
 
 def typed(kind: type[_Kind], record: object) -> _Kind:
-    """The dataclass that a record of JSON stands for; fields that it does not know are ignored.
+    """The dataclass for a JSON record. Unknown fields are ignored.
 
     Raises:
         ValueError: a field is missing, or has a value of another type.
@@ -252,7 +251,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def _typed(value: Any, kind: Any, name: str) -> Any:
-    """The value as the annotation has it: lists become tuples, records dataclasses."""
+    """The value in the annotated type: lists become tuples, records become dataclasses."""
     origin, parts = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
         return typed(kind, value)
@@ -278,7 +277,7 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
 
 
 def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
-    """Whether a value is of a kind that has no parts."""
+    """Whether a value has a type without parts."""
     kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
     if kind is Any:
         return True
@@ -293,7 +292,7 @@ def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as messages quote it; of a long one, the beginning."""
+    """The repr of a value for messages, shortened if it is long."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deep, or an integer with too many digits
@@ -313,10 +312,10 @@ def _why(error: Exception) -> str:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, moved over `path` when the block ends without an error.
+    """A temporary path to write to; it replaces `path` if the block ends without an error.
 
-    The new file lies beside the old one until then, with the rights that a new file would have.
-    What is there and is no regular file (a terminal, a pipe) is written to directly.
+    The temporary file is in the same folder, and gets the usual permissions of a new file. A
+    terminal, a pipe, or another special file is written to directly.
     """
     target = temporary = _target(path)
     try:
@@ -334,7 +333,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work is done for it, a file that could not be replaced afterwards."""
+    """Raise a UsageError if the file cannot be replaced. Call this before long work."""
     target = _target(path)
     try:
         if not _is_special(target):
@@ -350,7 +349,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """The file that the path leads to, or the path itself where that is no regular file."""
+    """The file that the path resolves to, or the path itself if it is a special file."""
     given = Path(path)
     if given.is_dir():
         raise UsageError(f"{path}: cannot be written: it is a folder")
@@ -358,7 +357,7 @@ def _target(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_special(target: Path) -> bool:
-    """Whether something is there that is no regular file."""
+    """Whether the path exists and is not a regular file."""
     return target.exists() and not target.is_file()
 
 

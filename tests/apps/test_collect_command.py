@@ -13,8 +13,8 @@ from grv.apps import cli
 from grv.apps.collect import Run, collect, resources_of
 from grv.apps.options.command import arguments_of
 from grv.logs.readers import read_log
-from grv.testing.commands import ended, grv, here, kill, start, write_problems
-from grv.testing.servers import FaultyServer, Received, Status
+from support.commands import ended, grv, here, kill, start, write_problems
+from support.servers import FaultyServer, Received, Status
 
 PAPER = Path(__file__).parents[2] / "paper"
 ADD = {

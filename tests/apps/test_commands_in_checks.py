@@ -13,8 +13,8 @@ from grv.backends.sandbox.limits import Isolation
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
-from grv.testing.commands import Ran, here
-from grv.testing.servers import FaultyServer
+from support.commands import Ran, here
+from support.servers import FaultyServer
 
 RIGHT = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
 

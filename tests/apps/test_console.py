@@ -11,7 +11,7 @@ from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.experiments.settings import Settings
 from grv.parsing import parse_costs, parse_width
-from grv.testing.commands import here
+from support.commands import here
 
 HUGE = "1" + "0" * 25
 

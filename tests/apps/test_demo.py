@@ -11,7 +11,7 @@ from grv.apps import cli
 from grv.experiments.compare import compare
 from grv.experiments.rows import DEFAULT_ROWS
 from grv.logs.log import Log
-from grv.testing.sample import sample_csv
+from support.sample import sample_csv
 
 
 def shipped() -> Log:

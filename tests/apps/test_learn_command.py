@@ -15,9 +15,9 @@ from grv.core.values import Verdict
 from grv.learning.prior_file import load_prior
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
-from grv.testing.commands import here as grv
-from grv.testing.commands import write_problems
-from grv.testing.servers import FaultyServer, Received
+from support.commands import here as grv
+from support.commands import write_problems
+from support.servers import FaultyServer, Received
 
 Said = Callable[..., str]
 

@@ -12,7 +12,7 @@ import pytest
 from grv.backends.protocols import Finding
 from grv.backends.verifiers.labels import LabelFile
 from grv.core.values import Verdict
-from grv.testing.commands import Ran, here
+from support.commands import Ran, here
 
 CHECK = {"kind": "math", "answer": "5"}
 PROBLEM = {"problem": "p", "prompt": "?", "check": CHECK, "candidates": ["5", "6"]}

@@ -18,9 +18,9 @@ from grv.ledger.entries import Ended, Made, Told
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import DEFAULT, spec
 from grv.replay.engine import replayed
-from grv.testing.commands import here as grv
-from grv.testing.commands import kill, start, write_problems
-from grv.testing.servers import FaultyServer, Received
+from support.commands import here as grv
+from support.commands import kill, start, write_problems
+from support.servers import FaultyServer, Received
 
 
 def text(request: Received, seed: int) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from grv.backends.generators.completions import seed_of
-from grv.testing.commands import Ran, ended, grv, here, records, start, write_problems
-from grv.testing.servers import FaultyServer, Received, Status
+from support.commands import Ran, ended, grv, here, records, start, write_problems
+from support.servers import FaultyServer, Received, Status
 
 FIELDS = ["problem", "outcome", "answer", "answer_verified", "generated", "verified", "cost"]
 

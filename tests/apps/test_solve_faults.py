@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from grv.testing.commands import Ran, grv, here, records, write_problems
-from grv.testing.servers import (
+from support.commands import Ran, grv, here, records, write_problems
+from support.servers import (
     Cut,
     Drop,
     Empty,

@@ -13,8 +13,8 @@ import pytest
 from grv.backends.generators.completions import seed_of
 from grv.ledger.entries import Found, Made
 from grv.ledger.sqlite import SqliteLedger
-from grv.testing.commands import grv, here, kill, records, start, write_problems
-from grv.testing.servers import FaultyServer, Received
+from support.commands import grv, here, kill, records, start, write_problems
+from support.servers import FaultyServer, Received
 
 NAMES = [f"p{i:02}" for i in range(12)]
 RIGHT = {name: 6 + 5 * i % 29 for i, name in enumerate(NAMES)}

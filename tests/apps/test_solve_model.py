@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grv.testing.commands import grv, here, records
+from support.commands import grv, here, records
 
 PROBLEMS: list[dict[str, Any]] = [
     {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from grv.backends.generators.completions import seed_of
-from grv.testing.commands import Ran, records, write_problems
-from grv.testing.commands import here as grv
-from grv.testing.servers import FaultyServer, Received
+from support.commands import Ran, records, write_problems
+from support.commands import here as grv
+from support.servers import FaultyServer, Received
 
 PRICES = """
 [m]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from grv.testing.commands import ended, here
+from support.commands import ended, here
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 # A process in the background may have been told to ignore Ctrl-C; this one listens.

@@ -8,7 +8,7 @@ import pytest
 
 from grv.backends.http.endpoint import Endpoint
 from grv.core.errors import GeneratorError
-from grv.testing.servers import Drop, FaultyServer
+from support.servers import Drop, FaultyServer
 
 pytestmark = pytest.mark.anyio
 BODY = {"model": "m", "prompt": "p"}

@@ -10,7 +10,7 @@ from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.scorers.judge import JudgeScorer
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
-from grv.testing.servers import (
+from support.servers import (
     Cut,
     Drop,
     Empty,

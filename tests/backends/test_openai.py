@@ -15,7 +15,7 @@ from grv.backends.http.endpoint import Endpoint, foreign_errors
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.testing.contracts_backends import GeneratorContract
-from grv.testing.servers import (
+from support.servers import (
     Cut,
     Drop,
     Empty,

@@ -12,7 +12,7 @@ from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.scorers.reward_http import RewardScorer, foreign_errors
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
-from grv.testing.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status
+from support.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status
 
 PROBLEM = Problem("p", "What is two and two?")
 KEY = "very-secret-0123456789"

@@ -25,7 +25,7 @@ from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.verifiers.http import HttpVerifier
 from grv.core.errors import BackendError
-from grv.testing.commands import here
+from support.commands import here
 
 KEY = "sk-Käy/+with=\"quotes' & 0123456789"
 PLAIN_KEY = "sk-proj-0123456789abcdefXYZ"

@@ -41,7 +41,7 @@ from grv.core.values import (
     Verify,
 )
 from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
-from grv.testing import Limits, Scripted, World, all_wrong, dialogue, empty, run, verified
+from grv.testing import Scripted, SearchLimits, World, all_wrong, dialogue, empty, run, verified
 from grv.testing.strategies import limits, price_lists, worlds
 
 COSTS = Costs(generate=1, verify=10)
@@ -572,7 +572,7 @@ class Conversation(RuleBasedStateMachine):
         costs=price_lists(),
         limits=limits(),
     )
-    def begin(self, policy: Policy, costs: Costs, limits: Limits) -> None:
+    def begin(self, policy: Policy, costs: Costs, limits: SearchLimits) -> None:
         self.policy, self.costs, self.limits = policy, costs, limits
         self.search = Search(policy, costs, **limits)
         self.action: Action | None = None

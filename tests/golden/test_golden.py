@@ -1,6 +1,6 @@
-"""Whole searches, kept as files. A change that moves one shows in its diff, and is reviewed there.
+"""Whole searches as files. If a change alters one, its diff shows how, and is reviewed.
 
-`python -m grv.testing.golden tests/golden/*.json` renews them.
+`python tests/support/golden.py tests/golden/*.json` writes them again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grv.testing.golden import renewed
+from support import golden
 
 FILES = sorted(Path(__file__).parent.glob("*.json"))
 
@@ -21,7 +21,7 @@ FILES = sorted(Path(__file__).parent.glob("*.json"))
 def test_a_search_goes_as_it_went(path: Path) -> None:
     text = path.read_text()
 
-    assert renewed(text) == text
+    assert golden.renewed(text) == text
 
 
 def test_the_files_are_there_and_end_in_different_ways() -> None:
@@ -35,6 +35,6 @@ def test_a_file_that_is_out_of_date_can_be_renewed(tmp_path: Path) -> None:
     stale = tmp_path / "stale.json"
     stale.write_text(json.dumps({**kept, "turns": ["something else"]}))
 
-    subprocess.run([sys.executable, "-m", "grv.testing.golden", str(stale)], check=True)
+    subprocess.run([sys.executable, golden.__file__, str(stale)], check=True)
 
     assert stale.read_text() == FILES[0].read_text()

@@ -10,7 +10,7 @@ from grv.core.search import Policy
 from grv.core.values import Bill, CandidateId, Costs, Generated, Outcome, Reason, Verify
 from grv.policies import Adaptive, Fixed, Threshold, VerifyAll
 from grv.replay.engine import replay, replayed
-from grv.testing import Limits, World, empty, run, verified
+from grv.testing import SearchLimits, World, empty, run, verified
 from grv.testing.strategies import limits, price_lists, worlds
 
 COSTS = Costs(generate=1, verify=10)
@@ -91,7 +91,7 @@ def test_the_whole_search_can_be_inspected() -> None:
 @pytest.mark.parametrize("policy", [Adaptive(draws=0.5, checks=1), Fixed(6, 3), Threshold(1)])
 @given(worlds(broken=False), price_lists(), limits(), st.data())
 def test_an_order_is_a_world_in_that_order(
-    policy: Policy, world: World, costs: Costs, limits: Limits, data: st.DataObject
+    policy: Policy, world: World, costs: Costs, limits: SearchLimits, data: st.DataObject
 ) -> None:
     order = data.draw(st.permutations(range(len(world))))
     reordered = World(

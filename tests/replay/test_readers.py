@@ -294,9 +294,7 @@ class TestLabelsThatAreMissing:
             loaded(tmp_path, [row("a", 0, None, 1)], unlabelled="drop")
 
     def test_have_no_other_remedy(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            UsageError, match="unlabelled must be one of error, fail, drop"
-        ):
+        with pytest.raises(UsageError, match="unlabelled must be one of error, fail, drop"):
             loaded(tmp_path, self.ROWS, unlabelled="keep")
 
     def test_broken_is_no_label(self, tmp_path: Path) -> None:

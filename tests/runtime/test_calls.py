@@ -102,7 +102,7 @@ async def test_an_attempt_that_takes_too_long_is_a_failure_like_others() -> None
     calls = Caller(Calls(call_timeout=0.02), sleep=clock.sleep)
     assert await calls.make(slow) == "done"
     assert len(clock.pauses) == 2
-    with pytest.raises(BackendError, match=r"no answer within 0\.02 s"):
+    with pytest.raises(BackendError, match=r"no response within 0\.02 s"):
         await Caller(Calls(call_timeout=0.02, attempts=1)).make(anyio.sleep_forever)
 
 

@@ -16,7 +16,7 @@ from grv.core.errors import UsageError
 from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.runtime.calls import Caller
-from grv.runtime.collect import Collected, Collection, collect, collect_many
+from grv.runtime.collect import Collected, Collection, collect_many
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
@@ -64,7 +64,11 @@ class Bench:
         return self
 
     async def collect(self, ledger: Ledger | None = None) -> Collected:
-        return await collect(PROBLEM, self.collection, ledger=ledger, caller=patient())
+        found: list[Collected] = []
+        await collect_many(
+            [PROBLEM], self.collection, ledger=ledger, caller=patient(), done=found.append
+        )
+        return found[0]
 
 
 def patient() -> Caller:
@@ -250,7 +254,7 @@ async def test_many_at_once_each_handed_over_and_those_of_others_left_alone() ->
 
 def test_nonsense_is_refused() -> None:
     backends = Bench(all_wrong(1)).collection.backends
-    with pytest.raises(UsageError, match="at least one candidate"):
+    with pytest.raises(UsageError, match="n must be at least 1, not 0"):
         Collection(backends, 0)
-    with pytest.raises(UsageError, match="cannot be verified"):
+    with pytest.raises(UsageError, match="the number of candidates to verify cannot be -1"):
         Collection(backends, 1, -1)

@@ -147,7 +147,7 @@ async def test_a_search_that_somebody_else_is_at_is_an_error() -> None:
         def claim(self, search: str) -> bool:
             return False
 
-    with pytest.raises(LedgerError, match="another process is working on 'Count to five'"):
+    with pytest.raises(LedgerError, match="is working on 'Count to five'"):
         await ask(Counter(), ledger=Taken())
 
 

@@ -91,11 +91,11 @@ async def test_a_failure_that_does_not_fail_is_noticed() -> None:
 @pytest.mark.parametrize("score", [Score(None), Score(float("nan")), Score(float("inf"))], ids=str)
 async def test_wrong_scores_are_noticed(score: Score) -> None:
     with pytest.raises(AssertionError):
-        await score_contract(WrongScorer(*[score] * 5)).test_there_is_one_score_a_draft()
+        await score_contract(WrongScorer(*[score] * 5)).test_there_is_one_score_per_draft()
 
 
 async def test_a_wrong_number_of_scores_is_noticed() -> None:
     with pytest.raises(AssertionError):
-        await score_contract(WrongScorer(Score(1.0))).test_there_is_one_score_a_draft()
+        await score_contract(WrongScorer(Score(1.0))).test_there_is_one_score_per_draft()
     with pytest.raises(AssertionError):
         await score_contract(WrongScorer(Score(1.0))).test_no_drafts_have_no_scores()

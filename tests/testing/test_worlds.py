@@ -60,7 +60,7 @@ class TestAWorld:
             World((1,), (FAILED,), (None, None))
 
     def test_refuses_a_score_that_is_no_number(self) -> None:
-        with pytest.raises(UsageError, match="a score of a world is NaN"):
+        with pytest.raises(UsageError, match="a score cannot be NaN"):
             World((float("nan"),), (FAILED,))
 
     def test_refuses_a_key_that_both_passes_and_fails(self) -> None:
@@ -70,7 +70,7 @@ class TestAWorld:
 
     @pytest.mark.parametrize("key", ["", "a b"])
     def test_refuses_a_key_that_is_not_one_word(self, key: str) -> None:
-        with pytest.raises(UsageError, match=f"a key of a world is one word, not {key!r}"):
+        with pytest.raises(UsageError, match=f"a key must be one word, not {key!r}"):
             World((1,), (FAILED,), (key,))
 
     def test_gives_candidates_in_order_until_there_are_no_more(self) -> None:

@@ -21,7 +21,8 @@ from .options.live import LiveOptions, backends_of, unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..runtime.collect import Collected, Collection, Progress
+    from ..runtime.collect import Collected, Collection
+    from ..runtime.progress import CandidateListener
     from .resources import Resources
 
 
@@ -226,7 +227,7 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
 
 @contextmanager
-def _progress(problems: int, run: Run) -> Iterator[Progress]:
+def _progress(problems: int, run: Run) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
     sample = run.n if run.sample is None else min(run.n, run.sample)
     total, so_far = problems * (run.n + sample), 0

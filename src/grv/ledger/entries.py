@@ -30,8 +30,6 @@ from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
-FORMAT = 1
-
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]
@@ -200,7 +198,7 @@ def _event(record: dict[str, Any]) -> Event:
 
 
 def _score(value: Any) -> float:
-    """A score as it was told; none ranks last."""
+    """A recorded score. None is minus infinity, which ranks last."""
     if value is None:
         return -math.inf
     if not is_number(value):

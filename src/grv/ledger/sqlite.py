@@ -340,12 +340,12 @@ def _storable(text: str) -> str | bytes:
 
 
 def _restored(stored: object) -> str:
-    """The text that was stored; a `LedgerError` where it is none."""
+    """The stored text, or a `LedgerError` if the value is not text."""
     try:
         if isinstance(stored, bytes):
             return stored.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise LedgerError("a text is not UTF-8") from error
     if not isinstance(stored, str):
-        raise LedgerError(f"a text is none: {shown(stored)}")
+        raise LedgerError(f"not a text: {shown(stored)}")
     return stored

@@ -1,1 +1,1 @@
-"""Live searches: the same `Search`, driven over real backends, with everything written down."""
+"""Live searches: drives `Search` with real backends and records everything in a ledger."""

@@ -1,4 +1,4 @@
-"""Calls to the outside world: retries, timeouts and how many at once. The only place for them."""
+"""Calls to backends: retries, timeouts and concurrency. Backends themselves never retry."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _Result = TypeVar("_Result")
 
 
 class Caller:
-    """Makes the calls of one run, as `Calls` says.
+    """Makes the calls of one run, with the settings of `Calls`.
 
     Attributes:
         in_flight: the number of calls in flight.
-        retried: how often a call was tried again.
+        retried: the number of retries so far.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Caller:
     ) -> None:
         self.calls = calls or Calls()
         self.in_flight = self.retried = 0
-        self._sleep = sleep  # a test may have its own clock
+        self._sleep = sleep  # tests replace it
         self._slots = anyio.Semaphore(self.calls.concurrency)
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
@@ -41,10 +41,10 @@ class Caller:
         call: Callable[[], Awaitable[_Result]],
         intend: Callable[[], Awaitable[None]] | None = None,
     ) -> _Result:
-        """The result of a call, tried as often as is allowed.
+        """Make a call, with retries, and return its result.
 
-        A slot is held while a call is in flight, not while it waits for its next attempt. `intend`
-        runs once, when the call has its slot: a call that still waits was not made.
+        A call holds a slot while it is in flight, not while it waits for its next attempt. `intend`
+        runs once, before the first attempt, when the call has its slot.
         """
         for attempt in range(1, self.calls.attempts + 1):
             try:
@@ -68,7 +68,7 @@ class Caller:
         raise AssertionError("there is at least one attempt")
 
     async def settle(self, seconds: float) -> None:
-        """Begin no more calls, and give those in flight some seconds to end."""
+        """Start no more calls, and give those in flight some seconds to end."""
         self._closed = True
         with anyio.move_on_after(seconds):
             if self.in_flight:
@@ -79,7 +79,7 @@ class Caller:
             with anyio.fail_after(self.calls.call_timeout):
                 return await call()
         except TimeoutError as error:
-            raise BackendError(f"no answer within {self.calls.call_timeout:g} s") from error
+            raise BackendError(f"no response within {self.calls.call_timeout:g} s") from error
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
         if retry_after is not None:

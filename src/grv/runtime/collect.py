@@ -1,7 +1,7 @@
-"""Generate and score so many candidates a problem and verify them, for a log.
+"""Collect a log: generate, score and verify a fixed number of candidates per problem.
 
-Nothing is decided here and a pass ends nothing, so there is no `Search`; what is paid for is
-recorded, and not paid for again, by the same `Executor` and `SearchRecord`.
+No policy decides anything and a pass does not end the work, so there is no `Search`. The `Executor`
+and the `SearchRecord` are the same as in a search: results are recorded and never paid for twice.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from .config import SearchConfig
 from .executor import Backends, Executor
 from .ledger_writer import LedgerWriter
 from .prices import Meter
+from .progress import CandidateListener
 from .search_record import OWN_KEYS, SearchRecord
 from .tasks import together
 
 COLLECTED = "collected"
-_CHUNK = 32  # candidates of a problem that are generated, or verified, at once
+_CHUNK = 32  # candidates of one problem that are generated or verified at once
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What is collected of each problem, and with what.
+    """What to collect per problem, and with which backends.
 
     Attributes:
-        backends: who generates, scores and verifies.
-        n: candidates a problem.
-        sample: how many of them are verified, drawn at random; None is all.
-        seed: what the sample is drawn from.
-        costs: the price list of the totals in the ledger.
-        meter: what calls really cost, for the rows.
-        about: as in `SearchConfig`; a search and a collection share what is on record.
+        backends: the generator, scorer and verifier.
+        n: the number of candidates per problem.
+        sample: the number of candidates to verify, drawn at random; None means all.
+        seed: the seed of the sample.
+        costs: the price list for the totals in the ledger.
+        meter: computes the measured cost of calls, for the rows.
+        about: as in `SearchConfig`; a search and a collection share recorded results.
     """
 
     backends: Backends
@@ -56,16 +57,16 @@ class Collection:
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise UsageError(f"there must be at least one candidate a problem, not {self.n}")
+            raise UsageError(f"n must be at least 1, not {self.n}: the candidates per problem")
         if self.sample is not None and self.sample < 0:
-            raise UsageError(f"{self.sample} candidates cannot be verified")
+            raise UsageError(f"the number of candidates to verify cannot be {self.sample}")
 
     def search_id(self, problem: Problem) -> str:
-        """The collection's name in a ledger."""
+        """The id of the collection in a ledger; a search with equal settings has the same."""
         return SearchConfig(self.backends, about=self.about).search_id(problem)
 
     def started(self, problem: Problem) -> Started:
-        """The entry with which it begins."""
+        """The first ledger entry of the collection."""
         verify = "all" if self.sample is None else self.sample
         plan: dict[str, Any] = {"collect": self.n, "verify": verify}
         if self.backends.own_keys:
@@ -73,7 +74,7 @@ class Collection:
         return Started(problem.id, {**self.about, **plan})
 
     def chosen(self, problem: Problem, made: int) -> Sequence[int]:
-        """Which of so many candidates are verified, in order. The same ones every time."""
+        """The candidates to verify among `made`, in order; the same in every run."""
         if self.sample is None or self.sample >= made:
             return range(made)
         drawn = random.Random(f"{self.seed} {problem.id}").sample(range(made), self.sample)
@@ -82,9 +83,10 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """One row of a log. `passed` is None where nobody asked, or the verifier could not tell.
+    """One row of a log.
 
-    Costs are None where nobody measured them. That of verifying is the class's, like the label.
+    `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
+    they were not measured. The label and the cost of verifying are shared by the class.
     """
 
     candidate: int
@@ -97,15 +99,15 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Collected:
-    """What there is of one problem.
+    """The collected candidates of one problem.
 
     Attributes:
-        problem: which.
-        rows: a row a candidate.
-        verified: how many verifications are on record for them.
-        broken: candidates that were to be verified and have no label all the same.
-        lost: calls that were in flight when a process died: possibly paid, lost.
-        message: why there is not more, if a backend failed for good.
+        problem: the problem's id.
+        rows: one row per candidate.
+        verified: the number of recorded verifications of these candidates.
+        broken: the number of candidates chosen for verification that have no label.
+        lost: calls in flight when a process died. They may be paid for; their results are lost.
+        message: the error, if a backend failed permanently.
     """
 
     problem: str
@@ -116,34 +118,20 @@ class Collected:
     message: str = ""
 
 
-Progress = Callable[[int], None]  # so many candidates more are generated, or have their label
-
-
-async def collect(
-    problem: Problem,
-    collection: Collection,
-    *,
-    ledger: Ledger | None = None,
-    caller: Caller | None = None,
-    progress: Progress = lambda done: None,
-) -> Collected:
-    """Generate, score and verify; what the ledger holds is not paid for again."""
-    writer = LedgerWriter(ledger or MemoryLedger())
-    return await _collect(problem, collection, writer, caller or Caller(), progress)
-
-
 async def collect_many(
     problems: Iterable[Problem],
     collection: Collection,
     *,
     ledger: Ledger | None = None,
     caller: Caller | None = None,
-    progress: Progress = lambda done: None,
+    progress: CandidateListener = lambda done: None,
     done: Callable[[Collected], None],
 ) -> None:
-    """Collect from many problems at once, and hand over each as it is done.
+    """Collect many problems at once; call `done` with each when it is complete.
 
-    Problems that another process is working on are left to it.
+    Results in the ledger are reused, not paid for again. Problems that another process is working
+    on are skipped. `progress` is called with the number of candidates generated or labelled since
+    its last call.
     """
     ledger, caller = ledger or MemoryLedger(), caller or Caller()
     writer, slots = LedgerWriter(ledger), anyio.Semaphore(caller.calls.concurrency)
@@ -166,7 +154,7 @@ async def _collect(
     collection: Collection,
     writer: LedgerWriter,
     caller: Caller,
-    progress: Progress,
+    progress: CandidateListener,
 ) -> Collected:
     record = await SearchRecord.open(writer, collection.search_id(problem))
     await record.begin(collection.started(problem))
@@ -187,11 +175,11 @@ async def _collect(
     return found
 
 
-async def _generate(executor: Executor, n: int, progress: Progress) -> int:
-    """Candidates with scores, a chunk at a time; how many there are, if need be fewer."""
+async def _generate(executor: Executor, n: int, progress: CandidateListener) -> int:
+    """Generate and score `n` candidates in chunks; return the number made, which may be lower."""
     made = 0
     while made < n:
-        step = Generate(min(_CHUNK, n - made), f"{n} are collected")
+        step = Generate(min(_CHUNK, n - made), f"collect {n} candidates")
         event = await executor.carry_out(step, made)
         assert isinstance(event, Generated)
         await executor.record.tell(Told(event, step.why))
@@ -202,10 +190,10 @@ async def _generate(executor: Executor, n: int, progress: Progress) -> int:
     return made
 
 
-async def _verify(executor: Executor, chosen: Sequence[int], progress: Progress) -> None:
-    """Verdicts for the chosen, one candidate of a class at a time: if it fails, so do the others.
+async def _verify(executor: Executor, chosen: Sequence[int], progress: CandidateListener) -> None:
+    """Verify the chosen candidates, one of each class at a time: if it fails, so do the others.
 
-    Where it passes, only those with the same text pass with it (or all, by the user's own keys).
+    If it passes, those with the same text pass with it; with the user's own keys, the whole class.
     """
     record, events = executor.record, list[Event]()
     todo = _without_verdict(record, chosen)
@@ -217,7 +205,7 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Progress)
         if failures:
             raise failures[0]
         events.append(Verified({id: record.found[id].verdict for id in ids}))
-        await record.tell(Told(events[-1], "all that are collected"))
+        await record.tell(Told(events[-1], "verify the chosen candidates"))
         executor.refuse_broken(reversed(events))
         left = _without_verdict(record, chosen)
         progress(len(todo) - len(left))
@@ -225,13 +213,13 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Progress)
 
 
 def _without_verdict(record: SearchRecord, chosen: Iterable[int]) -> list[int]:
-    """Those of the chosen that are still to be verified."""
+    """The chosen candidates that are still to be verified."""
     known = record.verdicts_from()
     return [id for id in chosen if id not in known and id not in record.found]
 
 
 async def _find(executor: Executor, id: CandidateId) -> None:
-    """One verdict, by itself: a step of several would end with its first pass."""
+    """Verify one candidate in a step of its own: the first pass ends a step of several."""
     await executor.carry_out(Verify((id,)), 0)
 
 
@@ -268,10 +256,10 @@ def _collected(
 
 
 def _labels(record: SearchRecord, chosen: Iterable[int]) -> dict[int, bool]:
-    """The verdicts of those chosen, and of nobody else.
+    """The labels of the chosen candidates only.
 
-    To label the rest of a class as well would cost nothing, but those with a label would then no
-    longer be a fair sample: large classes would be in it more often.
+    To label the rest of each class would cost nothing, but the labelled candidates would then no
+    longer be a fair sample: it would have too many of large classes.
     """
     known = record.verdicts_from()
     return {id: record.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}

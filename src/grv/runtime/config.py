@@ -1,4 +1,4 @@
-"""What a search is made of: backends, policy, costs and limits."""
+"""The configuration of a search: backends, policy, costs and limits."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from .search_record import OWN_KEYS
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How problems are searched.
+    """How to search for the answer to a problem.
 
     Attributes:
-        backends: what generates, scores and verifies.
-        policy: what decides.
+        backends: the generator, scorer and verifier.
+        policy: decides what to do next.
         costs: the price list that the policy plans with.
-        budget: the most that one problem may cost.
-        width: the number of verifications in flight at once; None is a whole step of the plan.
-        about: what else makes a run what it is (model, temperature, seed). Results on record are
-            used again where this and the problem are the same, whatever policy and budget are.
-        value: what an answer is worth. A search gives up when the expected cost to go exceeds it.
-        most: the most that one candidate and one verification can cost, where costs are measured.
-            Budgets reserve it.
-        meter: what calls really cost, where costs are measured.
-        cascade: how second scores are used, if there are any.
+        budget: the highest cost allowed per problem.
+        width: the number of verifications in flight at once; None means a whole step of the plan.
+        about: other settings that results depend on (model, temperature, seed). Recorded results
+            are reused if these and the problem are equal; policy and budget may differ.
+        value: what an answer is worth. A search gives up when the expected remaining cost is
+            higher.
+        most: the highest cost of one candidate and of one verification, if costs are measured.
+            Budgets reserve this amount.
+        meter: computes the measured cost of calls, if costs are measured.
+        cascade: how to use second scores, if there are any.
     """
 
     backends: Backends
@@ -53,23 +54,23 @@ class SearchConfig:
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
         if isinstance(self.costs, Measured) != (self.meter is not None):
-            raise UsageError("give prices with measured costs, and only with them")
+            raise UsageError("measured costs need prices, and prices need measured costs")
         if (self.cascade is None) != (self.backends.second is None):
-            raise UsageError("give a cascade with a second scorer, and only with one")
+            raise UsageError("a cascade needs a second scorer, and a second scorer a cascade")
         if self.meter is not None and self.most is None and math.isfinite(self.budget):
             raise UsageError(
-                "a budget over measured costs needs the most that one candidate and one"
-                " verification can cost"
+                "a budget over measured costs needs `most`, the highest cost of one candidate"
+                " and of one verification"
             )
 
     @property
     def reserve(self) -> Costs:
-        """What is reserved for a candidate and for a verification before they are paid."""
+        """The amounts to reserve for a candidate and for a verification."""
         return self.costs if self.most is None else self.most
 
     @property
     def second_cost(self) -> float:
-        """What is reserved for a second score."""
+        """The amount to reserve for a second score."""
         return 0.0 if self.cascade is None else self.cascade.cost
 
     def search(self) -> Search:
@@ -85,13 +86,13 @@ class SearchConfig:
         )
 
     def search_id(self, problem: Problem) -> str:
-        """The search's name in a ledger: a checksum of `about` and of the problem."""
+        """The id of the search in a ledger: a hash of `about` and the problem."""
         content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
     def started(self, problem: Problem) -> Started:
-        """The entry with which such a search begins."""
+        """The first ledger entry of the search."""
         plan = {
             "policy": _name(self.policy),
             "costs": [self.costs.generate, self.costs.verify, self.costs.score],
@@ -112,7 +113,7 @@ class SearchConfig:
 
 
 def _name(policy: Policy) -> str:
-    """A policy's specification; its repr where it is not one of ours."""
+    """The policy's specification, or its repr if it has none."""
     try:
         return spec.spec(policy)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Carries out what one search asks for, using what is on record before asking anybody again."""
+"""Executes the actions of one search. Recorded results are reused before a backend is called."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ Keying = Callable[[Problem, Draft], str | None]
 
 @dataclass(frozen=True)
 class Backends:
-    """Who generates, scores and verifies.
+    """The generator, scorer and verifier of a search.
 
     Attributes:
-        key: gives a draft its equivalence class. If one draft of a class fails, all have failed.
-        second: gives second scores, where there is a cascade.
-        own_keys: whether the key is the user's own function, which also promises that drafts of a
-            class pass together. The keys of checks promise no such thing.
+        key: returns the equivalence class of a draft. If one draft of a class fails, all fail.
+        second: gives second scores, if there is a cascade.
+        own_keys: whether `key` is the user's own function, which also promises that all drafts of a
+            class pass if one does. The keys of checks do not promise that.
     """
 
     generator: Generator
@@ -53,7 +53,7 @@ class Backends:
     own_keys: bool = False
 
     async def aclose(self) -> None:
-        """Close the connections of those who have any."""
+        """Close the connections of the backends."""
         for backend in (self.generator, self.scorer, self.verifier, self.second):
             close = getattr(backend, "aclose", None)
             if close is not None:
@@ -61,7 +61,7 @@ class Backends:
 
 
 class Executor:
-    """The outside world of one search. With a meter, its events say what was really paid."""
+    """Executes the actions of one search. With a meter, events carry the measured cost."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Executor:
         self.meter = meter
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
-        """What carrying the task out will cost, beyond what is on record."""
+        """The price of a task, without the results that are already recorded."""
         match task:
             case Generate(n):
                 ids = range(seen, seen + n)
@@ -86,7 +86,7 @@ class Executor:
                 return second * sum(id not in self.record.scored_again for id in ids)
 
     def recorded(self, task: Task, seen: int) -> float:
-        """What those results of a task that are on record have cost, by the meter."""
+        """The measured cost of those results of a task that are recorded."""
         if self.meter is None:
             return 0.0
         match task:
@@ -98,9 +98,9 @@ class Executor:
                 return self.record.paid(self.meter, ("rescore",), ids)
 
     async def carry_out(self, task: Task, seen: int, costs: Costs | None = None) -> Event:
-        """The result of a task, of which nothing is used before it is on record.
+        """Execute a task and return its result. Each result is recorded before it is used.
 
-        Where costs are measured, `costs` says what a verification costs that was cancelled.
+        If costs are measured, a cancelled verification is billed as `costs` says.
         """
         match task:
             case Generate(n):
@@ -117,7 +117,7 @@ class Executor:
         return replace(event, paid=paid)
 
     def draft(self, candidate: int) -> Draft:
-        """A draft that is on record."""
+        """A recorded draft."""
         made = self.record.made[candidate]
         return Draft(made.text, made.logprobs, Usage.of(made.usage))
 
@@ -131,7 +131,7 @@ class Executor:
         there = []
         for id in wanted:
             if id not in self.record.made:
-                break  # no more to be had
+                break  # the generator has no more
             there.append(id)
         await self._score([id for id in there if id not in self.record.scored])
         scores = (self.record.scored[id].score for id in there)
@@ -140,7 +140,11 @@ class Executor:
         return Generated(ranked, keys if any(key is not None for key in keys) else ())
 
     async def _make(self, ids: Sequence[int]) -> None:
-        """Drafts for these candidates. A short answer is asked to go on, an empty one ends it."""
+        """Generate drafts for these candidates.
+
+        If the generator returns fewer drafts than requested, request the rest; if it returns none,
+        stop.
+        """
         left = list(ids)
         while left:
             drafts = await self.caller.make(
@@ -158,7 +162,7 @@ class Executor:
             )
 
     async def _score(self, ids: Sequence[int]) -> None:
-        """Scores for these candidates; one that cannot be had ranks last, and says why."""
+        """Score these candidates. A candidate without a score ranks last; the reason is kept."""
         if not ids:
             return
         scores = await self._scores(self.backends.scorer, "score", ids)
@@ -171,7 +175,7 @@ class Executor:
         )
 
     async def _keys(self, ids: Sequence[int]) -> Sequence[str | None]:
-        """The candidates' keys, computed off the event loop: texts may be long and hostile."""
+        """The candidates' keys, computed in a thread: texts may be long and hostile."""
         key = self.backends.key
         if key is None:
             return [None] * len(ids)
@@ -181,8 +185,8 @@ class Executor:
         )
 
     async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:
-        """Second scores for these candidates; one that cannot be had ranks last."""
-        assert self.backends.second is not None  # `Job` sees to it
+        """Second scores for these candidates. A candidate without one ranks last."""
+        assert self.backends.second is not None  # `SearchConfig` checks this
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
             scores = await self._scores(self.backends.second, "rescore", missing)
@@ -196,7 +200,7 @@ class Executor:
         return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
 
     async def _scores(self, scorer: Scorer, call: Call, ids: Sequence[int]) -> list[Score]:
-        """One score a candidate, which is a finite number or none."""
+        """One score per candidate: a finite number, or None with a reason."""
         drafts = [self.draft(id) for id in ids]
         try:
             scores = await self.caller.make(
@@ -210,7 +214,7 @@ class Executor:
         return [
             score
             if score.value is None or math.isfinite(score.value)
-            else Score(None, score.usage, f"the scorer said {score.value}")
+            else Score(None, score.usage, f"the scorer returned {score.value}")
             for score in scores
         ]
 
@@ -227,7 +231,7 @@ class Executor:
         )
 
     def refuse_broken(self, newest_first: Iterable[Event]) -> None:
-        """A VerifierError where the last verdicts, several in a row, were all broken."""
+        """Raise a VerifierError if the last `MOST_BROKEN` verdicts or more are all broken."""
         ids = broken_in_a_row(newest_first)
         if len(ids) >= MOST_BROKEN:
             reason = self.record.found[max(ids)].reason
@@ -238,7 +242,7 @@ class Executor:
         return Verdict.PASSED in found
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
-        """One verdict. When it is a pass, the others of its step are no longer needed."""
+        """Get one verdict. If it is a pass, cancel the other verifications of the step."""
         finding: Finding = await self.caller.make(
             partial(self.backends.verifier.verify, self.problem, self.draft(id)),
             partial(self.record.write, Intended("verify", (id,))),

@@ -1,4 +1,4 @@
-"""Stopping a run without losing what is paid for."""
+"""Stop a run on a signal without losing calls that are already paid for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _GRACE_SECONDS = 10  # for calls in flight at an interrupt
 async def until_interrupted(
     work: Callable[[], Awaitable[None]], caller: Caller, tell: Callable[[str], None]
 ) -> bool:
-    """Do the work, or stop it at SIGINT or SIGTERM; whether it was stopped.
+    """Run `work` until it ends or a SIGINT or SIGTERM arrives; return whether one arrived.
 
-    Calls in flight are paid for, so they get some seconds to end; `tell` says so. A second signal
-    ends everything at once.
+    Calls in flight are paid for, so the first signal gives them some seconds to end, and `tell`
+    reports that. A second signal cancels everything at once.
     """
     interrupted = False
 
@@ -36,7 +36,7 @@ async def until_interrupted(
         if caller.in_flight:
             tell(
                 f"waiting up to {_GRACE_SECONDS} s for {caller.in_flight} calls in flight;"
-                " interrupt again to leave at once"
+                " interrupt again to stop at once"
             )
         await caller.settle(_GRACE_SECONDS)
         scope.cancel()

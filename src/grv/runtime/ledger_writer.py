@@ -1,4 +1,4 @@
-"""Writes entries to a ledger for many searches at once."""
+"""Writes the entries of many searches to one ledger."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..ledger.ledger import Ledger
 
 
 class LedgerWriter:
-    """Writes for many searches at once: what comes during one write goes into the next.
+    """Writes in batches: entries that arrive during one write go into the next.
 
-    A write costs the same for one entry as for a hundred, so this is what keeps a durable ledger
-    out of the way of a fast run.
+    A durable write takes as long for one entry as for a hundred. Batches keep the ledger from
+    slowing down a fast run.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -24,7 +24,7 @@ class LedgerWriter:
         self._busy = False
 
     async def write(self, search: str, entries: Sequence[Entry]) -> None:
-        """Append entries; durable when it returns, also if it is cancelled meanwhile."""
+        """Append entries. They are durable when this returns, even if it is cancelled."""
         mine = self._next
         mine.groups.append((search, entries))
         with anyio.CancelScope(shield=True):
@@ -58,7 +58,7 @@ class LedgerWriter:
 
 
 class _Write:
-    """What is written in one go."""
+    """The entries of one write."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str, Sequence[Entry]]] = []

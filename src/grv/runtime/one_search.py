@@ -1,4 +1,4 @@
-"""One live search: asks the core what to do, has it done, tells the result."""
+"""One live search: asks the core for the next action, executes it, and tells the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def run_search(
     total: TotalBudget,
     told: Callable[[], None] = lambda: None,
 ) -> Solution:
-    """Search for a verified answer; what the ledger holds is not paid for again.
+    """Search for a verified answer. Results in the ledger are reused, not paid for again.
 
     `told` is called after each step.
     """
@@ -63,7 +63,11 @@ async def run_search(
 
 
 def spent_before(ledger: Ledger, config: SearchConfig, problem: Problem) -> float:
-    """What earlier processes may have paid for a search: at the price list, or as measured."""
+    """The amount that earlier processes may have paid for a search.
+
+    This is the only definition of earlier spending: measured if there is a meter, otherwise by the
+    price list.
+    """
     search = config.search_id(problem)
     record = SearchRecord(LedgerWriter(ledger), search, ledger.read(search))
     return record.cost(config.reserve, config.second_cost, config.meter)

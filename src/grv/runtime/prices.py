@@ -1,6 +1,6 @@
-"""What real use costs in dollars, by a file of prices.
+"""Prices in dollars, read from a TOML file.
 
-A TOML file: a table a model, dollars per million tokens; and what else can have a price.
+The file has one table per model, in dollars per million tokens, and a table for everything else.
 
     ["gpt-oss-20b"]
     prompt = 0.05
@@ -34,14 +34,14 @@ _OTHER = tuple(
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars: per million tokens of a model; per second, minute and call of the rest."""
+    """Dollars per million tokens for models; dollars per second, minute and call for the rest."""
 
     models: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     other: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str) -> Prices:
-        """The prices in a file."""
+        """Read a file of prices."""
         tables = read_toml(path)
         for name, table in tables.items():
             allowed = _OTHER if name == "other" else _MODEL
@@ -50,18 +50,19 @@ class Prices:
             for key, value in table.items():
                 if key not in allowed or not is_number(value) or value < 0:
                     raise UsageError(
-                        f"{path}: [{name}] {key} = {value}: give {', '.join(allowed)} in dollars"
+                        f"{path}: [{name}] {key} = {value}: allowed are {', '.join(allowed)},"
+                        " each in dollars"
                     )
         return cls({n: t for n, t in tables.items() if n != "other"}, tables.get("other", {}))
 
     def has(self, call: Call, model: str) -> bool:
-        """Whether calls of this kind have a price that is not zero."""
+        """Whether calls of this kind have a price above zero."""
         per_token = self.models.get(model, {}) if call == "generate" else {}
         others = [price for name, price in self.other.items() if name.startswith(f"{call}_")]
         return any([*per_token.values(), *others])
 
     def dollars(self, call: Call, usage: Usage, model: str, calls: int) -> float:
-        """What so much use of one kind costs; nothing where no price is given."""
+        """The price of this usage in this number of calls; zero if no price is given."""
         per_token = self.models.get(model, {}) if call == "generate" else {}
         tokens = usage.prompt_tokens * per_token.get("prompt", 0.0)
         tokens += usage.completion_tokens * per_token.get("completion", 0.0)
@@ -72,25 +73,25 @@ class Prices:
 
 
 def model_of(generator: str) -> str:
-    """The model in a generator's spec, as in openai:MODEL, by which its tokens have a price."""
+    """The model in a generator's specification, such as openai:MODEL; prices are per model."""
     return generator.partition(":")[2]
 
 
 @dataclass(frozen=True)
 class Meter:
-    """What a call really cost in dollars: what its backend says, and what the prices say.
+    """Computes the cost of a call in dollars: what its backend reports, plus its usage priced.
 
     Attributes:
-        prices: of what.
-        model: whose tokens the generator's are.
+        prices: the price list.
+        model: the generator's model.
     """
 
     prices: Prices
     model: str = ""
 
     def cost(self, call: Call, usage: Usage) -> float:
-        """What one call for one candidate cost, which is finite and not negative."""
+        """The cost of one call for one candidate: finite and not negative."""
         dollars = usage.dollars + self.prices.dollars(call, usage, self.model, 1)
         if not (math.isfinite(dollars) and dollars >= 0):
-            raise BackendError(f"a call to {call} says that it cost {dollars} dollars")
+            raise BackendError(f"the reported cost of a call to {call} is {dollars} dollars")
         return dollars

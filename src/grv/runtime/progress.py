@@ -1,4 +1,4 @@
-"""How far a run is, for whoever shows it."""
+"""The progress of a run, reported to a listener."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run of `solve_many`.
 
     Attributes:
         problems: the number of problems of the run.
-        done: how many have ended, solved or not.
-        solved: how many are solved.
-        spent: what the run has cost so far, earlier processes included where a total budget counts.
-        in_flight: calls in flight.
+        done: the number of problems whose search has ended.
+        solved: the number of problems solved.
+        spent: the cost so far; with a total budget, including earlier processes.
+        in_flight: the number of calls in flight.
     """
 
     problems: int
@@ -26,3 +26,4 @@ class Progress:
 
 
 Listener = Callable[[Progress], None]
+CandidateListener = Callable[[int], None]  # told how many more candidates are done, when collecting

@@ -1,4 +1,4 @@
-"""What one search has on record, and how more is written: durable before it is used."""
+"""The recorded results of one search. New ones are durable before they are used."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from ..ledger.entries import (
 from .ledger_writer import LedgerWriter
 from .prices import Meter
 
-MOST_BROKEN = 3  # broken verdicts in a row that end a search
+MOST_BROKEN = 3  # this many broken verdicts in a row end a search
 OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
 
 
 class SearchRecord:
-    """The entries of one search, in a form that a driver can use.
+    """The ledger entries of one search, indexed for the executor.
 
     Attributes:
         made: drafts by candidate.
         scored: scores by candidate.
-        scored_again: second scores by candidate, where there is a cascade.
+        scored_again: second scores by candidate, if there is a cascade.
         found: verdicts by candidate.
-        ended: how it ended, if it did.
-        lost: calls that earlier processes left in flight: possibly paid, lost.
+        ended: the entry that ended the search, if any.
+        lost: calls in flight when an earlier process died. They may be paid for; their results are
+            lost.
     """
 
     def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
@@ -52,10 +53,10 @@ class SearchRecord:
         self.ended: Ended | None = None
         self.failed: Failed | None = None
         self._started: Started | None = None
-        self._told: list[Told] = []  # since the last beginning
+        self._told: list[Told] = []  # since the last `Started`
         self._told_again = 0
         self.lost, self._unneeded = unanswered(entries)
-        self._repeated = 0  # verifications that were broken and are made again
+        self._repeated = 0  # broken verifications that will be repeated
         for entry in entries:
             self._take(entry)
             if isinstance(entry, Failed):
@@ -69,13 +70,13 @@ class SearchRecord:
 
     @classmethod
     async def open(cls, writer: LedgerWriter, search: str) -> SearchRecord:
-        """The book as it stands in the ledger."""
+        """The record of a search, read from the ledger."""
         return cls(writer, search, await anyio.to_thread.run_sync(writer.ledger.read, search))
 
     def cost(self, costs: Costs, second: float = 0.0, meter: Meter | None = None) -> float:
-        """What the entries it was opened with stand for, with all that may have been paid.
+        """The cost of the recorded calls, including lost ones that may have been paid for.
 
-        With a meter, what is on record costs what it really cost, and `costs` is for the rest.
+        With a meter, recorded results cost what was measured; `costs` prices the lost calls.
         """
         made, found, again = len(self.made), len(self.found), len(self.scored_again)
         unused = self._unneeded + self._repeated + self.lost["verify"]
@@ -86,7 +87,7 @@ class SearchRecord:
         return self.paid(meter, ("generate", "score", "rescore", "verify")) + lost
 
     def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
-        """What calls of these kinds that are on record have cost, for these candidates or all."""
+        """The measured cost of recorded calls of these kinds, for these candidates or for all."""
         total = 0.0
         for call in calls:
             entries = self._by_call[call]
@@ -95,25 +96,25 @@ class SearchRecord:
         return total
 
     def making(self, meter: Meter, id: int) -> float:
-        """What generating and scoring a candidate has cost."""
+        """The measured cost of generating and scoring a candidate."""
         return self.paid(meter, ("generate", "score"), (id,))
 
     def verifying(self, meter: Meter) -> dict[int, float]:
-        """What verifying each candidate has cost, or the one whose verdict it shares."""
+        """The measured cost of verifying each candidate, or the one whose verdict it shares."""
         asked = {id: id for id in self.found} | self.verdicts_from()
         return {id: self.paid(meter, ("verify",), (other,)) for id, other in asked.items()}
 
     def class_of(self, id: int) -> str | int:
-        """Its key, by which equivalent candidates are one class; without a key, itself."""
+        """The candidate's class: its key, or its id if it has no key."""
         scored = self.scored.get(id)
         return id if scored is None or scored.key is None else scored.key
 
     def verdicts_from(self) -> dict[int, int]:
-        """Which candidate each one has its verdict from, for those that have one.
+        """For each candidate with a conclusive verdict, the candidate that was verified for it.
 
-        That is itself, where it was verified; or a candidate of its class with the same text, or a
-        failed one. It may be a passed one of its class only if the user's own key says that the
-        members are equivalent.
+        That is the candidate itself, if it was verified. Otherwise it is one of its class with the
+        same text, or one of its class that failed. If the user's own key defines the classes, it
+        may also be one of its class that passed.
         """
         told = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
         passed = [id for id in reversed(told) if self.found[id].verdict is Verdict.PASSED]
@@ -141,30 +142,30 @@ class SearchRecord:
 
     @property
     def about(self) -> Mapping[str, object]:
-        """With what it was begun."""
+        """The settings of the last start."""
         return {} if self._started is None else self._started.about
 
     async def begin(self, started: Started) -> None:
-        """Begin, or begin anew under other settings; going on as before needs no entry."""
+        """Start, or restart with other settings. Resuming with equal settings writes no entry."""
         self._told_again = 0
         if started != self._started:
             await self.write(started)
 
     async def write(self, *entries: Entry) -> None:
-        """Put entries down; they count when they are durable."""
+        """Write entries, and use them once they are durable."""
         await self._writer.write(self.search, entries)
         for entry in entries:
             self._take(entry)
 
     async def tell(self, told: Told, *then: Entry) -> None:
-        """Put down what the search is told, unless it was told so before it was resumed."""
+        """Record what the search is told, unless the same is recorded from before a resume."""
         known = self._told_again < len(self._told) and self._told[self._told_again] == told
         if not known or then:
             await self.write(*([] if known else [told]), *then)
         self._told_again += 1
 
     def _forget_broken(self) -> None:
-        """Forget the broken verdicts that a search failed by: they are asked for again."""
+        """Forget the broken verdicts that ended a search, so that they are requested again."""
         ids = broken_in_a_row(told.event for told in reversed(self._told))
         if len(ids) < MOST_BROKEN:
             return
@@ -198,7 +199,7 @@ class SearchRecord:
 
 
 def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
-    """The candidates whose verdicts, the last ones that a search was told, are all broken."""
+    """The candidates of the latest verdicts, back to the last one that is not broken."""
     ids: set[CandidateId] = set()
     for event in newest_first:
         if isinstance(event, Verified):
@@ -210,11 +211,12 @@ def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
 
 
 def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
-    """Calls in flight when a process died, by kind; and verifications that a pass made needless.
+    """Calls in flight when a process died, by kind; and the number of cancelled verifications.
 
-    The first were possibly paid and are lost. The second were cancelled, and are billed.
+    The former may be paid for; their results are lost. The latter were cancelled by a pass of
+    another candidate, and are billed.
     """
-    waiting: dict[tuple[Call, int], int] = {}  # which intent a candidate waits for
+    waiting: dict[tuple[Call, int], int] = {}  # calls without a result: the number of their entry
     lost: Counter[Call] = Counter()
     unneeded = 0
     for number, entry in enumerate(entries):
@@ -223,7 +225,7 @@ def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
                 asked = {(call, candidate): number for candidate in candidates}
                 lost[call] += len(waiting.keys() & asked.keys())
                 waiting |= asked
-            case Made(candidate):  # whoever got less than was asked for goes on asking
+            case Made(candidate):  # a short result: the missing drafts get an intent of their own
                 intent = waiting.get(("generate", candidate))
                 if intent is not None:
                     waiting = {key: at for key, at in waiting.items() if at != intent}

@@ -1,4 +1,4 @@
-"""How a live search ended."""
+"""The result of a live search."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Solution:
-    """How a live search ended.
+    """The result of a live search.
 
     Attributes:
         problem: the problem's id.
         outcome: solved, finished, exhausted, out of budget or failed.
-        draft: the verified answer; otherwise the best candidate, which is not verified; or None.
+        draft: the verified answer; if there is none, the best unverified candidate, or None.
         verified: whether `draft` passed.
-        bill: what was spent, in the unit of the costs.
-        usage: what that really used, by kind of call.
-        unneeded: verifications in flight when another one passed: paid but unneeded.
-        lost: calls that were in flight when a process died: possibly paid, lost.
-        unscored: candidates without a score.
-        search: its name in the ledger.
-        message: why it failed or gave up, if it did.
+        bill: the amount spent, in the unit of the costs.
+        usage: tokens, seconds and dollars used, by kind of call.
+        unneeded: verifications in flight when another one passed; they are paid for.
+        lost: calls in flight when a process died. They may be paid for; their results are lost.
+        unscored: the number of candidates without a score.
+        search: the id of the search in the ledger.
+        message: the reason, if the search failed or gave up.
     """
 
     problem: str
@@ -56,7 +56,7 @@ def solution_of(
     answer: int | None = None,
     message: str = "",
 ) -> Solution:
-    """The solution of a search, from what it was told and what is on record."""
+    """The solution, from the trace of a search and its record."""
     record = executor.record
     best = search.pool.best(1)
     chosen = answer if answer is not None else next(iter(best), None)

@@ -62,38 +62,39 @@ _LONGEST_NAME = 60
 
 
 class SolveOptions(TypedDict, total=False):
-    """How `solve` and its counterparts search. `generator`, `scorer` and `verifier` are required.
+    """The options of `solve` and its counterparts; `SearchConfig` explains those it shares.
 
     Attributes:
-        generator: a function of the problem that returns one text, or a `Generator`.
-        scorer: a function of the problem and a text that returns a number, or a `Scorer`.
-        verifier: a function of the problem and a text that says yes or no, or a `Verifier`.
-        policy: what decides, or its specification; `grv.policies.DEFAULT` if not given.
-        costs: the price list it plans with; a verification costs ten candidates if not given.
-        budget: the most that one problem may cost, in the unit of the costs.
-        total_budget: the most that all problems together may cost.
-        value: what an answer is worth, in that unit. A search gives up when the expected cost to go
-            exceeds it.
-        width: the number of verifications in flight at once; None is a whole step of the plan.
-        ledger: where grv records what is paid for, or its file. Nothing in it is paid for again.
-        key: a function of the problem and a draft that names its equivalence class; None is in no
-            class. Drafts of one class must pass or fail together: grv verifies one of them.
-        keys: whether to use the keys of a verifier that has some, if there is no `key`. Drafts with
-            equal keys share failures, not passes.
-        about: what makes candidates, scores and verdicts what they are (model, temperature, seed).
-            Results in the ledger are used again where this, the problem, and the names of
-            generator, scorer and verifier are the same.
+        generator: a function of the problem that returns one text, or a `Generator`. Required.
+        scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
+        verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
+            Required.
+        policy: decides what to do next: a policy or its specification; by default
+            `grv.policies.DEFAULT`.
+        costs: the price list that the policy plans with; by default a verification costs as much as
+            ten candidates.
+        budget: the highest cost allowed per problem, in the unit of the costs.
+        total_budget: the highest cost allowed for all problems together.
+        value: what an answer is worth, in the same unit. A search gives up when the expected
+            remaining cost is higher.
+        width: the number of verifications in flight at once; None means a whole step of the plan.
+        ledger: the ledger that records everything paid for, or its file. Recorded results are
+            reused, not paid for again.
+        key: a function of the problem and a draft that returns its equivalence class, or None for
+            no class. Drafts of one class must pass or fail together; grv verifies one of them.
+        keys: whether to use the keys of the verifier, if it has some and `key` is not given. Drafts
+            with equal keys share failures, not passes.
+        about: settings that results depend on (model, temperature, seed). Recorded results are
+            reused if these, the problem, and the names of generator, scorer and verifier are equal.
         identity: replaces `about` and those names, for callers that name their runs themselves.
-        calls: how calls are made: attempts, timeouts, how many at once; or a `Caller`, to watch and
-            to stop them.
+        calls: attempts, timeouts and concurrency of calls; or a `Caller`, to watch or stop them.
         second_scorer: gives second scores, for a `cascade`.
-        cascade: how second scores are used.
-        most: the most that one candidate and one verification can cost, where costs are measured.
-        meter: what calls really cost, where costs are measured.
-        at_once: the number of problems searched at once; twice the calls at once if not given.
-        skip: ids of problems that count as solved before; what they cost counts against
-            `total_budget`.
-        progress: a function that is told how far the run is.
+        cascade: how to use second scores.
+        most: the highest cost of one candidate and of one verification, if costs are measured.
+        meter: computes the measured cost of calls, if costs are measured.
+        at_once: the number of problems searched at once; by default twice the calls at once.
+        skip: ids of problems already solved; their cost counts against `total_budget`.
+        progress: a function that is called with a `Progress` after each step.
     """
 
     generator: Required[Generating]
@@ -131,8 +132,7 @@ async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solu
     async with aclosing(solve_many([problem], **options)) as solutions:
         async for solution in solutions:
             return solution
-    asked = _problem(problem)
-    raise LedgerError(f"another process is working on {asked.id!r}, or this one is already")
+    raise _claimed(problem)
 
 
 async def solve_many(
@@ -140,7 +140,7 @@ async def solve_many(
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
-    Problems that another process is working on are left to it. See `SolveOptions` for the options.
+    Problems that another process is working on are skipped. See `SolveOptions` for the options.
     """
     config = config_of(options)
     given = options.get("calls")
@@ -161,20 +161,19 @@ async def solve_many(
 
 
 def solve_now(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solution:
-    """`solve`, for programs without an event loop; closes the backends' connections at its end.
+    """`solve`, for programs without an event loop; closes the backends' connections at the end.
 
-    It runs its own event loop in a thread, so it also works where one is running, as in a notebook.
+    It runs its own event loop in a thread, so it works in a notebook too.
     """
     for solution in solve_many_now([problem], **options):
         return solution
-    asked = _problem(problem)
-    raise LedgerError(f"another process is working on {asked.id!r}, or this one is already")
+    raise _claimed(problem)
 
 
 def solve_many_now(
     problems: Iterable[Problem | str], **options: Unpack[SolveOptions]
 ) -> Iterator[Solution]:
-    """`solve_many`, for programs without an event loop; closes connections at its end."""
+    """`solve_many`, for programs without an event loop; closes connections at the end."""
     found: queue.SimpleQueue[Solution | None] = queue.SimpleQueue()
 
     async def run(*, task_status: anyio.abc.TaskStatus[anyio.CancelScope]) -> None:
@@ -218,19 +217,19 @@ class _Run:
         self.done = self.solved = problems - todo
 
     def tell(self) -> None:
-        """Say how far the run is."""
+        """Report the progress to the listener."""
         if self.listener is not None:
             spent, in_flight = self.total.spent, self.caller.in_flight
             self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
 
     async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
-        """Search at once, as far as the gate lets problems in; each solution as it is found."""
+        """Search as many problems at once as the gate admits; yield each solution when found."""
         send, receive = anyio.create_memory_object_stream[Solution](math.inf)
 
         async def everything() -> None:
             async with send, anyio.create_task_group() as group:
                 for problem in todo:
-                    await gate.enter()  # here: ten thousand tasks that wait take room too
+                    await gate.enter()  # before the task starts: waiting tasks use memory
                     group.start_soon(self._one, problem, gate, send)
 
         self.tell()
@@ -266,13 +265,13 @@ class _Run:
 
 
 def check_options(options: SolveOptions) -> None:
-    """A UsageError where options are out of bounds or do not go together."""
+    """Raise a UsageError if options are out of bounds or contradict each other."""
     config_of(options)
     TotalBudget(options.get("total_budget", math.inf))
 
 
 def config_of(options: SolveOptions) -> SearchConfig:
-    """The configuration that the options stand for."""
+    """The configuration that the options describe."""
     names = {what: _name(options[what]) for what in ("generator", "scorer", "verifier")}
     identity = options.get("identity")
     policy = options.get("policy")
@@ -319,7 +318,7 @@ async def _opened(ledger: Ledger | str | Path | None) -> AsyncIterator[Ledger]:
 
 
 def _problem(problem: Problem | str) -> Problem:
-    """The problem; a prompt is named by its first line."""
+    """The problem; the id of a prompt is its first line, shortened if it is long."""
     if isinstance(problem, Problem):
         return problem
     line = problem.strip().partition("\n")[0]
@@ -327,8 +326,13 @@ def _problem(problem: Problem | str) -> Problem:
     return Problem(title, problem)
 
 
+def _claimed(problem: Problem | str) -> LedgerError:
+    id = _problem(problem).id
+    return LedgerError(f"another process or another search of this one is working on {id!r}")
+
+
 def _name(backend: object) -> str:
-    """What a backend is called in a ledger, the same in the next process."""
+    """The name of a backend in a ledger. It is the same in every process."""
     if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
         return repr(backend)
     return str(getattr(backend, "__qualname__", type(backend).__qualname__))

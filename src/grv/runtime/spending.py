@@ -1,4 +1,4 @@
-"""One budget for many searches: what is in flight is reserved, so that the cap is never passed."""
+"""One budget for many searches. Calls in flight are reserved, so the total is never exceeded."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..core.values import Costs
 
 
 class OutOfBudget(Exception):
-    """The run's budget does not cover the next action. Not an error: it ends one search."""
+    """The total budget does not cover the next action. This ends one search; it is not an error."""
 
 
 @dataclass
 class Held:
-    """An amount that is reserved, until it is known what was `paid`."""
+    """A reserved amount. Set `paid` once the real cost is known."""
 
     paid: float
 
 
 class TotalBudget:
-    """What a run may spend, in the unit of its costs."""
+    """The highest amount that a run may spend, in the unit of its costs."""
 
     def __init__(self, total: float = math.inf) -> None:
         if math.isnan(total) or total < 0:
@@ -36,18 +36,18 @@ class TotalBudget:
 
     @property
     def left(self) -> float:
-        """What is neither spent nor reserved."""
+        """The amount neither spent nor reserved."""
         return self.total - self.spent - self._reserved
 
     def spend(self, amount: float) -> None:
-        """Count what an earlier process has paid for."""
+        """Count an amount that an earlier process has spent."""
         self.spent += amount
 
     @contextmanager
     def reserved(self, amount: float) -> Iterator[Held]:
-        """Keep an amount for what is about to be done.
+        """Reserve an amount for the block. At its end, even after an error, it is spent.
 
-        It is spent even if that fails, unless it is known by then what was really paid.
+        If the block sets `paid`, that amount is spent instead.
         """
         if amount > self.left:
             raise OutOfBudget
@@ -61,13 +61,13 @@ class TotalBudget:
 
 
 class Gate:
-    """Lets problems in: so many at once, and no more than the purse can do something for.
+    """Limits how many problems are searched at once: to a number, and to what the budget allows.
 
-    A small budget that is spread over many problems solves none: it ends before their candidates
-    are verified.
+    A small budget spread over many problems solves none of them: it is spent before candidates are
+    verified. So each problem needs enough money for a few verified candidates.
     """
 
-    STAKE = 4  # candidates, each generated and verified, that there must be money for
+    STAKE = 4  # a problem starts if there is money to generate and verify this many candidates
 
     def __init__(self, most: int, total: TotalBudget, costs: Costs, budget: float) -> None:
         self._most, self._total = most, total
@@ -76,14 +76,14 @@ class Gate:
         self._someone_left = anyio.Event()
 
     async def enter(self) -> None:
-        """Wait until there is room for one more; for the first one there always is."""
+        """Wait until one more problem may start. One problem may always run."""
         while self._inside and not self._has_room():
             self._someone_left = anyio.Event()
             await self._someone_left.wait()
         self._inside += 1
 
     def leave(self) -> None:
-        """Make room for another one."""
+        """End a problem, so that another may start."""
         self._inside -= 1
         self._someone_left.set()
 

@@ -1,4 +1,4 @@
-"""Several calls at once, each to its end."""
+"""Run several tasks at once, each to its end."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ import anyio
 from ..core.errors import BackendError
 
 
-async def together(jobs: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[BackendError]:
-    """Run jobs at once, each to its end: what is in flight is paid for, whoever else fails."""
+async def together(tasks: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[BackendError]:
+    """Run tasks at once and return their backend errors.
+
+    A backend error does not cancel the other tasks: their calls are already paid for.
+    """
     failures: list[BackendError] = []
 
-    async def run(job: Callable[[], Awaitable[object]]) -> None:
+    async def run(task: Callable[[], Awaitable[object]]) -> None:
         try:
-            await job()
+            await task()
         except BackendError as error:
             failures.append(error)
 
-    if len(jobs) == 1:
-        await run(jobs[0])
+    if len(tasks) == 1:
+        await run(tasks[0])
         return failures
     try:
         async with anyio.create_task_group() as group:
-            for job in jobs:
-                group.start_soon(run, job)
+            for task in tasks:
+                group.start_soon(run, task)
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
     return failures
 
 
 def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended a group of tasks, as it was raised."""
+    """The error that ended a group of tasks, without the group."""
     inner = errors.exceptions[0]
     return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner

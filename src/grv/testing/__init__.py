@@ -1,13 +1,13 @@
-"""For anyone who writes a policy or a backend: worlds to try it in, contracts to inherit.
+"""For authors of policies and backends: worlds to try them in, and contracts to inherit.
 
-`contracts.py` and `strategies.py` need the extra `testing`; nothing else here does.
+The contracts and `strategies.py` need the extra `testing`; the other modules do not.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .drivers import Limits, Scripted, dialogue, drive, run, verified
+from .drivers import Scripted, SearchLimits, dialogue, drive, run, verified
 from .worlds import (
     World,
     all_wrong,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _CONTRACTS = ("PolicyContract",)
 
 __all__ = [
-    "Limits",
     "Scripted",
+    "SearchLimits",
     "World",
     "all_wrong",
     "dialogue",
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The contracts, imported when they are asked for: they need pytest and hypothesis."""
+    """Import the contracts on first use: they need pytest and hypothesis."""
     if name in _CONTRACTS:
         from . import contracts
 

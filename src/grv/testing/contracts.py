@@ -1,6 +1,6 @@
-"""What every policy promises, as tests to inherit. Needs the extra `testing`.
+"""The contract of every policy, as tests to inherit. Needs the extra `testing`.
 
-`class TestPatient(PolicyContract): policy = Patient(batch=4)` is all that a policy needs.
+To test a policy, write `class TestPatient(PolicyContract): policy = Patient(batch=4)`.
 """
 
 # ruff: noqa: D102 (the names of the tests are sentences)
@@ -34,18 +34,18 @@ from ..learning.prior_file import parse_policy
 from ..policies import POLICIES
 from ..policies.spec import spec
 from ..replay.engine import replayed
-from .drivers import Limits, drive, run, verified
+from .drivers import SearchLimits, drive, run, verified
 from .strategies import budgets, limits, price_lists, widths, worlds
 from .worlds import World, all_wrong
 
 _Test = Callable[..., None]
 
 
-_STRATEGIES: dict[str, tuple[st.SearchStrategy[Any], ...]] = {}  # of each property, by its name
+_STRATEGIES: dict[str, tuple[st.SearchStrategy[Any], ...]] = {}  # by the name of the property
 
 
 def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
-    """Say what a property is tried on."""
+    """Register the strategies of a property."""
 
     def decorate(test: _Test) -> _Test:
         _STRATEGIES[test.__name__] = strategies
@@ -57,17 +57,17 @@ def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
 class PolicyContract:
     """Properties of every policy, in any world. Inherit, and set `policy`.
 
-    A policy that only compares scores says so with a class attribute `rank_only = True`, and is
-    then held to it. Keywords are settings of hypothesis, as in
+    If the policy has a class attribute `rank_only = True`, a test checks that it only compares
+    scores. Keywords are settings of hypothesis, as in
     `class TestPatient(PolicyContract, max_examples=1000)`.
     """
 
     policy: ClassVar[Policy]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make tests of the properties, anew for each policy, so that hypothesis tells them apart.
+        """Make tests of the properties, new ones for each policy: hypothesis needs that.
 
-        A property that the class overrides is left alone.
+        A property that the class overrides stays as it is.
         """
         super().__init_subclass__()
         for name, strategies in _STRATEGIES.items():
@@ -77,7 +77,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_it_ends_and_verifies_only_what_is_known_and_new(
-        self, world: World, costs: Costs, limits: Limits
+        self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)  # an illegal step is a PolicyError
         assert search.outcome is not None
@@ -96,12 +96,12 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_the_same_events_get_the_same_actions(
-        self, world: World, costs: Costs, limits: Limits
+        self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         before = run(self.policy, costs, world, **limits)
         one = Search(self.policy, costs, **limits)
         two = Search(self.policy, costs, **limits)
-        while not isinstance(action := one.ask(), Stop):  # in turns: they must not share state
+        while not isinstance(action := one.ask(), Stop):  # interleaved: they must not share state
             assert two.ask() == action
             event = world.event(action, seen=len(one.pool))
             one.tell(event)
@@ -111,7 +111,9 @@ class PolicyContract:
         assert two.trace == one.trace == before.trace
 
     @_property(worlds(), price_lists(), limits())
-    def test_asking_twice_is_asking_once(self, world: World, costs: Costs, limits: Limits) -> None:
+    def test_asking_twice_is_asking_once(
+        self, world: World, costs: Costs, limits: SearchLimits
+    ) -> None:
         search = Search(self.policy, costs, **limits)
         while not isinstance(action := search.ask(), Stop):
             assert search.ask() is action
@@ -121,7 +123,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_the_bill_is_the_sum_of_the_events_and_within_the_budget(
-        self, world: World, costs: Costs, limits: Limits
+        self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)
         generated = sum(len(t.event.scores) for t in search.trace if isinstance(t.event, Generated))
@@ -133,7 +135,7 @@ class PolicyContract:
     def test_a_budget_that_just_covers_a_search_changes_nothing(
         self, world: World, costs: Costs, width: int | None
     ) -> None:
-        """Where the end of the world is not reached: with less money, fewer are asked for."""
+        """If the end of the world is not reached: with less money, fewer are requested."""
         world += all_wrong(30)
         free = run(self.policy, costs, world, width=width)
         if not free.pool.exhausted:
@@ -143,7 +145,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_it_is_solved_exactly_when_the_answer_passed(
-        self, world: World, costs: Costs, limits: Limits
+        self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)
         outcome = _outcome(search)
@@ -155,9 +157,9 @@ class PolicyContract:
 
     @_property(worlds(broken=False), price_lists(), limits(), st.booleans())
     def test_replay_agrees(
-        self, world: World, costs: Costs, limits: Limits, with_keys: bool
+        self, world: World, costs: Costs, limits: SearchLimits, with_keys: bool
     ) -> None:
-        """Also that keys are only compared: a log knows them by other names."""
+        """This also shows that keys are only compared: a log has other names for them."""
         if not with_keys:
             world = dataclasses.replace(world, keys=())
         here = run(self.policy, costs, world, **limits)
@@ -167,7 +169,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits(), st.integers(0, 40))
     def test_a_crash_anywhere_changes_nothing(
-        self, world: World, costs: Costs, limits: Limits, cut: int
+        self, world: World, costs: Costs, limits: SearchLimits, cut: int
     ) -> None:
         whole = run(self.policy, costs, world, **limits)
         resumed = Search(self.policy, costs, **limits)
@@ -185,7 +187,7 @@ class PolicyContract:
         free = run(self.policy, costs, world, width=width)
         bounded = run(self.policy, costs, world, width=width, value=value)
         assert bounded.bill.total <= value
-        # A step that the value cuts cannot tell that the generator would have ended in it.
+        # A step that the value shortens may miss the end of the generator.
         if _outcome(free).solved and free.bill.total <= value and not free.pool.exhausted:
             assert bounded.outcome == free.outcome
         if _outcome(bounded).solved:
@@ -194,9 +196,9 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits(), st.randoms())
     def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(
-        self, world: World, costs: Costs, limits: Limits, random: Random
+        self, world: World, costs: Costs, limits: SearchLimits, random: Random
     ) -> None:
-        """Where no candidate and no verification costs more than was said."""
+        """If no candidate and no verification costs more than `most` says."""
         most = Costs(3 * costs.candidate, 3 * costs.verify)
         whole = Search(self.policy, costs, most=most, **limits)
         paid = 0.0
@@ -218,7 +220,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits(), st.data())
     def test_only_the_order_of_scores_matters(
-        self, world: World, costs: Costs, limits: Limits, data: st.DataObject
+        self, world: World, costs: Costs, limits: SearchLimits, data: st.DataObject
     ) -> None:
         if not getattr(self.policy, "rank_only", False):
             pytest.skip("the policy uses the values of scores")
@@ -236,10 +238,10 @@ class PolicyContract:
     def test_one_at_a_time_never_costs_more_and_finds_the_same(
         self, world: World, costs: Costs, budget: float
     ) -> None:
-        """Where no key has a broken verdict.
+        """If no key has a broken verdict.
 
-        If one has, the next candidate of that key is verified after the others in flight, but
-        before them one at a time; so the order may differ, and with it the answer.
+        Otherwise the next candidate of that key is verified after the others in flight, but one at
+        a time it is verified before them. The order may differ, and so may the answer.
         """
         batch = run(self.policy, costs, world, width=None, budget=budget)
         single = run(self.policy, costs, world, width=1, budget=budget)
@@ -249,9 +251,9 @@ class PolicyContract:
 
     @_property(worlds(), worlds(keys=False), price_lists(), limits())
     def test_what_was_not_generated_does_not_matter(
-        self, world: World, more: World, costs: Costs, limits: Limits
+        self, world: World, more: World, costs: Costs, limits: SearchLimits
     ) -> None:
-        """Where the end of the world is not reached, which is news to a policy."""
+        """If the end of the world is not reached: a policy may react to it."""
         before = run(self.policy, costs, world, **limits)
         if not before.pool.exhausted:
             after = run(self.policy, costs, world.first(len(before.pool)) + more, **limits)
@@ -260,7 +262,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_a_refuted_key_is_never_verified_and_one_in_flight_is_enough(
-        self, world: World, costs: Costs, limits: Limits
+        self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)
         refuted: set[str] = set()

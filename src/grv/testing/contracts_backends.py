@@ -1,8 +1,8 @@
-"""What every generator and every scorer promises, as tests to inherit. Needs the extra `testing`.
+"""The contracts of every generator and scorer, as tests to inherit. Needs the extra `testing`.
 
-A subclass says how to make one::
+A subclass defines `make`::
 
-    class TestMine(GeneratorContract):
+    class TestMyGenerator(GeneratorContract):
         def make(self):
             return MyGenerator()
 """
@@ -34,10 +34,10 @@ class _Contract:
 
 
 class GeneratorContract(_Contract):
-    """Properties of every generator. Inherit, and say how to `make` one.
+    """Properties of every generator. Inherit, and define `make`.
 
-    A seeded one, of which the same candidates can be had again however they are divided into calls,
-    says `seeded = True` and is held to it.
+    Set `seeded = True` if the generator gives the same candidates again, however they are divided
+    into calls; a test then checks it.
     """
 
     seeded: ClassVar[bool] = False
@@ -47,7 +47,7 @@ class GeneratorContract(_Contract):
         raise NotImplementedError
 
     def make_failing(self) -> Generator | None:
-        """One that cannot work, because the outside world does not; None where there is none."""
+        """One that cannot work because an outside service is down; None if it uses none."""
         return None
 
     @pytest.mark.anyio
@@ -111,18 +111,18 @@ class GeneratorContract(_Contract):
 
 
 class ScorerContract(_Contract):
-    """Properties of every scorer. Inherit, and say how to `make` one."""
+    """Properties of every scorer. Inherit, and define `make`."""
 
     def make(self) -> Scorer:
         """A scorer that works."""
         raise NotImplementedError
 
     def make_failing(self) -> Scorer | None:
-        """One that cannot work, because the outside world does not; None where there is none."""
+        """One that cannot work because an outside service is down; None if it uses none."""
         return None
 
     @pytest.mark.anyio
-    async def test_there_is_one_score_a_draft(self) -> None:
+    async def test_there_is_one_score_per_draft(self) -> None:
         drafts = [Draft(f"It is {n}.", (-0.1 * n, -0.2)) for n in range(1, 6)]
         async with _open(self.make()) as scorer:
             scores = await scorer.score(PROBLEM, drafts)
@@ -178,7 +178,7 @@ class ScorerContract(_Contract):
 
 @contextlib.asynccontextmanager
 async def _open(backend: _Backend) -> AsyncIterator[_Backend]:
-    """The backend, closed at the end if it can be."""
+    """The backend, closed at the end if it has `aclose`."""
     try:
         yield backend
     finally:
@@ -188,11 +188,11 @@ async def _open(backend: _Backend) -> AsyncIterator[_Backend]:
 
 
 async def _all(generator: Generator, problem: Problem, n: int, *, first: int = 0) -> list[Draft]:
-    """`n` drafts, asked for until they are there."""
+    """`n` drafts, requested until all have arrived."""
     drafts: list[Draft] = []
     while len(drafts) < n:
         some = await generator.generate(problem, n - len(drafts), first=first + len(drafts))
-        assert some, "no more than that"
+        assert some, "the generator ended early"
         drafts += some
     return drafts
 
@@ -202,7 +202,7 @@ def _texts(drafts: Sequence[Draft]) -> list[str]:
 
 
 def _check_draft(draft: Draft) -> None:
-    draft.text.encode()  # or it could not be written down
+    draft.text.encode()  # a text that cannot be encoded cannot be recorded
     assert draft.logprobs is None or (draft.logprobs and all(map(math.isfinite, draft.logprobs)))
     _check_usage(draft.usage)
 

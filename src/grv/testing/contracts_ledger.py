@@ -1,8 +1,8 @@
-"""What every ledger promises, as tests to inherit. Needs the extra `testing`.
+"""The contract of every ledger, as tests to inherit. Needs the extra `testing`.
 
-A subclass says how to make one::
+A subclass defines `make`::
 
-    class TestMine(LedgerContract):
+    class TestMyLedger(LedgerContract):
         def make(self, folder):
             return MyLedger(folder / "ledger")
 """
@@ -46,14 +46,14 @@ _data = st.dictionaries(
 _ids = st.integers(0, 10**6)
 _scores = st.lists(_numbers | st.just(float("-inf")), max_size=5)
 _verdicts = st.sampled_from(Verdict)
-_texts = st.text(st.characters(), max_size=30)  # halves of characters included
+_texts = st.text(st.characters(), max_size=30)  # including lone surrogates
 _events = st.builds(
     Generated, _scores.map(tuple), st.just(()), st.none() | st.floats(0, 100)
 ) | st.builds(Verified, st.dictionaries(_ids.map(CandidateId), _verdicts, min_size=1, max_size=4))
 
 
 def entries() -> st.SearchStrategy[Entry]:
-    """Any entry, sensible or not."""
+    """Any entry, even one that makes no sense."""
     return st.one_of(
         st.builds(Started, _texts, _data),
         st.builds(
@@ -78,15 +78,15 @@ def entries() -> st.SearchStrategy[Entry]:
 
 
 class LedgerContract:
-    """Properties of every ledger. Inherit, and say how to `make` one."""
+    """Properties of every ledger. Inherit, and define `make`."""
 
     def make(self, folder: Path) -> Ledger:
-        """A new ledger, which may keep things in this folder."""
+        """A new ledger, which may store files in this folder."""
         raise NotImplementedError
 
     @pytest.fixture
     def ledger(self, tmp_path: Path) -> Iterator[Ledger]:
-        """One that is closed after the test, if it can be."""
+        """A ledger that is closed after the test, if it has `close`."""
         made = self.make(tmp_path)
         yield made
         close = getattr(made, "close", None)
@@ -138,7 +138,7 @@ class LedgerContract:
         assert ledger.claim("s")
         assert not ledger.claim("t")
 
-    def test_what_nobody_holds_can_be_released(self, ledger: Ledger) -> None:
+    def test_an_unclaimed_search_can_be_released(self, ledger: Ledger) -> None:
         ledger.release("s")
         assert ledger.claim("s")
 

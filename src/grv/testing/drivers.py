@@ -1,4 +1,4 @@
-"""Policies in made-up worlds: the third driver of a `Search`, beside live and replay."""
+"""Run policies in made-up worlds: the third driver of a `Search`, beside live and replay."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..core.values import (
 from .worlds import World
 
 
-class Limits(TypedDict, total=False):
-    """What bounds a search: the keyword arguments of `Search`, `run` and `dialogue`."""
+class SearchLimits(TypedDict, total=False):
+    """The limits of a search: keyword arguments of `Search`, `run` and `dialogue`."""
 
     width: int | None
     budget: float
@@ -33,7 +33,7 @@ class Limits(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Scripted:
-    """A policy that takes the steps it was given, legal or not: for tests of drivers."""
+    """A policy that takes the given steps, legal or not. Tests of drivers use it."""
 
     steps: tuple[Step, ...]
 
@@ -52,14 +52,14 @@ def run(
     value: float = math.inf,
     cascade: Cascade | None = None,
 ) -> Search:
-    """The search, with its trace and its pool, after it has ended."""
+    """Run a search to its end, and return it with its trace and its pool."""
     search = Search(policy, costs, width=width, budget=budget, value=value, cascade=cascade)
     drive(search, world)
     return search
 
 
 def drive(search: Search, world: World) -> None:
-    """Do what the search asks, until it stops. It may have come some way already."""
+    """Execute the actions of a search until it stops. It may have been started before."""
     while not isinstance(action := search.ask(), Stop):
         search.tell(world.event(action, seen=len(search.pool)))
 
@@ -72,7 +72,7 @@ def dialogue(
     width: int | None = None,
     budget: float = math.inf,
 ) -> list[str]:
-    """What the search asks for, in words; the last line says how it ended.
+    """The actions of a search in words; the last line says how it ended.
 
     >>> from grv.policies import Fixed
     >>> dialogue(Fixed(4, 2), Costs(), World.of("1- 3- 2+ 0-"))
@@ -83,13 +83,13 @@ def dialogue(
 
 
 def verified(search: Search) -> list[CandidateId]:
-    """The candidates whose verification was asked for, in that order."""
+    """The candidates that the search verified, in order."""
     asked = [turn.action for turn in search.trace]
     return [id for action in asked if isinstance(action, Verify) for id in action.ids]
 
 
 def words(action: Action) -> str:
-    """An action as a dialogue shows it."""
+    """An action in words, as in a dialogue."""
     match action:
         case Generate(n):
             return f"generate {n}"

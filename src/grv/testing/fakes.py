@@ -1,7 +1,7 @@
-"""Backends scripted from a world: what they answer is known, and they fail when told to.
+"""Fake backends that take their results from a world, and fail as scripted.
 
-A draft's text is its number, so scorer and verifier can look up what the world says of it. Each
-counts its calls; `faults` says what happens at which call instead of an answer.
+The text of a draft is the candidate's number, so scorer and verifier can look up the candidate in
+the world. Each counts its calls; `faults` maps the number of a call to what happens instead.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..core.errors import GeneratorError, ScorerError, VerifierError
 from ..core.values import CandidateId, Verdict
 from .worlds import World
 
-# At the n-th call, from 1: an exception to raise, or something to wait for first.
+# What happens at a call: raise an exception, or wait for something before the result.
 Fault = Exception | Callable[[], object]
 
 
 class Crash(BaseException):
-    """The process dies here: nothing may catch it, and nothing after it happens."""
+    """Simulates the death of the process. No code may catch it."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class _Counted:
     calls: int = 0
 
     async def _fault(self) -> None:
-        """Count a call, and do what is said of it."""
+        """Count a call, and apply its fault."""
         self.calls += 1
         fault = self.faults.get(self.calls)
         await anyio.lowlevel.checkpoint()
@@ -47,7 +47,7 @@ class _Counted:
 
 @dataclass
 class ScriptedGenerator(_Counted):
-    """Generates the world's candidates in order, and then no more."""
+    """Generates the world's candidates in order; after the last one, none."""
 
     made: list[int] = field(default_factory=list)
 
@@ -61,12 +61,12 @@ class ScriptedGenerator(_Counted):
 
 @dataclass
 class TableScorer(_Counted):
-    """Looks up what the world scores a candidate."""
+    """Looks up the score of a candidate in the world."""
 
     scored: list[int] = field(default_factory=list)
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         await self._fault()
         ids = [int(draft.text) for draft in drafts]
         self.scored += ids
@@ -75,7 +75,7 @@ class TableScorer(_Counted):
 
 @dataclass
 class TableVerifier(_Counted):
-    """Looks up what the world says of a candidate."""
+    """Looks up the verdict on a candidate in the world."""
 
     verified: list[int] = field(default_factory=list)
 
@@ -90,22 +90,22 @@ class TableVerifier(_Counted):
 
 
 def world_key(world: World) -> Callable[[Problem, Draft], str | None] | None:
-    """What makes two drafts of a world equivalent, if it has keys."""
+    """The key function of a world; None if it has no keys."""
     if not world.keys:
         return None
     return lambda problem, draft: world.keys[int(draft.text)]
 
 
 def rate_limited(retry_after: float | None = None) -> GeneratorError:
-    """What a server says that has had enough."""
+    """The error of a server that limits the rate of requests."""
     return GeneratorError("429: too many requests", backend="scripted", retry_after=retry_after)
 
 
 def scorer_down() -> ScorerError:
-    """A scorer that has died."""
+    """The error of a scorer that does not respond."""
     return ScorerError("connection refused", backend="scripted")
 
 
 def verifier_down() -> VerifierError:
-    """A verifier that has died."""
+    """The error of a verifier that does not respond."""
     return VerifierError("connection refused", backend="scripted")

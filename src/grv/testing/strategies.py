@@ -9,7 +9,7 @@ import math
 from hypothesis import strategies as st
 
 from ..core.values import Costs, Verdict
-from .drivers import Limits
+from .drivers import SearchLimits
 from .worlds import World
 
 _SCORES = (0.0, 1.0, 2.0, 0.5, -math.inf)
@@ -27,17 +27,17 @@ def worlds(
     keys: bool = True,
     most_broken: int | None = None,
 ) -> World:
-    """Small worlds, of any length up to `candidates`, with few scores and so with many ties.
+    """Small worlds with at most `candidates` candidates, few different scores, and therefore ties.
 
-    Half of them have no pass at all. Keys agree with the verdicts.
+    Half of them have no pass. Keys agree with the verdicts.
 
     Args:
-        draw: given by hypothesis.
-        candidates: the most there are.
-        broken: whether some verdicts may be broken.
-        keys: whether some candidates may have a key.
-        most_broken: how many verdicts may be broken; those beyond are failures. A live search ends
-            at the third one in a row.
+        draw: provided by hypothesis.
+        candidates: the highest number of candidates.
+        broken: whether verdicts may be broken.
+        keys: whether candidates may have keys.
+        most_broken: the highest number of broken verdicts; others become failures. A live search
+            ends at the third broken verdict in a row.
     """
     drawn = draw(_candidates(candidates, broken, keys, passes=draw(st.booleans())))
     if most_broken is not None:
@@ -52,18 +52,18 @@ def worlds(
     )
 
 
-@functools.cache  # to make a strategy takes longer than to draw from it
+@functools.cache  # building a strategy takes longer than drawing from it
 def _candidates(
     most: int, broken: bool, keys: bool, passes: bool
 ) -> st.SearchStrategy[list[tuple[float, tuple[Verdict, str | None]]]]:
     kinds = _FAILURES + (_BROKEN if broken else ()) + (_PASSES if passes else ())
     kinds = tuple(kind for kind in kinds if keys or kind[1] is None)
-    # One choice a candidate: hypothesis draws and shrinks it much faster than three.
+    # One choice per candidate: hypothesis draws and shrinks it much faster than three.
     return st.lists(st.sampled_from(list(itertools.product(_SCORES, kinds))), max_size=most)
 
 
 def price_lists() -> st.SearchStrategy[Costs]:
-    """Costs of all proportions, some of them with no exact binary form."""
+    """Price lists of very different ratios; some prices have no exact binary form."""
     return st.sampled_from(
         [
             Costs(generate=1, verify=10),
@@ -77,16 +77,16 @@ def price_lists() -> st.SearchStrategy[Costs]:
 
 
 def widths() -> st.SearchStrategy[int | None]:
-    """How many verifications are in flight."""
+    """The number of verifications in flight."""
     return st.sampled_from([None, 1, 2, 5])
 
 
 def budgets() -> st.SearchStrategy[float]:
-    """From nothing to everything."""
+    """Budgets from zero to infinity."""
     return st.one_of(st.just(math.inf), st.sampled_from([0.0, 0.3, 0.7, 11.0]), st.floats(0, 200))
 
 
 @st.composite
-def limits(draw: st.DrawFn) -> Limits:
-    """Any width with any budget."""
-    return Limits(width=draw(widths()), budget=draw(budgets()))
+def limits(draw: st.DrawFn) -> SearchLimits:
+    """A width and a budget."""
+    return SearchLimits(width=draw(widths()), budget=draw(budgets()))

@@ -1,8 +1,8 @@
 """Made-up problems: random, adversarial, tied, exhausted, all wrong; and populations of them.
 
-A *world* is plain data: what a generator would give and what a verifier would say, in order of
-arrival. `drivers.py` runs policies in it. A *population* is a law of problems, each of which has a
-known law of candidates; `populations.py` has them.
+A *world* is plain data: the candidates of one problem in order of arrival, with their scores and
+verdicts. `drivers.py` runs policies in it. A *population* is a distribution of problems, each with
+a known distribution of candidates; `grv.experiments.populations` defines them.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _CANDIDATE = re.compile(r"([-+]?(?:inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?))([-+?])(\S*)
 
 @dataclass(frozen=True, repr=False)
 class World:
-    """The candidates of one problem, in order of arrival. After the last one there are no more.
+    """The candidates of one problem, in order of arrival.
 
     Attributes:
-        scores: one a candidate; no NaN.
-        verdicts: one a candidate; what a verifier says of it, each time it is asked.
-        keys: one a candidate, or none at all. No key both passes and fails; a broken verdict says
-            nothing of its key.
-        second: one second score a candidate, for cascades; the first ones where not given.
+        scores: one per candidate; no NaN.
+        verdicts: one per candidate; repeated verifications give the same verdict.
+        keys: one per candidate, or an empty tuple. No key both passes and fails; a broken verdict
+            says nothing about its key.
+        second: one second score per candidate, for cascades; by default the first scores.
     """
 
     scores: tuple[float, ...]
@@ -80,19 +80,19 @@ class World:
                 + (f", {len(self.second)} second scores" if self.second else "")
             )
         if any(math.isnan(score) for score in self.scores):
-            raise UsageError("a score of a world is NaN")
+            raise UsageError("a score cannot be NaN")
         labels: dict[str, Verdict] = {}
         for key, verdict in zip(self.keys, self.verdicts, strict=False):
             if key is None:
                 continue
             if not key or re.search(r"\s", key):
-                raise UsageError(f"a key of a world is one word, not {key!r}")
+                raise UsageError(f"a key must be one word, not {key!r}")
             if verdict is not Verdict.BROKEN and labels.setdefault(key, verdict) is not verdict:
                 raise UsageError(f"the key {key!r} both passes and fails")
 
     @classmethod
     def of(cls, text: str) -> World:
-        """A world as it is written: scores, each with a mark and, if it has one, its key.
+        """A world from text: one word per candidate, with its score, a mark and, if any, its key.
 
         `+` passes, `-` fails, `?` is broken.
 
@@ -103,7 +103,7 @@ class World:
         matches = [match for match in found if match is not None]
         if len(matches) < len(found):
             wrong = text.split()[found.index(None)]
-            raise UsageError(f"not a candidate: {wrong!r}; write a score and one of +, -, ?")
+            raise UsageError(f"not a candidate: {wrong!r}; write a score, then +, - or ?")
         keys = tuple(match[3] or None for match in matches)
         return cls(
             tuple(float(match[1]) for match in matches),
@@ -115,7 +115,7 @@ class World:
         return f"World.of({str(self)!r})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """IPython's hook; hypothesis would show a dataclass field by field, whatever its repr."""
+        """Print the repr. Without this hook, hypothesis prints the fields of a dataclass."""
         printer.text(repr(self))
 
     def __str__(self) -> str:
@@ -126,11 +126,11 @@ class World:
         )
 
     def __len__(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self.scores)
 
     def __add__(self, later: World) -> World:
-        """This world, with more candidates to come after its own."""
+        """This world followed by the candidates of another."""
         keys = self.keys or (None,) * len(self)
         more = later.keys or (None,) * len(later)
         return World(
@@ -148,11 +148,11 @@ class World:
         return Verdict.PASSED in self.verdicts
 
     def first(self, n: int) -> World:
-        """The world whose generator ends after `n` candidates."""
+        """The world of the first `n` candidates."""
         return World(self.scores[:n], self.verdicts[:n], self.keys[:n], self.second[:n])
 
     def event(self, action: Task, *, seen: int) -> Event:
-        """What happens when a search that has seen so many candidates does this."""
+        """The result of an action of a search that has seen `seen` candidates."""
         match action:
             case Generate(n):
                 return Generated(self.scores[seen : seen + n], self.keys[seen : seen + n])
@@ -163,7 +163,7 @@ class World:
                 return Rescored({id: second[id] for id in ids})
 
     def logged(self, id: str = "world") -> LoggedProblem:
-        """The same candidates as a problem of a log, which knows no broken verdicts."""
+        """The same candidates as a problem of a log. A log has no broken verdicts."""
         import numpy as np
 
         from ..logs.log import LoggedProblem, classes
@@ -183,7 +183,7 @@ def _number(score: float) -> str:
 
 
 def labelled(candidates: int, label: Callable[[int], tuple[float, bool]]) -> World:
-    """So many candidates, each with the score and the label that the function gives it."""
+    """A world of candidates, each with the score and label that the function returns for it."""
     given = [label(i) for i in range(candidates)]
     return World(
         tuple(score for score, _ in given),
@@ -192,17 +192,17 @@ def labelled(candidates: int, label: Callable[[int], tuple[float, bool]]) -> Wor
 
 
 def empty() -> World:
-    """A generator that has nothing to give."""
+    """A world without candidates."""
     return World((), ())
 
 
 def all_wrong(candidates: int) -> World:
-    """No candidate passes. Five levels of scores, so that ties abound."""
+    """No candidate passes. There are five different scores, so there are many ties."""
     return labelled(candidates, lambda i: (i % 5, False))
 
 
 def tied(candidates: int, *, levels: int = 3, pass_rate: float = 0.2, seed: int = 0) -> World:
-    """Random scores at a few levels; the pass rate rises from 0 at the lowest to twice the mean."""
+    """Random scores at a few levels. The pass rate rises from 0 to twice `pass_rate`."""
     chance = random.Random(f"tied {seed}")
     top = max(1, levels - 1)
 
@@ -214,18 +214,18 @@ def tied(candidates: int, *, levels: int = 3, pass_rate: float = 0.2, seed: int 
 
 
 def needle(candidates: int, *, at: int) -> World:
-    """One candidate passes, and scores above all others, which are tied."""
+    """One candidate passes and has the highest score; all others are tied."""
     return labelled(candidates, lambda i: (float(i == at), i == at))
 
 
 def flat(candidates: int, *, pass_rate: float = 0.1, levels: int = 20, seed: int = 0) -> World:
-    """The score says nothing: every candidate passes with the same probability."""
+    """The score is uninformative: each candidate passes with the same probability."""
     chance = random.Random(f"flat {seed}")
     return labelled(candidates, lambda _: (chance.randrange(levels), chance.random() < pass_rate))
 
 
 def inverted(candidates: int, *, pass_rate: float = 0.1, seed: int = 0) -> World:
-    """The score misleads: exactly the candidates with the lowest scores pass."""
+    """The score is misleading: exactly the candidates with the lowest scores pass."""
     chance = random.Random(f"inverted {seed}")
 
     def label(_: int) -> tuple[float, bool]:
@@ -236,9 +236,9 @@ def inverted(candidates: int, *, pass_rate: float = 0.1, seed: int = 0) -> World
 
 
 def star(candidates: int, *, levels: int, hidden: int, seed: int = 0) -> World:
-    """Exactly the candidates at one hidden level pass; nothing but verifying tells which.
+    """Exactly the candidates at one hidden level of scores pass.
 
-    The instances of the lower bound by the centered star number (section 6).
+    These are the instances of the lower bound by the centered star number (section 6).
     """
     chance = random.Random(f"star {seed}")
 

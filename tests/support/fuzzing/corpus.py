@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import grv
-from grv.testing.commands import here
+from support.commands import here
 
 MATH = {"kind": "math", "answer": "5"}
 STDIN = {"kind": "stdin", "tests": [{"input": "2\n", "output": "4\n"}], "tolerance": 1e-6}

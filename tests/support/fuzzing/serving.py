@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-from grv.testing.servers import (
+from support.servers import (
     Cut,
     Drop,
     Empty,
@@ -65,10 +65,12 @@ def serve() -> None:
 @contextmanager
 def served() -> Iterator[str]:
     """The address of such a server."""
-    program = f"import sys; sys.path[:] = {sys.path!r}; from fuzzing.serving import serve; serve()"
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        address = process.stdout.readline().strip()
+        assert address, "the server did not start"
+        yield address
         process.communicate("")

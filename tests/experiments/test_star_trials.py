@@ -85,7 +85,7 @@ def test_no_sound_policy_is_below_the_bound(points: int, rho: float) -> None:
             assert row.ratio == math.inf
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("rho", [30, 300])  # fewer than there are points, and more
 def test_no_sound_policy_is_below_the_bound_at_a_star_of_256(rho: float) -> None:
     instance = instance_of(256)

@@ -1,7 +1,7 @@
-"""Whole searches as JSON, kept to be compared; `python -m grv.testing.golden FILE...` renews them.
+"""Whole searches as JSON files; `python tests/support/golden.py FILE...` writes them again.
 
 A file gives the policy, costs, budget, width and world of a search; its turns and its outcome are
-computed from these. To add one, write a file without turns and outcome, and renew it.
+computed from these. To add one, write a file without turns and outcome, and run the script on it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import math
 import sys
 from pathlib import Path
 
-from ..core.values import Costs, Generated, Turn, Verified
-from ..learning.prior_file import parse_policy
-from .drivers import run, words
-from .worlds import SIGNS, World
+from grv.core.values import Costs, Generated, Turn, Verified
+from grv.learning.prior_file import parse_policy
+from grv.testing.drivers import run, words
+from grv.testing.worlds import SIGNS, World
 
 
 def renewed(text: str) -> str:
-    """The file as it should be: its configuration, with the turns and the outcome as of now."""
+    """The file with its configuration, and with the turns and the outcome computed again."""
     kept = json.loads(text)
     budget = math.inf if kept["budget"] is None else kept["budget"]
     world = World.of(kept["world"])

@@ -1,4 +1,4 @@
-"""The command line, also as a process of its own: run, interrupted, killed, run again."""
+"""Runs `grv`, in this process or in its own; interrupts and kills it; checks what it refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# A process in the background may have been told to ignore Ctrl-C; this one listens.
+# A background process may inherit that SIGINT is ignored; this restores the default.
 _RUN = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,7 +26,7 @@ main()
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -38,7 +38,7 @@ def start(
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> subprocess.Popen[str]:
-    """`grv` with these arguments; `before` is called in the new process, to limit it."""
+    """Start `grv` in a new process; `before` is called in it first, to set limits."""
     return subprocess.Popen(
         [sys.executable, "-c", _RUN, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -50,7 +50,7 @@ def start(
 
 
 def ended(process: subprocess.Popen[str], *, within: float = 120) -> Ran:
-    """How it ended; killed where it does not end."""
+    """Wait for a process; kill it after `within` seconds."""
     try:
         out, err = process.communicate(timeout=within)
     except subprocess.TimeoutExpired:
@@ -71,8 +71,8 @@ def grv(
 
 
 def here(*arguments: object) -> Ran:
-    """Run `grv` in this process, which saves the start of one: most of what a command takes."""
-    from ..apps.cli import run
+    """Run `grv` in this process. It is fast, because most of a command's time is its start."""
+    from grv.apps.cli import run
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -80,8 +80,24 @@ def here(*arguments: object) -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
+def refuses(arguments: Iterable[object], *words: str) -> str:
+    """Run a command whose input is bad, and return its message.
+
+    Bad input is exit code 2, nothing on stdout, and one line on stderr that contains `words`.
+    """
+    ran = here(*arguments)
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert ran.err.startswith("grv: "), ran.err
+    assert ran.err.count("\n") == 1, ran.err
+    assert "Traceback" not in ran.err
+    assert "bug in grv" not in ran.err
+    for word in words:
+        assert word in ran.err
+    return ran.err.removeprefix("grv: ").rstrip("\n")
+
+
 def kill(process: subprocess.Popen[str]) -> None:
-    """End a process as a power cut would, if it has not ended."""
+    """Kill a process at once, as a power failure would."""
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
@@ -89,9 +105,9 @@ def kill(process: subprocess.Popen[str]) -> None:
 def write_problems(
     path: Path, names: Iterable[str], *, seen: Path, right: str = "right", seconds: float = 0
 ) -> Path:
-    """A file of problems, of which the answers with a certain word pass.
+    """A file of problems whose answers pass if they contain the word `right`.
 
-    Their verifier writes down every text that it is asked about, a line each, in the file `seen`.
+    The verifier appends each text that it verifies to the file `seen`, one per line.
     """
     script = (
         f"printf '%s\\n' \"$(cat {{}})\" >> {shlex.quote(str(seen))};"  # one write: whole lines
@@ -104,7 +120,7 @@ def write_problems(
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file, all of them whole."""
+    """The records of a file of JSON lines, which must all be complete."""
     text = path.read_text(encoding="utf-8")
     assert text == "" or text.endswith("\n"), "the last line is torn"
     return [json.loads(line) for line in text.splitlines()]

@@ -1,6 +1,7 @@
-"""Servers on loopback to try backends on: a real model, and one that fails on cue.
+"""Servers on loopback for tests of backends: one with a real model, and one that fails as scripted.
 
-`FaultyServer` speaks as much of OpenAI's and vLLM's formats as the backends need, and counts.
+`FaultyServer` implements the part of OpenAI's and vLLM's formats that the backends use, and records
+its requests.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _WORDS = ("so", "it", "is", "seven", "then", "add", "two", "and", "carry", "one"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A refusal, perhaps with a word about when to come back."""
+    """An error response, optionally with a Retry-After header."""
 
     code: int
     retry_after: str | None = None
@@ -29,48 +30,48 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer, ever."""
+    """No response at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The connection is closed, before the answer or in the middle of it."""
+    """The server closes the connection, before the response or in the middle of it."""
 
     midway: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A good answer, of which the end is missing."""
+    """A correct response without its second half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A body as it is, with status 200."""
+    """A given body, with status 200."""
 
     body: str = "<html>not JSON</html>"
 
 
 @dataclass(frozen=True, slots=True)
 class Fewer:
-    """No more than so many choices."""
+    """At most `n` choices."""
 
     n: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Texts without a character, and without log-probabilities, as llama.cpp gives them."""
+    """Empty texts without log-probabilities, as llama.cpp returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoLogprobs:
-    """Texts without log-probabilities, though they were asked for."""
+    """Texts without log-probabilities, although they were requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotNumbers:
-    """NaN wherever a number should be."""
+    """NaN in the place of every number."""
 
 
 Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | NoLogprobs | NotNumbers
@@ -78,7 +79,7 @@ Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | NoLogprobs | NotNumbe
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came."""
+    """A request that the server received."""
 
     path: str
     body: Mapping[str, Any]
@@ -95,19 +96,19 @@ class Received:
 
 
 class FaultyServer:
-    """A server that answers as it is told to; `with FaultyServer([Status(429), Hang()]) as server`.
+    """A server that fails as scripted: `with FaultyServer([Status(429), Hang()]) as server`.
 
-    `received` has every request, `in_flight` how many wait for their answer, and `busiest` the most
-    that ever did.
+    `received` has all requests, `in_flight` is the number of requests without a response, and
+    `busiest` the highest number at any time.
 
     Args:
-        script: the fault of each request in turn, None for none; good answers after its end. Or a
-            function that says for each request.
-        text: makes the text of a candidate from a request and the candidate's seed. The text that
-            is made otherwise differs by prompt and seed only.
-        most: how many choices a request may ask for; more are refused, with status 400.
-        ignores_n: whether one choice is all there is, whatever is asked for.
-        seconds: how long an answer takes.
+        script: the fault of each request in turn, None for no fault; after its end there are no
+            faults. Or a function that returns the fault of a request.
+        text: returns the text of a candidate, given a request and the candidate's seed. By default
+            the text depends on prompt and seed only.
+        most: the highest number of choices per request; more are refused with status 400.
+        ignores_n: whether the server always returns one choice.
+        seconds: how long a response takes.
     """
 
     def __init__(
@@ -133,12 +134,12 @@ class FaultyServer:
 
     @property
     def root(self) -> str:
-        """The address without a path, as reward models have it."""
+        """The address without a path, as for reward models."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def url(self) -> str:
-        """The address as OpenAI's clients want it."""
+        """The address for OpenAI's clients."""
         return f"{self.root}/v1"
 
     def __enter__(self) -> FaultyServer:
@@ -189,7 +190,7 @@ class FaultyServer:
                 await writer.wait_closed()
 
     async def _reply(self, received: Received, writer: asyncio.StreamWriter) -> bool:
-        """Answer a request; False where the connection has served its time."""
+        """Answer a request; False if the connection must be closed."""
         self.received.append(received)
         self.in_flight += 1
         self.busiest = max(self.busiest, self.in_flight)
@@ -293,7 +294,7 @@ class FaultyServer:
 @contextlib.contextmanager
 def embedded_server(parallel: int = 4) -> Iterator[str]:
     """The address of an OpenAI-compatible server of the embedded model; needs that extra."""
-    from ..backends.generators.embedded import serve
+    from grv.backends.generators.embedded import serve
 
     server = serve(parallel)
     yield f"{server.listening_address}/v1"
@@ -310,13 +311,13 @@ async def _request(reader: asyncio.StreamReader) -> Received | None:
 
 
 def _text(received: Received, seed: int) -> str:
-    """Some words, the same for the same prompt and seed."""
+    """A few words that depend on prompt and seed only."""
     digest = hashlib.sha256(f"{received.prompt}\n{seed}".encode()).digest()
     return " ".join(_WORDS[byte % len(_WORDS)] for byte in digest[: 2 + digest[-1] % 7])
 
 
 def _chat_logprobs(words: list[str], values: list[float]) -> dict[str, Any]:
-    """As chats have them; for a judge, yes and no are among what the first could have been."""
+    """Log-probabilities in chat format; for a judge, the first token has Yes and no on top."""
     yes = values[0]
     tops = [{"token": "Yes", "logprob": yes}, {"token": "no", "logprob": -1.0 - yes}]
     pairs = zip(words, values, strict=True)
@@ -340,6 +341,6 @@ def _rewarded(kind: str, at: int, text: str, number: float | None) -> dict[str, 
 
 
 def _unit(*parts: str) -> float:
-    """A number from 0 to 1, the same for the same text."""
+    """A number from 0 to 1 that depends on the texts only."""
     digest = hashlib.sha256("\n".join(parts).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

@@ -1,4 +1,4 @@
-"""The log that the package ships; `python -m grv.testing.sample` writes it anew."""
+"""The sample log of the package; `python tests/support/sample.py` writes it again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from importlib import resources
 
-from .worlds import population
+from grv.testing.worlds import population
 
 
 def sample_csv() -> str:
