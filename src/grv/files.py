@@ -1,17 +1,16 @@
-"""Files: read within bounds, written whole.
+"""Files: read within bounds, replaced atomically.
 
-Every reader of JSON, TOML and lines goes through here.
-
-What a file says is nobody's promise. Lines, whole files, nesting and numbers are bounded before
-anything is computed with them, and a record becomes a dataclass only if each value has the type
-that the field declares. What is wrong is a `ValueError` of a few words, or a `LogError` that names
-the file and the line.
+Every reader of JSON, TOML and lines uses this module. Files are not trusted: the length of lines
+and files, the depth of nesting and the size of numbers are checked first. A record becomes a
+dataclass only if each value has the type that the field declares. Errors are a short `ValueError`,
+or a `LogError` that names the file and the line.
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
+import hashlib
 import json
 import math
 import os
@@ -40,8 +39,8 @@ from typing import (
 
 from .core.errors import LogError, UsageError
 
-LONGEST_LINE = 64 << 20  # bytes, or characters; also the most that a file of one record may have
-DEEPEST = 128  # levels of lists and records within one another
+LONGEST_LINE = 64 << 20  # bytes or characters; also the size limit of a file with one record
+DEEPEST = 128  # levels of nested lists and records
 LARGEST_INT = 2**63
 _SQLITE = b"SQLite format 3\0"
 _SHOWN = 60
@@ -50,10 +49,14 @@ _Kind = TypeVar("_Kind")
 
 
 def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPEST) -> Any:
-    """JSON data from outside; with `finite`, without numbers that are not finite.
+    """Parse untrusted JSON; with `finite`, refuse NaN and infinite numbers.
+
+    >>> parse_json('{"score": 1e999}', finite=True)
+    Traceback (most recent call last):
+    ValueError: a number is not finite
 
     Raises:
-        ValueError: it is not JSON, or nested too deep to be handled; the message says so briefly.
+        ValueError: the text is not JSON, or nested too deep.
     """
     try:
         found = json.loads(text, **(_FINITE if finite else {}))
@@ -86,7 +89,7 @@ _FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
 
 
 def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
-    """Refuse what later steps, which recurse, could not handle."""
+    """Refuse nesting that recursive code could not handle."""
     whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if whole.count(b"[") + whole.count(b"{") <= deepest:
         return
@@ -104,7 +107,7 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
 
 
 def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
-    """The lines of an open file, none of which is longer than `LONGEST_LINE`."""
+    """The lines of an open file; a line longer than `LONGEST_LINE` is an error."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -114,11 +117,11 @@ def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
 
 
 def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and record; blank lines are skipped. A name in .gz means gzip."""
+    """The number and the record of each line; blank lines are skipped. Names in .gz are gzip."""
     try:
         file = gzip.open(path) if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
     with file:
         for number, line in enumerate(_read(file, path), 1):
             if not line.strip():
@@ -134,23 +137,23 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
-    """The lines; a file that cannot be read to its end is an error of one line, too."""
+    """The lines; a read or decompression failure becomes a `LogError`."""
     try:
         yield from bounded_lines(cast(IO[bytes], file), path)
-    except (OSError, EOFError, zlib.error) as error:  # of a disk, or of what is compressed
-        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
 
 
 Layout = tuple[bytes | re.Pattern[bytes], ...]
-TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # between the quotes of a JSON string, perhaps torn
+TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # inside the quotes of a JSON string, perhaps cut off
 
 
 def is_torn(line: bytes, layout: Layout) -> bool:
-    """Whether a last line without its end may be the beginning of a record of ours.
+    """Whether a last line without a line break can be a record of ours that was cut off.
 
     Args:
-        line: the line; one that is complete JSON was not torn.
-        layout: how our records begin: literal parts, and patterns for what is between them.
+        line: the line; complete JSON was not cut off.
+        layout: how our records begin: literal parts, and patterns for the values between them.
     """
     try:
         parse_json(line)
@@ -173,12 +176,12 @@ def is_torn(line: bytes, layout: Layout) -> bool:
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file that holds one record: no more than `LONGEST_LINE` bytes."""
+    """The content of a file with one record: at most `LONGEST_LINE` bytes."""
     try:
         with open(path, "rb") as file:
             content = file.read(LONGEST_LINE + 1)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {_why(error)}") from error
+        raise UsageError(f"{path}: cannot be read: {error_line(error)}") from error
     if len(content) > LONGEST_LINE:
         raise UsageError(f"{path}: more than {LONGEST_LINE >> 20} MB")
     return content
@@ -198,7 +201,7 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def _check_characters(tables: dict[str, Any]) -> None:
-    """Refuse null characters, which no path and no argument of a command can have."""
+    """Refuse null characters: paths and command arguments cannot contain them."""
     waiting: list[Any] = [tables]
     while waiting:
         match waiting.pop():
@@ -211,7 +214,7 @@ def _check_characters(tables: dict[str, Any]) -> None:
 
 
 def is_sqlite(path: str) -> bool:
-    """Whether a file is an SQLite database, as a ledger is, by how it begins."""
+    """Whether a file is an SQLite database, which every ledger is; judged by its first bytes."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -220,7 +223,7 @@ def is_sqlite(path: str) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value from outside is a number that is finite as a float."""
+    """Whether an untrusted value is a number that is finite as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -229,14 +232,33 @@ def is_number(value: object) -> bool:
         return False
 
 
+_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # valid in JSON, but no file can hold it
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can name a problem: text that UTF-8 can encode, or a whole number.
+
+    >>> is_name("p1"), is_name(7), is_name(""), is_name("\ud800"), is_name(True)
+    (True, True, False, False, False)
+    """
+    if isinstance(value, str):
+        return value != "" and not _LONE_SURROGATE.search(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST_INT
+
+
+def checksum(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def typed(kind: type[_Kind], record: object) -> _Kind:
-    """The dataclass that a record of JSON stands for; fields that it does not know are ignored.
+    """The dataclass that a JSON record describes; unknown fields are ignored.
 
     Raises:
         ValueError: a field is missing, or has a value of another type.
     """
     if not isinstance(record, Mapping):
-        raise ValueError(f"a record is needed, not {shown(record)}")
+        raise ValueError(f"must be a record, not {shown(record)}")
     hints, values = _hints(cast(Hashable, kind)), {}
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in record:
@@ -252,7 +274,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def _typed(value: Any, kind: Any, name: str) -> Any:
-    """The value as the annotation has it: lists become tuples, records dataclasses."""
+    """The value converted to its annotation: lists become tuples, records become dataclasses."""
     origin, parts = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
         return typed(kind, value)
@@ -278,7 +300,7 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
 
 
 def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
-    """Whether a value is of a kind that has no parts."""
+    """Whether a value has a type without parts, such as `int` or a `Literal`."""
     kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
     if kind is Any:
         return True
@@ -293,7 +315,7 @@ def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as messages quote it; of a long one, the beginning."""
+    """A value as messages quote it; a long one is cut."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deep, or an integer with too many digits
@@ -307,16 +329,35 @@ def _kind_of(value: object) -> str:
     return {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")
 
 
-def _why(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+def error_line(error: BaseException, *, named: bool = False, most: int = 300) -> str:
+    """What an exception of the system, a library or a user's function says, in one line.
+
+    >>> error_line(FileNotFoundError(2, "No such file or directory"))
+    'No such file or directory'
+    >>> error_line(ZeroDivisionError("division by zero"), named=True)
+    'ZeroDivisionError: division by zero'
+
+    Args:
+        error: the exception.
+        named: whether its class comes first.
+        most: the length, in characters, at which the line is cut.
+    """
+    name = type(error).__name__
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # __str__ may be a user's code
+        said = ""
+    if not named:
+        return (getattr(error, "strerror", None) or said or name)[:most]
+    return (f"{name}: {said}" if said else name)[:most]
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, moved over `path` when the block ends without an error.
+    """A temporary path to write to; it replaces `path` when the block ends without an error.
 
-    The new file lies beside the old one until then, with the rights that a new file would have.
-    What is there and is no regular file (a terminal, a pipe) is written to directly.
+    The temporary file is in the same folder, with the permissions of a new file. If `path` is not a
+    regular file (a terminal, a pipe), it is written to directly.
     """
     target = temporary = _target(path)
     try:
@@ -327,20 +368,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.chmod(0o666 & ~_umask())
             os.replace(temporary, target)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
     finally:
         if temporary != target:
             temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work is done for it, a file that could not be replaced afterwards."""
+    """Refuse a file that cannot be replaced, before any work is done for it."""
     target = _target(path)
     try:
         if not _is_special(target):
             _new_beside(target).unlink()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
@@ -350,7 +391,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """The file that the path leads to, or the path itself where that is no regular file."""
+    """The file that the path leads to, or the path itself if that is not a regular file."""
     given = Path(path)
     if given.is_dir():
         raise UsageError(f"{path}: cannot be written: it is a folder")
@@ -358,7 +399,7 @@ def _target(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_special(target: Path) -> bool:
-    """Whether something is there that is no regular file."""
+    """Whether the path exists and is not a regular file."""
     return target.exists() and not target.is_file()
 
 

@@ -66,7 +66,10 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
     [
         ({}, "check.kind: is missing"),
         ({"kind": 3}, "check.kind: must be a string, not 3"),
-        ({"kind": "x"}, "check.kind: must be one of asserts, command, function, math, stdin, not"),
+        (
+            {"kind": "x"},
+            "check.kind: must be one of asserts, command, function, http, math, stdin, not",
+        ),
         ([], "check: must be a record"),
         ({"kind": "stdin"}, "check.tests: is missing"),
         (STDIN | {"tests": []}, "check.tests: must be a list with at least one test"),

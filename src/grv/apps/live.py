@@ -65,7 +65,8 @@ MEMORY = typer.Option(None, help="Megabytes per program.  [default: 1024]")
 ALLOW_COMMANDS = typer.Option(
     None,
     "--allow-commands",
-    help='Run the commands that checks of kind "command" name, with your rights.',
+    help='Let checks of kind "command" run commands with your rights, and checks of kind "http"'
+    " send candidates to servers.",
 )
 WORKERS = typer.Option(None, help="Programs at once.  [default: one a processor]")
 

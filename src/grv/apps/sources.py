@@ -13,7 +13,7 @@ from ..files import is_sqlite
 from ..learning.score_combination import read_scored
 from ..logs.log import Log
 from ..logs.readers import Unlabelled, log_of
-from ..logs.tables import Table, column
+from ..logs.tables import ColumnTable, column
 from ..report.source import Source, is_comparison, read_comparison
 from .console import parse_cascade
 
@@ -107,7 +107,7 @@ def _read_ledger(given: Given, name: str) -> Source:
         label: column(values)
         for label, values in log_columns(SqliteLedger(given.path, read_only=True)).items()
     }
-    table = Table(given.path, columns, range(1, len(columns["problem"]) + 1))
+    table = ColumnTable(given.path, columns, range(1, len(columns["problem"]) + 1))
     # Live, most candidates are never verified: that is the point of it.
     unlabelled: Unlabelled = "drop" if given.unlabelled == "error" else given.unlabelled
     log = log_of(table, unlabelled=unlabelled)

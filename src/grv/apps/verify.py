@@ -55,7 +55,8 @@ def verify(
     allow_commands: bool = typer.Option(
         False,
         "--allow-commands",
-        help='Run the commands that checks of kind "command" name, with your rights.',
+        help='Let checks of kind "command" run commands with your rights, and checks of kind "http"'
+        " send candidates to servers.",
     ),
 ) -> None:
     """Give every candidate of a file its verdict: passed, failed or broken.
@@ -123,7 +124,7 @@ class _Done:
         self.verdicts[finding.verdict] += 1
         if is_command(problem):
             self.commands[problem.id] = problem
-        elif problem.check["kind"] != "math":
+        elif problem.check["kind"] not in ("http", "math"):
             self.programs += 1
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")

@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 
 from ..core.errors import BackendError, GeneratorError, ScorerError, UsageError
 from ..core.values import Verdict
+from ..files import error_line
 from .protocols import Draft, Finding, Problem, Score, Usage, scored
 
 Made = str | Draft | None
 Given = float | Score | None
 Answer = bool | Verdict | Finding
 
-_SHOWN = 500  # characters of an exception's message
 _Result = TypeVar("_Result")
 
 
@@ -103,18 +103,6 @@ def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)[:_SHOWN]
-    except Exception:  # its __str__ is the user's too
-        return ""
-
-
-def _told(error: BaseException) -> str:
-    name, message = type(error).__name__, _message(error)
-    return f"{name}: {message}"[:300] if message else name
-
-
 class CallableGenerator:
     """Makes candidates with a function of the problem that gives one text, or one draft, a call.
 
@@ -152,7 +140,7 @@ class CallableGenerator:
             case BackendError():
                 raise said
             case BaseException():
-                raise self._error(f"raised {_told(said)}", problem) from said
+                raise self._error(f"raised {error_line(said, named=True)}", problem) from said
             case Draft() | None:
                 return said
             case str():
@@ -192,10 +180,10 @@ class CallableScorer:
                 raise said
             case OSError():
                 name = _name(self._function)
-                message = f"{name} raised {_told(said)}"
+                message = f"{name} raised {error_line(said, named=True)}"
                 raise ScorerError(message, backend=name, problem_id=problem.id) from said
             case BaseException():
-                return Score(None, usage, f"raised {_told(said)}")
+                return Score(None, usage, f"raised {error_line(said, named=True)}")
             case Score():
                 return said
             case _:
@@ -231,7 +219,7 @@ def _finding(said: Any) -> Finding:
         return said
     if isinstance(said, BaseException):
         name = type(said).__name__
-        evidence = {"exception": name, "detail": _message(said)}
+        evidence = {"exception": name, "detail": error_line(said)}
         return Finding(Verdict.BROKEN, f"raised {name}", evidence)
     if isinstance(said, Verdict):
         return Finding(said, f"the function said {said.value}")

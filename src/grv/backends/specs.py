@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ..core.errors import UsageError
+from ..options import did_you_mean
 from .http.web import shown, without_secrets
 from .protocols import Generator, Scorer
 
@@ -141,10 +141,10 @@ def _parts(spec: str, known: Mapping[str, str], what: str) -> tuple[str, str]:
     forms = {form.partition(":")[0]: form for form in known}
     name, colon, rest = spec.strip().partition(":")
     if name not in forms:
-        near = difflib.get_close_matches(name, forms, n=1)
-        hint = f"; did you mean {forms[near[0]]}?" if near else ""
-        named = without_secrets(spec)
-        raise UsageError(f"unknown {what} {named!r}{hint} (there are: {', '.join(known)})")
+        hint = did_you_mean(name, forms)
+        raise UsageError(
+            f"unknown {what} {without_secrets(spec)!r}{hint} (there are: {', '.join(known)})"
+        )
     form = forms[name]
     if ":" in form and not rest:
         raise UsageError(f"{name} needs {form.partition(':')[2]}: write {form}")

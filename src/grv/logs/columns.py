@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import shown as shown
+from ..files import is_name
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,6 @@ def _price(value: Any) -> float:
     raise ValueError("finite and not negative, or null where nobody knows")
 
 
-def is_name(value: Any) -> bool:
-    """Whether the value can name a problem: text that is not empty, or a whole number."""
-    if isinstance(value, str):
-        return bool(value) and not _LONE_SURROGATE.search(value)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it
-
-
 def names(texts: Sequence[str]) -> list[int] | list[str]:
     """Names as formats without types write them: numbers where all are whole numbers."""
     return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else list(texts)
@@ -99,10 +89,12 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is a name
 
 def key_name(value: Any) -> str | None:
     """The name of an equivalence class; None where there is none. An empty text is no name."""
+    if is_absent(value) or value == "":
+        return None
     name = str(value)
-    if isinstance(value, list | dict) or _LONE_SURROGATE.search(name):
+    if isinstance(value, list | dict) or not is_name(name):
         raise ValueError("text, a number or null")
-    return None if is_absent(value) else name or None
+    return name
 
 
 def _all_finite(values: NDArray[Any]) -> bool:

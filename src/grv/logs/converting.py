@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import LogError, UsageError
-from ..files import replacing
+from ..files import is_name, json_lines, replacing, shown
 from ..text import csv_text
-from .columns import LABEL, SCORE, WHOLE, Kind, is_name, key_name, names, shown
-from .tables import json_records
+from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
 
 ENDINGS = (".parquet", ".jsonl", ".csv")
 
@@ -188,8 +187,9 @@ def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:
 
 
 def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], int | None]]:
-    """Line, fields and place in its list (if in one) of each candidate of a file."""
-    for line, record in json_records(path):
+    """The line, the fields, and the index in its list (if any) of each candidate of a file."""
+    line = 0
+    for line, record in json_lines(path):
         nested = _nested(path, line, record, fields)
         if nested is not None:
             for place, entry in enumerate(record[nested]):
@@ -199,7 +199,9 @@ def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], i
                 yield line, {**record, **{name: record[name][place] for name in beside}}, place
         elif _is_numbered(record, fields) or [] not in record.values():
             yield line, record, None
-        # What is left is a problem with an empty list of candidates.
+        # Otherwise the line is a problem with an empty list of candidates.
+    if not line:
+        raise LogError("the file is empty", path=path)
 
 
 def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]:

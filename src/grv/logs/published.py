@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import LogError
-from .columns import is_name, shown
-from .tables import Table, column, json_records
+from ..files import is_name, json_lines, shown
+from .tables import ColumnTable, column
 
 
-def read_published(generations: str, rewards: str) -> Table:
+def read_published(generations: str, rewards: str) -> ColumnTable:
     """One row a sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
     scores = _rewards(rewards)
     rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed")}
@@ -49,7 +49,7 @@ def read_published(generations: str, rewards: str) -> Table:
     columns = {name: column(values) for name, values in rows.items()}
     there = set(rows["problem"])
     bare = tuple(id for id in seen if id not in there)
-    return Table(
+    return ColumnTable(
         generations, columns, lines, bare, {name: (rewards, score_lines) for name in names}
     )
 
@@ -76,7 +76,7 @@ def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
 
 def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
     """Line number, problem id and list of entries of each line."""
-    for line, record in json_records(path):
+    for line, record in json_lines(path):
         id, entries = record.get("id"), record.get(name)
         if not is_name(id):
             raise LogError(

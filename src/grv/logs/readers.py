@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_name, key_name, shown
+from ..files import is_name, shown
+from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
-from .tables import Table, read_table
+from .tables import ColumnTable, read_table
 
 Unlabelled = Literal["error", "fail", "drop"]
 
@@ -58,7 +59,7 @@ def read_log(
 
 
 def log_of(
-    table: Table,
+    table: ColumnTable,
     *,
     score: str | None = None,
     unlabelled: Unlabelled = "error",
@@ -72,7 +73,7 @@ def log_of(
 class _Columns:
     """A table on its way to becoming a log."""
 
-    table: Table
+    table: ColumnTable
     wanted: str | None
     unlabelled: Unlabelled
     second: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..files import bounded_lines, json_lines
+from ..files import bounded_lines, error_line, json_lines
 from ..parquet import read_parquet
 from ..text import unquoted
 from .columns import names
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ColumnTable:
     """Columns of equal length. Null is None in columns of dtype object; the others have none.
 
     Attributes:
@@ -47,10 +47,10 @@ class Table:
         return path, lines[at]
 
 
-def read_table(path: str) -> Table:
+def read_table(path: str) -> ColumnTable:
     """The table in a Parquet, JSON-lines or CSV file, by the ending of its name."""
     ending = Path(path).suffix.lower()
-    readers: dict[str, Callable[[str], Table]] = {
+    readers: dict[str, Callable[[str], ColumnTable]] = {
         ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".tsv": _read_csv,
@@ -60,44 +60,34 @@ def read_table(path: str) -> Table:
     }
     if ending not in readers:
         raise UsageError(f"{path}: a log ends in .parquet, .jsonl or .csv, not {ending!r}")
-    check_readable(path)
+    _check_readable(path)
     return readers[ending](path)
 
 
-def check_readable(path: str) -> None:
-    """Refuse, in one line, what cannot be read or has nothing in it."""
+def _check_readable(path: str) -> None:
+    """Refuse a file that cannot be read or is empty."""
     try:
         with open(path, "rb") as file:
             if not file.read(1):
                 raise LogError("the file is empty", path=path)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LogError(f"cannot be read: {reason}", path=path) from error
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
 
 
-def json_records(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and object; blank lines are passed over.
-
-    Values are JSON from outside, hence `Any`.
-    """
-    check_readable(path)
-    yield from json_lines(path)
-
-
-def _read_jsonl(path: str) -> Table:
+def _read_jsonl(path: str) -> ColumnTable:
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []
-    for number, record in json_records(path):
+    for number, record in json_lines(path):
         for name in record:
             if name not in columns:
                 columns[name] = [None] * len(lines)
         for name, values in columns.items():
             values.append(record.get(name))
         lines.append(number)
-    return Table(path, {name: column(values) for name, values in columns.items()}, lines)
+    return ColumnTable(path, {name: column(values) for name, values in columns.items()}, lines)
 
 
-def _read_csv(path: str) -> Table:
+def _read_csv(path: str) -> ColumnTable:
     lines: list[int] = []
     cells: list[list[str]] = []
     delimiter = "\t" if path.lower().endswith(".tsv") else ","
@@ -125,16 +115,16 @@ def _read_csv(path: str) -> Table:
         name: column(_READ_CELLS.get(name, _values)([row[at] for row in cells]))
         for at, name in enumerate(head)
     }
-    return Table(path, columns, lines)
+    return ColumnTable(path, columns, lines)
 
 
-def _read_parquet(path: str) -> Table:
-    def take(table: Any) -> Table:
+def _read_parquet(path: str) -> ColumnTable:
+    def take(table: Any) -> ColumnTable:
         pairs = zip(table.column_names, table.columns, strict=True)
         columns = {name: _from_arrow(chunks) for name, chunks in pairs}
         if len(columns) < table.num_columns:
             raise ValueError("two columns have the same name")
-        return Table(path, columns, range(1, table.num_rows + 1))
+        return ColumnTable(path, columns, range(1, table.num_rows + 1))
 
     return read_parquet(path, take)
 

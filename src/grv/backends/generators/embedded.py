@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
+from ...files import error_line
 from ..callables import in_thread
 from ..protocols import Draft, Problem
 from .completions import drafts, seed_of
@@ -100,7 +101,7 @@ class EmbeddedGenerator:
             call.stop()
             raise
         except (ValueError, RuntimeError) as exc:  # RuntimeError is llama.cpp's only exception
-            raise GeneratorError(str(exc)[:300], backend=_BACKEND, problem_id=problem.id) from exc
+            raise GeneratorError(error_line(exc), backend=_BACKEND, problem_id=problem.id) from exc
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
         body: dict[str, Any] = {"n": n, "temperature": self.temperature}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.errors import UsageError
-from ...files import LARGEST_INT, json_lines, shown
+from ...files import is_name, json_lines, shown
 from ..protocols import Problem
 
 
@@ -35,13 +34,3 @@ def _problem(place: str, record: Mapping[str, Any]) -> Problem:
     if not isinstance(check, dict):
         raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
     return Problem(str(name), prompt, check)
-
-
-def is_name(value: object) -> bool:
-    """Whether a value names a problem: a text that is not empty and can be written, or a number."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) < LARGEST_INT
-    return isinstance(value, str) and value != "" and not _LONE_SURROGATE.search(value)
-
-
-_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it

@@ -5,7 +5,6 @@ Every mistake in a record is a UsageError of one line that names the problem and
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping
@@ -13,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...core.errors import UsageError
-from ...files import parse_json
+from ...files import checksum, parse_json, shown
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
 from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
-from .programs.extraction import checksum
-from .worker_pair import Seat
+from .worker_pair import WorkerPair
 
-KINDS = ("asserts", "command", "function", "math", "stdin")
+KINDS = ("asserts", "command", "function", "http", "math", "stdin")
 _MOST_REPEATS = 100
 
 
@@ -35,12 +33,12 @@ class Judging(Protocol):
         """What is judged of a text. A pass holds for texts with the same identity."""
         ...
 
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
         ...
 
 
-class Comparing(Protocol):
+class TextComparison(Protocol):
     """What looks at a candidate's text and needs no sandbox."""
 
     def key(self, text: str) -> str | None:
@@ -56,7 +54,7 @@ class Comparing(Protocol):
 class TextCheck:
     """A check that needs no sandbox."""
 
-    how: Comparing
+    how: TextComparison
 
     def key(self, text: str) -> str | None:
         """Texts with equal keys fail together; None is in no class."""
@@ -66,7 +64,7 @@ class TextCheck:
         """A checksum of the whole text."""
         return checksum(text)
 
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
         return self.how.compare(text)
 
@@ -92,7 +90,7 @@ class _Record:
     def __init__(self, data: Any, place: str) -> None:
         self.place = place
         if not isinstance(data, Mapping):
-            raise self.wrong("", f"must be a record, not {_shown(data)}")
+            raise self.wrong("", f"must be a record, not {shown(data)}")
         self.data = data
 
     def wrong(self, name: str, problem: str) -> UsageError:
@@ -101,26 +99,26 @@ class _Record:
     def text(self, name: str, default: str | None = None) -> str:
         value = self.data.get(name, default)
         if not isinstance(value, str):
-            problem = "is missing" if value is None else f"must be a string, not {_shown(value)}"
+            problem = "is missing" if value is None else f"must be a string, not {shown(value)}"
             raise self.wrong(name, problem)
         return value
 
     def name(self, name: str) -> str:
         value = self.text(name)
         if not value.isidentifier():
-            raise self.wrong(name, f"must be a name, not {_shown(value)}")
+            raise self.wrong(name, f"must be a name, not {shown(value)}")
         return value
 
     def number(self, name: str, default: float) -> float:
         value = self.data.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise self.wrong(name, f"must be a number and not negative, not {_shown(value)}")
+            raise self.wrong(name, f"must be a number and not negative, not {shown(value)}")
         return float(value)
 
     def flag(self, name: str) -> bool:
         value = self.data.get(name, False)
         if not isinstance(value, bool):
-            raise self.wrong(name, f"must be true or false, not {_shown(value)}")
+            raise self.wrong(name, f"must be true or false, not {shown(value)}")
         return value
 
     def each(self, name: str) -> list[_Record]:
@@ -138,20 +136,15 @@ class _Record:
                 raise self.wrong(str(name), f"no such field; there are {known}")
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
     """The check of a problem; `defaults` are the limits where the record sets none of its own."""
     record = _Record(problem.check, f"problem {problem.id}, check")
     kind = record.text("kind")
     if kind not in KINDS:
-        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {_shown(kind)}")
+        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}")
     repeat = record.data.get("repeat", 1)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
-        raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {_shown(repeat)}")
+        raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
     limits = _limits(record, defaults or Limits())
     how = _PARSERS[kind](record, limits, problem)
     prompt = problem.prompt if kind == "asserts" else ""  # it may be part of the program
@@ -159,13 +152,13 @@ def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
         text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
-    return Check(how, repeat, hashlib.sha256(text.encode()).hexdigest())
+    return Check(how, repeat, checksum(text))
 
 
 def _limits(record: _Record, defaults: Limits) -> Limits:
     changes = record.data.get("limits", {})
     if not isinstance(changes, Mapping):
-        raise record.wrong("limits", f"must be a record, not {_shown(changes)}")
+        raise record.wrong("limits", f"must be a record, not {shown(changes)}")
     try:
         return defaults.with_(changes)
     except ValueError as exc:
@@ -212,7 +205,7 @@ def _function_test(test: _Record) -> FunctionTest:
     if isinstance(args, str):
         args = [_json(test, "args", line) for line in args.split("\n") if line.strip()]
     if not isinstance(args, list):
-        problem = "is missing" if args is None else f"must be a list, not {_shown(args)}"
+        problem = "is missing" if args is None else f"must be a list, not {shown(args)}"
         raise test.wrong("args", problem)
     return FunctionTest(tuple(args), test.data["expected"])
 
@@ -221,7 +214,7 @@ def _json(record: _Record, name: str, text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError:
-        raise record.wrong(name, f"is not JSON: {_shown(text)}") from None
+        raise record.wrong(name, f"is not JSON: {shown(text)}") from None
 
 
 def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
@@ -235,13 +228,14 @@ def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
     return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
 
 
-def _elsewhere(module: str, name: str) -> _Parser:
-    """A check of another module, loaded when it is needed: its libraries are optional."""
+def _text(module: str, name: str, *fields: str) -> _Parser:
+    """A check without a sandbox. Its module is imported on use, as its libraries are optional."""
 
     def parse(record: _Record, limits: Limits, problem: Problem) -> Judging:
+        record.only("kind", *fields, "limits", "repeat")
         kind = getattr(importlib.import_module(module, __package__), name)
         try:
-            return TextCheck(kind.of(record.data))
+            return TextCheck(kind.of(problem))
         except UsageError as exc:
             raise record.wrong("", str(exc)) from None
 
@@ -251,8 +245,9 @@ def _elsewhere(module: str, name: str) -> _Parser:
 _Parser = Callable[[_Record, Limits, Problem], Judging]
 _PARSERS: Mapping[str, _Parser] = {
     "asserts": _asserts,
-    "command": _elsewhere(".command", "CommandCheck"),
+    "command": _text(".command", "CommandCheck", "argv"),
     "function": _function,
-    "math": _elsewhere(".math.check", "MathCheck"),
+    "http": _text(".http", "HttpCheck", "url", "data"),
+    "math": _text(".math.check", "MathCheck", "answer", "match"),
     "stdin": _stdin,
 }

@@ -20,8 +20,18 @@ from typing import Any
 
 from ...core.errors import LogError, UsageError
 from ...core.values import Verdict
-from ...files import TEXT, Layout, bounded_lines, is_torn, json_lines, parse_json, shown, typed
-from ..problems.files import is_name
+from ...files import (
+    TEXT,
+    Layout,
+    bounded_lines,
+    error_line,
+    is_name,
+    is_torn,
+    json_lines,
+    parse_json,
+    shown,
+    typed,
+)
 from ..protocols import Finding, Problem
 
 
@@ -190,7 +200,7 @@ def _opened(path: str, target: str) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC if special else _FLAGS, 0o666)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
 
 
 FINGERPRINT = 8  # bytes

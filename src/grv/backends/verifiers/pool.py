@@ -19,8 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from ...core.errors import UsageError
+from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
+from ...files import error_line
 from ..protocols import Draft, Finding, Problem, Usage
 from ..sandbox.limits import InForce, Isolation, Limits
 from ..sandbox.run import WorkerDied
@@ -29,11 +30,11 @@ from .checks import Check, parse_check
 from .command import check_allowed
 from .programs.findings import clean
 from .verdict_store import VerdictStore
-from .worker_pair import Seat
+from .worker_pair import WorkerPair
 
 _PARSED = 256  # problems whose checks are kept ready
 _KNOWN = 20_000  # findings that are kept for candidates with equal keys
-_WHILE = 0.1  # seconds that a free seat is waited for before one looks around
+_WHILE = 0.1  # seconds that a free pair is waited for before one looks around
 _MOST_LOSSES = 3  # workers that one candidate may lose before its verdict is broken
 Tag = TypeVar("Tag")
 
@@ -50,26 +51,26 @@ class Judged:
 class _Job:
     """One candidate on its way; may be called off from another thread."""
 
-    seat: Seat | None = None
+    pair: WorkerPair | None = None
     called_off: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def sit(self, seat: Seat) -> None:
+    def start(self, pair: WorkerPair) -> None:
         with self._lock:
-            seat.resume()
-            self.seat = seat
+            pair.resume()
+            self.pair = pair
             if self.called_off:
-                seat.interrupt()
+                pair.interrupt()
 
-    def rise(self) -> None:
+    def stop(self) -> None:
         with self._lock:
-            self.seat = None
+            self.pair = None
 
     def call_off(self) -> None:
         with self._lock:
             self.called_off = True
-            if self.seat is not None:
-                self.seat.interrupt()
+            if self.pair is not None:
+                self.pair.interrupt()
 
 
 @dataclass(slots=True)
@@ -130,10 +131,10 @@ class CheckVerifier:
         self._limits = limits or Limits()
         self._attempts = attempts
         self._store = store
-        self._seats: queue.LifoQueue[Seat] = queue.LifoQueue()
-        self._all = [Seat(isolation) for _ in range(count)]
-        for seat in reversed(self._all):
-            self._seats.put(seat)
+        self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
+        self._all = [WorkerPair(isolation) for _ in range(count)]
+        for pair in reversed(self._all):
+            self._free.put(pair)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
         self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
         self._known: collections.OrderedDict[tuple[str, str], Future[_Known]]
@@ -182,7 +183,7 @@ class CheckVerifier:
 
     def find(self, problem: Problem, text: str) -> Finding:
         """The finding on a text, from a plain loop or thread."""
-        return self._find(_Job(), problem, text).finding
+        return self._judged(_Job(), problem, text).finding
 
     def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
         """The findings on many texts, each with its tag, as they come.
@@ -202,7 +203,7 @@ class CheckVerifier:
                         more = False
                         break
                     job = _Job()
-                    running[self._threads.submit(self._find, job, problem, text)] = (tag, job)
+                    running[self._threads.submit(self._judged, job, problem, text)] = (tag, job)
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     tag, _ = running.pop(future)
@@ -211,6 +212,13 @@ class CheckVerifier:
             for future, (_, job) in running.items():
                 future.cancel()
                 job.call_off()
+
+    def _judged(self, job: _Job, problem: Problem, text: str) -> Judged:
+        """Like `_find`, but a server that does not answer makes the finding broken."""
+        try:
+            return self._find(job, problem, text)
+        except VerifierError as exc:
+            return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
     def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
         prepared = self._prepare(problem)
@@ -290,34 +298,34 @@ class CheckVerifier:
         """
         attempts = losses = 0
         while True:
-            while (seat := None if self._is_off(job) else self._seat()) is None:
+            while (pair := None if self._is_off(job) else self._free_pair()) is None:
                 if self._is_off(job):
                     return Finding(Verdict.BROKEN, "called off")
             started = time.monotonic()
-            job.sit(seat)
+            job.start(pair)
             try:
-                finding = check.how.judge(text, seat, seed)
+                finding = check.how.judge(text, pair, seed)
                 attempts += 1
             except WorkerDied as exc:
                 losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
-            except UsageError:  # the isolation cannot be had: no candidate can be verified
+            except (UsageError, VerifierError):  # no isolation, or no answer from a server
                 raise
             except Exception as exc:  # an error while judging one candidate concerns it alone
                 attempts += 1
-                seat.close()
+                pair.close()
                 finding = _fault(exc)
             finally:
-                job.rise()
-                self._seats.put(seat)
+                job.stop()
+                self._free.put(pair)
             broken = finding.verdict is Verdict.BROKEN
             if not broken or attempts == self._attempts or losses == _MOST_LOSSES:
                 return finding
 
     def folders(self) -> list[Path]:
         """The directories that its workers use now."""
-        workers = [worker for seat in self._all for worker in (seat.candidate, seat.test)]
+        workers = [worker for pair in self._all for worker in (pair.candidate, pair.test)]
         return [worker.folder for worker in workers if worker.folder is not None]
 
     def _is_off(self, job: _Job) -> bool:
@@ -330,16 +338,16 @@ class CheckVerifier:
                 return
             self._closed = True
         for _ in self._all:
-            while (seat := self._seat()) is None:
+            while (pair := self._free_pair()) is None:
                 for each in self._all:
                     each.interrupt()
-            seat.close()
+            pair.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _seat(self) -> Seat | None:
-        """A free seat; None where there is none for a while."""
+    def _free_pair(self) -> WorkerPair | None:
+        """A free pair; None where there is none for a while."""
         try:
-            return self._seats.get(timeout=_WHILE)
+            return self._free.get(timeout=_WHILE)
         except queue.Empty:
             return None
 
@@ -364,7 +372,7 @@ def _processors() -> int:
 
 def _fault(exc: Exception) -> Finding:
     """The finding where judging one candidate raised what it should not."""
-    return Finding(Verdict.BROKEN, clean(f"the judge failed: {type(exc).__name__}: {exc}"))
+    return Finding(Verdict.BROKEN, clean(f"the judge failed: {error_line(exc, named=True)}"))
 
 
 def _sum(findings: list[Finding]) -> Usage:

@@ -12,7 +12,7 @@ TEST_SECONDS = 10.0  # what the user's own test may use on top of the candidate'
 _MOST_TESTS = 500  # that one process for tests carries out
 
 
-class Seat:
+class WorkerPair:
     """The workers that one judging thread has to itself: for candidates, and for tests."""
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:

@@ -20,20 +20,18 @@ letter. (A text without a box, wrong by that code, is judged here by its final a
 
 from __future__ import annotations
 
-import asyncio
 import decimal
-import hashlib
 import importlib.util
 import math
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from ....core.errors import UsageError
 from ....core.values import Verdict
-from ...protocols import Draft, Finding, Problem, Usage
+from ....files import checksum
+from ...protocols import Finding, Problem, Usage
 from .matching import match as matched
 from .reading import read
 from .scalars import Unreadable
@@ -42,7 +40,6 @@ from .tree import Answer
 from .writing import LONGEST, canonical
 
 _SHOWN = 200  # characters of an answer in evidence and keys
-_FIELDS = ("kind", "answer", "match", "limits", "repeat")
 
 
 class MathCheck:
@@ -73,17 +70,14 @@ class MathCheck:
             self._reading = _read(self._text)
 
     @classmethod
-    def of(cls, check: Mapping[str, Any]) -> MathCheck:
-        """The check that a record describes."""
-        for name in check:
-            if name not in _FIELDS:
-                raise UsageError(f"{name}: no such field; there are {', '.join(_FIELDS)}")
-        answer = check.get("answer")
+    def of(cls, problem: Problem) -> MathCheck:
+        """The check of a problem."""
+        answer = problem.check.get("answer")
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = repr(answer)
         if not isinstance(answer, str):
             raise UsageError(f"a check of kind 'math' needs an answer, a string, not {answer!r}")
-        return cls(answer, match=check.get("match", "equivalent"))
+        return cls(answer, match=problem.check.get("match", "equivalent"))
 
     def key(self, text: str) -> str | None:
         """The canonical answer, None if there is none. Equal keys have equal verdicts."""
@@ -92,7 +86,7 @@ class MathCheck:
             return None
         form = exact_form(answer) if self.match == "exact" else canonical(answer)
         if len(form) > _SHOWN:
-            form = "sha256:" + hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+            form = f"sha256:{checksum(form)}"
         return f"{self.match}:{form}"
 
     def compare(self, text: str) -> Finding:
@@ -109,10 +103,6 @@ class MathCheck:
         evidence = {"answer": _short(answer), "reference": _short(self.answer), **finding.evidence}
         usage = Usage(seconds=time.monotonic() - started)
         return replace(finding, evidence=evidence, usage=usage)
-
-    async def verify(self, problem: Problem, draft: Draft) -> Finding:
-        """The finding on a draft, compared in a thread."""
-        return await asyncio.to_thread(self.compare, draft.text)
 
     def _judge(self, text: str) -> Finding:
         """The verdict on an answer, which depends on its canonical text and on nothing else."""

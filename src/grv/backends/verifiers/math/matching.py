@@ -21,7 +21,6 @@ from .tree import (
     Answer,
     Assignment,
     Choice,
-    Collection,
     Degrees,
     Equation,
     Inequality,
@@ -35,10 +34,11 @@ from .tree import (
     Scalar,
     Sequence,
     Sum,
+    Unordered,
     Word,
     mentions,
 )
-from .values import Comparing, equal, proportional, rough
+from .values import WorkLimit, equal, proportional, rough
 from .words import DEGREE, PERCENT, Unit
 
 
@@ -54,7 +54,7 @@ def match(reference: Answer, candidate: Answer, seed: str) -> bool:
 def _alone(answer: Answer) -> Answer:
     """The only member of a set that has one."""
     match answer:
-        case Collection((Quantity() as only,)):
+        case Unordered((Quantity() as only,)):
             return only
         case _:
             return answer
@@ -62,7 +62,7 @@ def _alone(answer: Answer) -> Answer:
 
 class _Matching:
     def __init__(self, seed: str) -> None:
-        self._comparing = Comparing(seed)
+        self._work = WorkLimit(seed)
 
     def match(self, reference: Answer, candidate: Answer) -> bool:
         match reference, candidate:
@@ -88,14 +88,14 @@ class _Matching:
                 return self._in_order(tuple(m.value for m in these), those)
             case Sequence(opening, these, closing), Sequence(other, those, end):
                 return (opening, closing) == (other, end) and self._in_order(these, those)
-            case (Sequence("(", these, ")"), Collection(those, is_set=False)) | (
-                Collection(these, is_set=False),
+            case (Sequence("(", these, ")"), Unordered(those, is_set=False)) | (
+                Unordered(these, is_set=False),
                 Sequence("(", those, ")"),
             ):
                 return self._in_order(these, those)
-            case Collection(these), Collection(those):
+            case Unordered(these), Unordered(those):
                 return self._in_any_order(these, those)
-            case (Region(), Region() | Sequence()) | (Sequence() | Collection(), Region()):
+            case (Region(), Region() | Sequence()) | (Sequence() | Unordered(), Region()):
                 return self._regions(reference, candidate)
             case _:
                 return False
@@ -140,19 +140,19 @@ class _Matching:
         return self._equal(a, b)
 
     def _equal(self, reference: Scalar, candidate: Scalar) -> bool:
-        return equal(reference, candidate, self._comparing)
+        return equal(reference, candidate, self._work)
 
     def _equations(self, reference: Equation, candidate: Equation) -> bool:
         a = Sum((reference.left, negative(reference.right)))
         b = Sum((candidate.left, negative(candidate.right)))
-        return proportional(a, b, self._comparing)
+        return proportional(a, b, self._work)
 
     def _inequalities(self, reference: Inequality, candidate: Inequality) -> bool:
         if reference.sign != candidate.sign:
             return False
         a = Sum((reference.left, negative(reference.right)))
         b = Sum((candidate.left, negative(candidate.right)))
-        return proportional(a, b, self._comparing, positive=reference.sign != "!=")
+        return proportional(a, b, self._work, positive=reference.sign != "!=")
 
     def _regions(self, reference: Answer, candidate: Answer) -> bool:
         """Intervals in any order, of the same variable where both say which."""
@@ -161,7 +161,7 @@ class _Matching:
             match side:
                 case Region(name, intervals):
                     sides.append((name, intervals))
-                case Collection(members):
+                case Unordered(members):
                     sides.append((None, members))
                 case Sequence():
                     sides.append((None, (side,)))
@@ -188,7 +188,7 @@ class _Matching:
         """Where an answer is on the line or in the plane, so that equal ones come together."""
         match answer:
             case Quantity(scalar):
-                return rough(scalar, self._comparing)
+                return rough(scalar, self._work)
             case Sequence(members=members):
                 return tuple(x for member in members for x in self._rough(member))
             case _:

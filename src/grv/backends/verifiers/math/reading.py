@@ -17,13 +17,13 @@ from .tree import (
     CONSTANTS,
     Answer,
     Assignment,
-    Collection,
     Equation,
     Inequality,
     Infinity,
     Named,
     Quantity,
     Sequence,
+    Unordered,
     names,
 )
 from .words import NO_UNIT
@@ -109,10 +109,10 @@ def _several(members: list[Answer]) -> Answer:
     """A list; `x=1,2` is a list with a name, `x=3,y=4` the values of variables."""
     named = [m for m in members if isinstance(m, Named) and m.name]
     if not named:
-        return Collection(tuple(x for member in members for x in listed(member)))
+        return Unordered(tuple(x for member in members for x in listed(member)))
     if len({m.name for m in named}) == 1 and members[0] is named[0]:
         values = (_value(m) for m in members)
-        return Named(named[0].name, Collection(tuple(x for v in values for x in listed(v))))
+        return Named(named[0].name, Unordered(tuple(x for v in values for x in listed(v))))
     if len({m.name for m in named}) == len(members):
         return Assignment(tuple(sorted(named, key=lambda m: m.name)))
     raise Unreadable("values of several variables")
@@ -128,7 +128,7 @@ def _value(member: Answer) -> Answer:
 
 def listed(answer: Answer) -> tuple[Answer, ...]:
     """The answers of a list, or the one answer."""
-    if isinstance(answer, Collection) and not answer.is_set:
+    if isinstance(answer, Unordered) and not answer.is_set:
         return answer.members
     return (answer,)
 
@@ -164,7 +164,7 @@ def _inside(name: Tokens[str], place: Answer) -> Answer:
     r"""`x \in` a set or a region."""
     if len(name) != 1 or not re.fullmatch(_LETTER, name[0]):
         raise Unreadable("a member of a set that is no variable")
-    if isinstance(place, Collection):
+    if isinstance(place, Unordered):
         return Named(name[0], place)
     region = region_of([place], only_or=True)
     if region is None:
@@ -238,9 +238,9 @@ def _object(tokens: Tokens[str], depth: int) -> Answer:
     if word is not None:
         return word
     if text == r"\emptyset":
-        return Collection((), is_set=True)
+        return Unordered((), is_set=True)
     if text.startswith(r"\reals"):
-        return without(_object(tokens[2:], depth + 1) if tokens[1:] else Collection(()), tokens)
+        return without(_object(tokens[2:], depth + 1) if tokens[1:] else Unordered(()), tokens)
     brackets = tokens[0] == "(" and tokens[1:2] and _MATRIX.fullmatch(tokens[1])
     matrix = tokens[1:-1] if brackets and tokens[-1] == ")" else tokens
     if matrix and _MATRIX.fullmatch(matrix[0]):
@@ -267,12 +267,12 @@ def _bracketed(tokens: Tokens[str], depth: int) -> Answer | None:
             if region is None or region.name != name:
                 raise Unreadable("a set that is described by more than a condition")
             return region
-        return Collection(_set(inside, depth), is_set=True)
+        return Unordered(_set(inside, depth), is_set=True)
     pieces, _ = split(inside, {","})
     if len(pieces) < 2:
         return None
     if tokens[0] == "{":
-        return Collection(_set(inside, depth), is_set=True)
+        return Unordered(_set(inside, depth), is_set=True)
     return Sequence(tokens[0], tuple(_member(piece, depth + 1) for piece in pieces), tokens[-1])
 
 

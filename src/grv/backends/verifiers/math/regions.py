@@ -10,13 +10,13 @@ from .scalars import Unreadable, negative
 from .tree import (
     Answer,
     Call,
-    Collection,
     Infinity,
     Name,
     Number,
     Quantity,
     Region,
     Sequence,
+    Unordered,
     names,
 )
 from .words import NO_UNIT
@@ -92,7 +92,7 @@ def region_of(members: Several[Answer], *, only_or: bool, name: str | None = Non
                 pieces += intervals
             case Sequence() if _is_interval(member):
                 pieces.append(member)
-            case Collection(points):
+            case Unordered(points):
                 pieces += [Sequence("[", (point, point), "]") for point in points]
             case _:
                 raise Unreadable("a union of what are no intervals")
@@ -112,7 +112,7 @@ def _is_interval(answer: Answer) -> bool:
 
 def without(points: Answer, tokens: Several[str]) -> Region:
     """The real numbers without some points."""
-    if not isinstance(points, Collection) or (len(tokens) > 1 and tokens[1] not in _MINUS):
+    if not isinstance(points, Unordered) or (len(tokens) > 1 and tokens[1] not in _MINUS):
         raise Unreadable("the real numbers and something else")
     values: dict[Fraction, Answer] = {}
     for point in points.members:

@@ -102,7 +102,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class Unordered:
     """Members in any order: a set, or answers one after the other."""
 
     members: tuple[Answer, ...]
@@ -162,7 +162,7 @@ Answer = (
     | Word
     | Choice
     | Sequence
-    | Collection
+    | Unordered
     | Region
     | Named
     | Assignment

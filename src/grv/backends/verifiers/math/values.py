@@ -45,7 +45,7 @@ class Undefined(Exception):
     """There is no value at this point."""
 
 
-class Comparing:
+class WorkLimit:
     """One comparison of answers: the seed of its points, and the work it may still do, in bits."""
 
     def __init__(self, seed: str) -> None:
@@ -60,7 +60,7 @@ class Comparing:
 
 
 def agree(
-    comparing: Comparing,
+    work: WorkLimit,
     left: Callable[[Evaluation], Value],
     right: Callable[[Evaluation], Value],
 ) -> bool:
@@ -72,7 +72,7 @@ def agree(
     """
     precision = 256
     for _ in range(4):
-        evaluation = Evaluation(precision, comparing)
+        evaluation = Evaluation(precision, work)
         a, b = left(evaluation), right(evaluation)
         if isinstance(a, Fraction) and isinstance(b, Fraction):
             return a == b
@@ -85,7 +85,7 @@ def agree(
     raise Unreadable("values that do not settle")
 
 
-def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
+def equal(a: Scalar, b: Scalar, work: WorkLimit) -> bool:
     """Whether two scalars are equal: as numbers, or at every point tried.
 
     Raises:
@@ -94,13 +94,13 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     variables = names(a) | names(b)
     if not variables:
         try:
-            return agree(comparing, _at(a, {}), _at(b, {}))
+            return agree(work, _at(a, {}), _at(b, {}))
         except Undefined as exc:
             raise Unreadable("no value") from exc
     tried = 0
-    for point in _points(variables, comparing.seed, whole=_is_discrete(a) or _is_discrete(b)):
+    for point in _points(variables, work.seed, whole=_is_discrete(a) or _is_discrete(b)):
         try:
-            if not agree(comparing, _at(a, point), _at(b, point)):
+            if not agree(work, _at(a, point), _at(b, point)):
                 return False
         except Undefined:
             continue
@@ -110,18 +110,18 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     return True
 
 
-def rough(scalar: Scalar, comparing: Comparing) -> tuple[float, ...]:
+def rough(scalar: Scalar, work: WorkLimit) -> tuple[float, ...]:
     """The value as a point of the plane, to sort by; nothing where that is not easily known."""
     if names(scalar):
         return ()
     try:
-        value = complex(Evaluation(64, comparing).value(scalar))
+        value = complex(Evaluation(64, work).value(scalar))
     except (Undefined, OverflowError, ValueError, ZeroDivisionError):
         return ()
     return (round(value.real, 9), round(value.imag, 9))
 
 
-def proportional(a: Scalar, b: Scalar, comparing: Comparing, *, positive: bool = False) -> bool:
+def proportional(a: Scalar, b: Scalar, work: WorkLimit, *, positive: bool = False) -> bool:
     """Whether `a` is a constant times `b`, not 0: whether `a = 0` and `b = 0` are one equation.
 
     Raises:
@@ -132,16 +132,14 @@ def proportional(a: Scalar, b: Scalar, comparing: Comparing, *, positive: bool =
         raise Unreadable("an equation without variables")
     if variables != names(b):
         return False
-    points = _points(variables, comparing.seed, whole=_is_discrete(a) or _is_discrete(b))
+    points = _points(variables, work.seed, whole=_is_discrete(a) or _is_discrete(b))
     try:
-        first = next(p for p in points if not _vanishes(a, p, comparing))
-        if _vanishes(b, first, comparing):
+        first = next(p for p in points if not _vanishes(a, p, work))
+        if _vanishes(b, first, work):
             return False
-        if positive and _sign(a, first, comparing) != _sign(b, first, comparing):
+        if positive and _sign(a, first, work) != _sign(b, first, work):
             return False
-        return all(
-            agree(comparing, _crossed(a, p, b, first), _crossed(b, p, a, first)) for p in points
-        )
+        return all(agree(work, _crossed(a, p, b, first), _crossed(b, p, a, first)) for p in points)
     except (Undefined, StopIteration) as exc:
         raise Unreadable("no value at a point") from exc
 
@@ -154,12 +152,12 @@ def _crossed(a: Scalar, p: Point, b: Scalar, q: Point) -> Callable[[Evaluation],
     return lambda evaluation: evaluation.times(evaluation.value(a, p), evaluation.value(b, q))
 
 
-def _vanishes(scalar: Scalar, point: Point, comparing: Comparing) -> bool:
-    return agree(comparing, _at(scalar, point), lambda _: Fraction(0))
+def _vanishes(scalar: Scalar, point: Point, work: WorkLimit) -> bool:
+    return agree(work, _at(scalar, point), lambda _: Fraction(0))
 
 
-def _sign(scalar: Scalar, point: Point, comparing: Comparing) -> int:
-    return Evaluation(256, comparing).real_sign(scalar, point)
+def _sign(scalar: Scalar, point: Point, work: WorkLimit) -> int:
+    return Evaluation(256, work).real_sign(scalar, point)
 
 
 def _is_discrete(scalar: Scalar) -> bool:
@@ -184,9 +182,9 @@ def _points(variables: frozenset[str], seed: str, *, whole: bool) -> list[Point]
 class Evaluation:
     """One evaluation at one precision, that keeps count of how large its numbers became."""
 
-    def __init__(self, precision: int, comparing: Comparing) -> None:
+    def __init__(self, precision: int, work: WorkLimit) -> None:
         self._precision = precision
-        self._comparing = comparing
+        self._work = work
         self._longest = 0  # bits of the largest fraction
         self._size = 0  # the largest binary exponent of an inexact value
 
@@ -246,7 +244,7 @@ class Evaluation:
 
     def _exact(self, value: Fraction) -> Fraction:
         bits = value.numerator.bit_length() + value.denominator.bit_length()
-        self._comparing.spend(2_000 + 100 * bits)
+        self._work.spend(2_000 + 100 * bits)
         self._longest = max(self._longest, bits)
         if bits > _MOST_BITS:
             raise Unreadable("numbers larger than allowed")
@@ -259,7 +257,7 @@ class Evaluation:
 
     def _sized(self, value: Any) -> Any:
         """The inexact value, its exponent noted."""
-        self._comparing.spend(20_000 + 20 * self._precision)
+        self._work.spend(20_000 + 20 * self._precision)
         size = self._mp.mag(value) if value else 0
         if not self._mp.isfinite(value) or abs(size) > _LARGEST_SIZE:
             raise Unreadable("numbers larger than allowed")
@@ -301,7 +299,7 @@ class Evaluation:
                 return Fraction(0)
             raise Undefined
         if exponent == Fraction(1, 2):
-            self._comparing.spend(1000 * self._precision)
+            self._work.spend(1000 * self._precision)
             return self._sized(self._mp.sqrt(self._inexact(base)))
         return self._exp(self._inexact(exponent) * self._log(base))
 
@@ -319,13 +317,13 @@ class Evaluation:
     def _exp(self, value: Any) -> Any:
         if abs(value) > _LARGEST_SIZE:
             raise Unreadable("numbers larger than allowed")
-        self._comparing.spend(self._precision**2)
+        self._work.spend(self._precision**2)
         return self._sized(self._mp.exp(value))
 
     def _log(self, value: Value) -> Any:
         if not value:
             raise Undefined
-        self._comparing.spend(self._precision**2)
+        self._work.spend(self._precision**2)
         return self._sized(self._mp.log(self._inexact(value)))
 
     def _call(self, function: str, arguments: list[Value]) -> Value:
@@ -360,7 +358,7 @@ class Evaluation:
         name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan"}.get(function, function)
         if abs(value) > 10**6:
             raise Unreadable("numbers larger than allowed")
-        self._comparing.spend(3 * self._precision**2)
+        self._work.spend(3 * self._precision**2)
         try:
             result = self._mp.mpc(getattr(self._mp, name)(value))
         except (ZeroDivisionError, ValueError) as exc:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.values import Verdict
+from ....files import checksum
 from ...protocols import Finding, Usage
 from ...sandbox import plain
 from ...sandbox.limits import DEFAULT_LIMITS, End, Limits
 from ...sandbox.run import Run, WorkerDied
 from ...sandbox.worker import Worker
-from ..worker_pair import Seat
-from . import comparing
-from . import extraction as programs
+from ..worker_pair import WorkerPair
+from . import comparing, extraction
 from .findings import clean, failed, raised, refused, silent
 
 
@@ -30,29 +30,29 @@ class ProgramCheck(abc.ABC):
     """A way to verify programs: where they are in a text, and how they are run."""
 
     @abc.abstractmethod
-    def program(self, text: str) -> programs.Program:
+    def program(self, text: str) -> extraction.Program:
         """The program in a candidate's text."""
 
     @abc.abstractmethod
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program."""
 
     def key(self, text: str) -> str:
         """Texts with equal keys fail together."""
-        return programs.key(self.program(text))
+        return extraction.key(self.program(text))
 
     def identity(self, text: str) -> str:
         """A checksum of the program that is run."""
-        return programs.checksum(self.program(text).source)
+        return checksum(self.program(text).source)
 
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text; a WorkerDied where there is none."""
         started = time.monotonic()
         program = self.program(text)
         if program.error:
             return failed("syntax error", error=clean(program.error))
-        finding = self.run(program.source, seat, seed)
-        evidence = clean(finding.evidence) | {"isolation": str(seat.candidate.in_force)}
+        finding = self.run(program.source, pair, seed)
+        evidence = clean(finding.evidence) | {"isolation": str(pair.candidate.in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
 
@@ -96,14 +96,14 @@ class StdinCheck(ProgramCheck):
     def __post_init__(self) -> None:
         object.__setattr__(self, "failures", FailureCount(len(self.tests)))
 
-    def program(self, text: str) -> programs.Program:
+    def program(self, text: str) -> extraction.Program:
         """The program in a candidate's text."""
-        return programs.find(text, self.prompt)
+        return extraction.find(text, self.prompt)
 
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed when each output agrees."""
         for number in self.failures.order():
-            finding = self._one(source, seat.candidate, seed, number)
+            finding = self._one(source, pair.candidate, seed, number)
             if finding.verdict is not Verdict.PASSED:
                 self.failures.failed(number)
                 return finding
@@ -157,15 +157,15 @@ class FunctionCheck(ProgramCheck):
     def __post_init__(self) -> None:
         object.__setattr__(self, "failures", FailureCount(len(self.tests)))
 
-    def program(self, text: str) -> programs.Program:
+    def program(self, text: str) -> extraction.Program:
         """The program in a candidate's text."""
-        return programs.find(text, self.prompt, self.entry_point)
+        return extraction.find(text, self.prompt, self.entry_point)
 
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed when each value that it returns is the expected one."""
         tests = len(self.tests)
         order = loading(source, self.entry_point, self.limits, seed)
-        with seat.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
+        with pair.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
             refusal = load(run, self.entry_point, self.limits)
             if refusal is not None:
                 return refusal
@@ -249,19 +249,19 @@ class AssertsCheck(ProgramCheck):
     limits: Limits = DEFAULT_LIMITS
     in_place: bool = False
 
-    def program(self, text: str) -> programs.Program:
+    def program(self, text: str) -> extraction.Program:
         """The program in a candidate's text."""
-        return programs.find(text, self.prompt, self.entry_point)
+        return extraction.find(text, self.prompt, self.entry_point)
 
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed when the test came to its end."""
         limits = self.limits
         order = loading(source, self.entry_point, limits, seed)
-        with seat.candidate.run("candidate", limits, first=order) as run:
+        with pair.candidate.run("candidate", limits, first=order) as run:
             refusal = load(run, self.entry_point, limits)
             if refusal is not None:
                 return refusal
-            test = seat.tester(self, int(limits.memory_mb))
+            test = pair.tester(self, int(limits.memory_mb))
             ended = False
             try:
                 test.clock.begin()
@@ -274,7 +274,7 @@ class AssertsCheck(ProgramCheck):
                 finding, ended = self._dialogue(test, run)
             finally:
                 if not ended:  # it waits for an answer that will not come
-                    seat.dismiss()
+                    pair.dismiss()
         return finding
 
     def _dialogue(self, test: Run, run: Run) -> tuple[Finding, bool]:

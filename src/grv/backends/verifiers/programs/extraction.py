@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import re
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from ....files import checksum
 
 _LARGEST = 1 << 16  # characters that are parsed here
 _KEPT = 1 << 13  # characters of a text whose tree is kept; a tree takes 500 times as much
@@ -147,11 +148,6 @@ def _block(text: str, entry_point: str) -> str | None:
         defining = [block for block in blocks if definition.search(block)]
         blocks = defining or blocks
     return blocks[-1]
-
-
-def checksum(text: str) -> str:
-    """Equal for equal texts only."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def key(program: Program) -> str:
