@@ -29,6 +29,7 @@ from typing import (
     Any,
     AnyStr,
     Literal,
+    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -222,7 +223,7 @@ def is_sqlite(path: str) -> bool:
         return False  # the caller reads it next, and reports the error
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether an untrusted value is a number that is finite as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

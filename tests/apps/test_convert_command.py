@@ -88,7 +88,10 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["runs.jsonl"], "Missing option '--out'"),
         (["-o", "log.csv"], "Missing argument 'FILE'"),
         (["none.jsonl", "-o", "log.csv"], "none.jsonl: cannot be read: No such file or directory"),
-        (["runs.jsonl", "-o", "log.txt"], "log.txt: a log ends in .parquet, .jsonl, .csv"),
+        (
+            ["runs.jsonl", "-o", "log.txt"],
+            "log.txt: the name of a log must end in .parquet, .jsonl, .csv",
+        ),
         (["runs.jsonl", "-o", "nowhere/log.csv"], "nowhere/log.csv: cannot be written: No such"),
         (["runs.jsonl", "-o", "runs.jsonl"], "runs.jsonl: given twice; it would be overwritten"),
         (["runs.jsonl", "-o", "log.csv", "--score", "=x"], "--score =x: give FIELD"),
@@ -100,7 +103,7 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["runs.jsonl", "-o", "log.csv", "--passed", "ok"],
-            "no label in these files: looked for ok",
+            "no label in these files: no field ok",
         ),
         (
             ["runs.jsonl", "-o", "log.csv", "--problem", "task"],

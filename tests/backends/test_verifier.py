@@ -272,7 +272,7 @@ def test_mistakes_in_a_record_are_the_callers() -> None:
             verifier.find(Problem("q", check={"kind": "?"}), RIGHT)
         with pytest.raises(UsageError):
             list(verifier.find_all([(0, Problem("q", check={}), RIGHT)]))
-    with pytest.raises(UsageError, match="at least one"):
+    with pytest.raises(UsageError, match="at least 1"):
         CheckVerifier(workers=0)
 
 

@@ -1,9 +1,8 @@
 """Plain functions as generators, scorers and verifiers, and the one way to call them.
 
-A coroutine is awaited. Any other function runs in a daemon thread of its own. There is no pool: the
-runtime limits how many calls are in flight, and a call that never returns must not keep the program
-from exiting. When a call is cancelled or takes too long, its thread is abandoned: it goes on, and
-nobody waits for it.
+A coroutine is awaited. Any other function runs in its own daemon thread. There is no thread pool:
+the runtime limits the number of calls, and a call that never returns must not keep the program from
+exiting. When a call is cancelled or times out, its thread is abandoned: it continues, unobserved.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,19 +31,26 @@ Answer = bool | Verdict | Finding
 _Result = TypeVar("_Result")
 
 
+def processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 async def in_thread(function: Callable[[], _Result]) -> _Result:
-    """The result of a blocking function. When cancelled, the thread is abandoned."""
+    """The result of a blocking function. A cancellation abandons the thread."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Callable[[], _Result]] = loop.create_future()
     context = contextvars.copy_context()
 
     def settle(outcome: Callable[[], _Result]) -> None:
-        if not ended.done():  # cancelled meanwhile
+        if not ended.done():  # it may have been cancelled
             ended.set_result(outcome)
 
     def work() -> None:
         outcome = _outcome(functools.partial(context.run, function))
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the caller is gone
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=work, name="grv call", daemon=True).start()
@@ -51,7 +58,7 @@ async def in_thread(function: Callable[[], _Result]) -> _Result:
 
 
 def _outcome(function: Callable[[], _Result]) -> Callable[[], _Result]:
-    """What returns or raises what the function does; a future cannot carry every exception."""
+    """A function that repeats the result or the exception; futures cannot carry all exceptions."""
     try:
         result = function()
     except BaseException as raised:
@@ -65,7 +72,7 @@ def _outcome(function: Callable[[], _Result]) -> Callable[[], _Result]:
 
 
 async def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a user's function returns, or the exception that it raises, as a value."""
+    """The value that a user's function returns, or the exception that it raises, as a value."""
     bound = functools.partial(_returned, function, *arguments)
     said = bound() if _is_coroutine(function) else await in_thread(bound)
     if not inspect.isawaitable(said):
@@ -81,12 +88,12 @@ def _returned(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also a cancellation that nobody asked for
+    except BaseException as error:  # also a cancellation that the function itself raises
         return error
 
 
 def _is_coroutine(function: Callable[..., Any]) -> bool:
-    """Whether calling the function makes a coroutine."""
+    """Whether the function is a coroutine function, or an object with such a method."""
     inner = function.func if isinstance(function, functools.partial) else function
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(
         getattr(inner, "__call__", None)  # noqa: B004
@@ -104,10 +111,9 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 class CallableGenerator:
-    """Makes candidates with a function of the problem that gives one text, or one draft, a call.
+    """Generates with a function of the problem that returns one text or one `Draft` per call.
 
-    It may be a coroutine; a plain function runs in a thread. None means that there are no more.
-    Whatever it raises is a `GeneratorError`; one it raises itself is left as it is.
+    None means that there are no more candidates. Exceptions become a `GeneratorError`.
     """
 
     batch = 1
@@ -119,14 +125,14 @@ class CallableGenerator:
         return f"CallableGenerator({_name(self._function)})"
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, one after the other; where one fails, those before it."""
+        """Up to `n` drafts in sequence; after a failure, the drafts made before it."""
         made: list[Draft] = []
         while len(made) < n:
             try:
                 draft = await self._one(problem)
             except GeneratorError:
                 if made:
-                    break  # what was made is kept; the failure will come again, or will not
+                    break  # keep what was made; the next call shows whether the failure lasts
                 raise
             if draft is None:
                 break
@@ -146,7 +152,7 @@ class CallableGenerator:
             case str():
                 return Draft(said, usage=Usage(seconds=time.monotonic() - started))
             case _:
-                raise self._error(f"gave {type(said).__name__}, not a text", problem)
+                raise self._error(f"returned {type(said).__name__}, not a text", problem)
 
     def _error(self, message: str, problem: Problem) -> GeneratorError:
         name = _name(self._function)
@@ -156,9 +162,8 @@ class CallableGenerator:
 class CallableScorer:
     """Scores with a function of the problem and a candidate's text.
 
-    It gives a number, or None, or a `Score`; it may be a coroutine; a plain function runs in a
-    thread. A draft that it raises at has no score. A failure to reach somebody (an `OSError`) and a
-    `ScorerError` of its own are failures of the scorer, to be tried again.
+    The function returns a number, None or a `Score`. If it raises, the draft has no score; but an
+    `OSError`, such as a refused connection, or a `ScorerError` is a failure that is retried.
     """
 
     def __init__(self, function: Callable[[Problem, str], Given | Awaitable[Given]]) -> None:
@@ -168,7 +173,7 @@ class CallableScorer:
         return f"CallableScorer({_name(self._function)})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         return [await self._one(problem, draft) for draft in drafts]
 
     async def _one(self, problem: Problem, draft: Draft) -> Score:
@@ -191,11 +196,10 @@ class CallableScorer:
 
 
 class CallableVerifier:
-    """Gives the verdict of a function of a problem and a candidate's text.
+    """Verifies with a function of the problem and a candidate's text.
 
-    The function says True or False, a `Verdict` or a `Finding`; it may be a coroutine. A plain one
-    runs in a thread, several at once. Whatever it raises, and whatever else it says, is a finding
-    that is broken: it proves nothing about the candidate.
+    The function returns a bool, a `Verdict` or a `Finding`. Anything else, and any exception, is a
+    broken finding: it says nothing about the candidate. Several calls may run at once.
     """
 
     def __init__(self, function: Callable[[Problem, str], Answer | Awaitable[Answer]]) -> None:
@@ -214,7 +218,7 @@ class CallableVerifier:
 
 
 def _finding(said: Any) -> Finding:
-    """What the function said, as a finding."""
+    """The function's result as a finding."""
     if isinstance(said, Finding):
         return said
     if isinstance(said, BaseException):
@@ -222,8 +226,8 @@ def _finding(said: Any) -> Finding:
         evidence = {"exception": name, "detail": error_line(said)}
         return Finding(Verdict.BROKEN, f"raised {name}", evidence)
     if isinstance(said, Verdict):
-        return Finding(said, f"the function said {said.value}")
+        return Finding(said, f"the function returned {said.value}")
     is_numpy = type(said).__module__ == "numpy" and type(said).__name__ in {"bool", "bool_"}
     if isinstance(said, bool) or is_numpy:
         return _finding(Verdict.PASSED if said else Verdict.FAILED)
-    return Finding(Verdict.BROKEN, f"the function said neither: {type(said).__name__}")
+    return Finding(Verdict.BROKEN, f"the function returned {type(said).__name__}, not a verdict")

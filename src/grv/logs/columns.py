@@ -1,4 +1,4 @@
-"""What each kind of column may hold: labels, whole numbers, scores, prices."""
+"""The kinds of columns: labels, whole numbers, scores, prices."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Kind:
     """One kind of column.
 
     Attributes:
-        dtype: of the array it becomes.
-        read: one value from outside; raises `ValueError` with what it must be instead.
-        plain: whether a typed column is right as it stands, so that no value needs a closer look.
+        dtype: the type of the array.
+        read: converts one untrusted value; its `ValueError` says what the value must be.
+        plain: whether a typed column is valid as a whole, so that `read` is not needed.
     """
 
     dtype: type[np.generic]
@@ -30,12 +30,12 @@ class Kind:
 
 
 def is_absent(value: Any) -> bool:
-    """Null, in the ways that tables write it."""
+    """Whether a value is null: None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _number(value: Any) -> float:
-    """The value as a number; NaN where it is none, or too large for one."""
+    """The value as a float; NaN if it is not a number, or too large."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:
@@ -68,7 +68,7 @@ def _score(value: Any) -> float:
         return math.nan
     if math.isfinite(number := _number(value)):
         return number
-    raise ValueError("a finite number, or null where there is none")
+    raise ValueError("a finite number, or null")
 
 
 def _price(value: Any) -> float:
@@ -76,19 +76,19 @@ def _price(value: Any) -> float:
         return math.nan
     if math.isfinite(number := _number(value)) and number >= 0:
         return number
-    raise ValueError("finite and not negative, or null where nobody knows")
+    raise ValueError("finite and not negative, or null")
 
 
 def names(texts: Sequence[str]) -> list[int] | list[str]:
-    """Names as formats without types write them: numbers where all are whole numbers."""
+    """Names from a format without types: numbers if all are whole numbers."""
     return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else list(texts)
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is a name
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is not a number but a name
 
 
 def key_name(value: Any) -> str | None:
-    """The name of an equivalence class; None where there is none. An empty text is no name."""
+    """The name of an equivalence class; None for null and for an empty text."""
     if is_absent(value) or value == "":
         return None
     name = str(value)
@@ -101,9 +101,9 @@ def _all_finite(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())
 
 
-LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 where there is none
+LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 is null
 WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
-SCORE = Kind(np.float64, _score, _all_finite)  # NaN where there is none
-PRICE = Kind(  # NaN where nobody knows
+SCORE = Kind(np.float64, _score, _all_finite)  # NaN is null
+PRICE = Kind(  # NaN is null
     np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
 )

@@ -1,8 +1,8 @@
-"""Logs from files: Parquet, JSON lines, CSV, and the pair of files of the published code.
+"""Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
-A log has the columns `problem`, `candidate`, `passed`, at least one score, and perhaps `key`,
-`generate_cost` and `verify_cost`. Whatever is wrong with a file is said in one line that names the
-file, the line or row, and the value.
+A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
+`generate_cost` and `verify_cost`. An error is one line that names the file, the line or row, and
+the value.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def read_log(
     Args:
         path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` of the published
             code.
-        score: which column ranks; may be left out where there is only one.
-        second: which column has second scores, for cascades.
+        score: the column that ranks; optional if there is only one.
+        second: the column with second scores, for cascades.
         rewards: the `rewards.jsonl` that belongs to a `generations.jsonl`.
         unlabelled: what to do about candidates without a label: an error, count them as failed, or
             drop them.
@@ -65,13 +65,13 @@ def log_of(
     unlabelled: Unlabelled = "error",
     second: str | None = None,
 ) -> Log:
-    """The log in a table, wherever that was read from; see `read_log`."""
+    """The log in a table; see `read_log`."""
     return _Columns(table, score, unlabelled, second).log()
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """A table on its way to becoming a log."""
+    """Makes a log from a table."""
 
     table: ColumnTable
     wanted: str | None
@@ -79,7 +79,7 @@ class _Columns:
     second: str | None = None
 
     def log(self) -> Log:
-        """Check every column, then cut the table into problems."""
+        """Check every column, then group the rows by problem."""
         self._check_names()
         score = self._score_name()
         second = None if self.second is None else self._score_name(self.second)
@@ -149,7 +149,7 @@ class _Columns:
         candidates: NDArray[np.int64],
         kept: NDArray[np.bool_],
     ) -> list[tuple[str, NDArray[np.intp]]]:
-        """Row numbers of each problem, by candidate; refuses a candidate that comes twice."""
+        """The rows of each problem, sorted by candidate; a candidate may occur only once."""
         rows: dict[str, list[int]] = {}
         order: dict[str, Any] = {}
         for at in np.flatnonzero(kept).tolist():
@@ -162,7 +162,7 @@ class _Columns:
             twice = np.flatnonzero(np.diff(candidates[numbers]) == 0)
             if len(twice):
                 at = int(numbers[twice[0] + 1])
-                raise self._error(at, f"candidate {candidates[at]} of {id!r} is there twice")
+                raise self._error(at, f"candidate {candidates[at]} of {id!r} occurs twice")
             found.append((id, numbers))
         return found
 
@@ -189,7 +189,7 @@ class _Columns:
         likely = [name for name in others if name.startswith("score")] or others
         if len(likely) != 1:
             raise LogError(
-                f"which score? There are {_quoted(likely)}; choose with --score"
+                f"several scores: {_quoted(likely)}; choose one with --score"
                 if likely
                 else f"no score among the columns {_quoted(self.table.columns)}",
                 path=self.table.path,
@@ -197,11 +197,13 @@ class _Columns:
         return likely[0]
 
     def _problems(self) -> tuple[list[str], list[Any]]:
-        """Problem ids as text, and what they sort by: whole numbers by value, text by letters."""
+        """Problem ids as text, and their sort keys: numbers sort by value."""
         values = self.table.columns["problem"].tolist()
         for at, value in enumerate(values):
             if not is_name(value):
-                raise self._error(at, f"a problem is a name or a whole number, not {shown(value)}")
+                raise self._error(
+                    at, f"a problem must be a name or a whole number, not {shown(value)}"
+                )
             if type(value) is not type(values[0]):
                 raise self._error(
                     at,
@@ -211,10 +213,7 @@ class _Columns:
         return [str(value) for value in values], values
 
     def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64] | None], int]:
-        """What was paid, where the log says anything of it; and how many prices are guesses.
-
-        A price that is null is taken to be the mean of the others.
-        """
+        """The cost columns, and the number of nulls; the mean of the others replaces them."""
         prices: dict[str, NDArray[np.float64] | None] = {}
         unpriced = 0
         for name in ("generate_cost", "verify_cost"):

@@ -1,4 +1,4 @@
-"""Tables from files, before anybody asks what their columns mean."""
+"""Reads files as tables of columns, whatever the columns mean."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .columns import names
 
 @dataclass(frozen=True, eq=False)
 class ColumnTable:
-    """Columns of equal length. Null is None in columns of dtype object; the others have none.
+    """Columns of equal length. Null is None in columns of dtype object; others have no null.
 
     Attributes:
         path: the file, for messages.
         columns: by name, in the order of the file.
-        lines: the line of a text file, or the row of a table, that each entry came from.
-        bare: problems that the file names without any candidate.
-        elsewhere: for columns that another file gave, that file and its lines.
+        lines: the line of a text file, or the row of a table, of each entry.
+        bare: problems without candidates.
+        elsewhere: for columns from another file, that file and its lines.
     """
 
     path: str
@@ -38,17 +38,17 @@ class ColumnTable:
 
     @property
     def rows(self) -> int:
-        """How many entries there are."""
+        """The number of rows."""
         return len(self.lines)
 
     def place(self, at: int, column: str = "") -> tuple[str, int]:
-        """File and line of an entry, or of its value in a column."""
+        """The file and the line of an entry, or of its value in a column."""
         path, lines = self.elsewhere.get(column, (self.path, self.lines))
         return path, lines[at]
 
 
 def read_table(path: str) -> ColumnTable:
-    """The table in a Parquet, JSON-lines or CSV file, by the ending of its name."""
+    """The table in a Parquet, JSON-lines or CSV file; the ending of its name decides."""
     ending = Path(path).suffix.lower()
     readers: dict[str, Callable[[str], ColumnTable]] = {
         ".parquet": _read_parquet,
@@ -59,7 +59,9 @@ def read_table(path: str) -> ColumnTable:
         ".json": _read_jsonl,
     }
     if ending not in readers:
-        raise UsageError(f"{path}: a log ends in .parquet, .jsonl or .csv, not {ending!r}")
+        raise UsageError(
+            f"{path}: the name of a log must end in .parquet, .jsonl or .csv, not {ending!r}"
+        )
     _check_readable(path)
     return readers[ending](path)
 
@@ -140,7 +142,7 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
 
 
 def _values(cells: list[str]) -> list[Any]:
-    """What the cells of a CSV column say: nothing, a number, or text."""
+    """The values of a CSV column: None, numbers or text."""
     if (numbers := _numbers(cells)) is not None:
         return numbers
     meaning = {text: _value(text) for text in set(cells)}
@@ -155,7 +157,7 @@ def _value(text: str) -> Any:
 
 
 def _numbers(cells: list[str]) -> list[Any] | None:
-    """The cells as numbers, if all of them are; Python's 1_000 is none."""
+    """The cells as numbers if all are numbers. 1_000 is not a number."""
     for read in (int, float):
         try:
             return None if any("_" in text for text in cells) else [read(text) for text in cells]
@@ -168,10 +170,10 @@ _READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "k
 
 
 def column(values: list[Any]) -> NDArray[Any]:
-    """A typed array where all values are of one plain type, else one of Python objects."""
+    """A typed array if all values have one simple type, otherwise an array of objects."""
     kinds = set(map(type, values))
     if kinds in ({bool}, {float}) or (kinds == {int} and max(map(abs, values)) < 2**63):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
-    array[:] = values  # numpy would unpack lists if it were told to make the array
+    array[:] = values  # np.array would unpack lists
     return array

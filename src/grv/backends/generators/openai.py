@@ -15,9 +15,9 @@ from .completions import drafts, seed_of
 
 
 class OpenaiGenerator:
-    """Asks a model for candidates, one request a call.
+    """Requests candidates from a model, with one request per call.
 
-    The key is taken from OPENAI_API_KEY; a server of one's own (`base_url`) may do without.
+    The environment variable OPENAI_API_KEY holds the key; your own server may need none.
 
     Args:
         model: the model's name.
@@ -69,10 +69,10 @@ class OpenaiGenerator:
         )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, as many as one request gives.
+        """Up to `n` drafts, as many as one request returns.
 
         Raises:
-            GeneratorError: there was no answer, or none that can be read.
+            GeneratorError: there is no answer, or it is not readable.
         """
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
@@ -83,7 +83,7 @@ class OpenaiGenerator:
             if asked == 1 or status(error) not in REFUSED:
                 raise
             made, asked = await self._ask(problem, 1, first), 1
-            self.batch = 1  # it was `n` that the server would not have
+            self.batch = 1  # the server refuses `n`
         if len(made) == 1 < asked:
             self.batch = 1
         return made
@@ -109,7 +109,7 @@ class OpenaiGenerator:
             body["prompt"] = problem.prompt
         if n > 1:
             body["n"] = n
-        if self.logprobs:  # not 0 of the most likely ones: llama.cpp then leaves all of them out
+        if self.logprobs:  # with top_logprobs 0, llama.cpp sends none at all
             body |= {"logprobs": True, "top_logprobs": 1} if self.chat else {"logprobs": 1}
         if self.top_p is not None:
             body["top_p"] = self.top_p

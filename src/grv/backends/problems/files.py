@@ -11,7 +11,7 @@ from ..protocols import Problem
 
 
 def read_problems(path: str) -> Iterator[Problem]:
-    """The problems of a file, each once; a mistake is named with its line."""
+    """The problems of a file. An error names the line; a problem may occur only once."""
     seen: dict[str, int] = {}
     for number, record in json_lines(path):
         problem = _problem(f"{path}:{number}", record)
@@ -22,7 +22,7 @@ def read_problems(path: str) -> Iterator[Problem]:
         seen[problem.id] = number
         yield problem
     if not seen:
-        raise UsageError(f"{path}: there are no problems in this file")
+        raise UsageError(f"{path}: no problems in this file")
 
 
 def _problem(place: str, record: Mapping[str, Any]) -> Problem:

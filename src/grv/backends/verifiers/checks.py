@@ -1,15 +1,16 @@
-"""From the `"check"` record of a problem to the check itself.
+"""Parses the `"check"` record of a problem.
 
 Every mistake in a record is a UsageError of one line that names the problem and the field.
 """
 
 from __future__ import annotations
 
+import abc
 import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ...core.errors import UsageError
 from ...files import checksum, parse_json, shown
@@ -23,14 +24,14 @@ _MOST_REPEATS = 100
 
 
 class Judging(Protocol):
-    """What looks at a candidate's text."""
+    """Judges the texts of candidates."""
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; None is in no class."""
+        """Texts with equal keys fail together; a text with None is in no class."""
         ...
 
     def identity(self, text: str) -> str:
-        """What is judged of a text. A pass holds for texts with the same identity."""
+        """Names what is judged. A pass holds for texts with the same identity."""
         ...
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
@@ -38,27 +39,16 @@ class Judging(Protocol):
         ...
 
 
-class TextComparison(Protocol):
-    """What looks at a candidate's text and needs no sandbox."""
-
-    def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; None is in no class."""
-        ...
-
-    def compare(self, text: str) -> Finding:
-        """The finding on a candidate's text."""
-        ...
-
-
-@dataclass(frozen=True)
-class TextCheck:
+class TextCheck(abc.ABC):
     """A check that needs no sandbox."""
 
-    how: TextComparison
+    @abc.abstractmethod
+    def compare(self, text: str) -> Finding:
+        """The finding on a candidate's text. May be called from any thread."""
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; None is in no class."""
-        return self.how.key(text)
+        """Texts with equal keys fail together; a text with None is in no class."""
+        return f"text:{checksum(text)}"
 
     def identity(self, text: str) -> str:
         """A checksum of the whole text."""
@@ -66,7 +56,7 @@ class TextCheck:
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
-        return self.how.compare(text)
+        return self.compare(text)
 
 
 @dataclass(frozen=True)
@@ -74,9 +64,9 @@ class Check:
     """How the candidates of one problem are verified.
 
     Attributes:
-        how: what looks at a candidate's text.
-        repeat: how often a candidate is verified; it must pass every time.
-        digest: stands for the record, the limits included, in a store of verdicts.
+        how: judges a candidate's text.
+        repeat: the number of verifications of a candidate; it must pass each of them.
+        digest: a checksum of the record with its limits, for a store of verdicts.
     """
 
     how: Judging
@@ -85,7 +75,7 @@ class Check:
 
 
 class _Record:
-    """A record with its place, for messages: `problem p7, check.tests[3].input: ...`."""
+    """A record with its position, for messages: `problem p7, check.tests[3].input: ...`."""
 
     def __init__(self, data: Any, place: str) -> None:
         self.place = place
@@ -129,7 +119,7 @@ class _Record:
         return [_Record(v, f"{self.place}.{name}[{i}]") for i, v in enumerate(values)]
 
     def only(self, *names: str) -> None:
-        """Refuse unknown fields: a misspelt limit must not be a limit that is not kept."""
+        """Refuse unknown fields, so that no misspelt limit is ignored."""
         for name in self.data:
             if name not in names:
                 known = ", ".join(names)
@@ -137,7 +127,7 @@ class _Record:
 
 
 def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
-    """The check of a problem; `defaults` are the limits where the record sets none of its own."""
+    """The check of a problem; `defaults` are the limits that the record does not set."""
     record = _Record(problem.check, f"problem {problem.id}, check")
     kind = record.text("kind")
     if kind not in KINDS:
@@ -147,7 +137,7 @@ def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
     limits = _limits(record, defaults or Limits())
     how = _PARSERS[kind](record, limits, problem)
-    prompt = problem.prompt if kind == "asserts" else ""  # it may be part of the program
+    prompt = problem.prompt if kind == "asserts" else ""  # a prompt may be part of the program
     try:
         text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
     except (TypeError, ValueError) as exc:
@@ -191,7 +181,7 @@ def _function(record: _Record, limits: Limits, problem: Problem) -> FunctionChec
 def _function_test(test: _Record) -> FunctionTest:
     """A test with `args` and `expected`, or with LiveCodeBench's strings `input` and `output`.
 
-    In those, each line of the input is one argument as JSON, and the output is JSON too.
+    Each line of `input` is one argument as JSON; `output` is JSON.
     """
     if "input" in test.data or "output" in test.data:
         test.only("input", "output")
@@ -235,7 +225,7 @@ def _text(module: str, name: str, *fields: str) -> _Parser:
         record.only("kind", *fields, "limits", "repeat")
         kind = getattr(importlib.import_module(module, __package__), name)
         try:
-            return TextCheck(kind.of(problem))
+            return cast(TextCheck, kind.of(problem))
         except UsageError as exc:
             raise record.wrong("", str(exc)) from None
 

@@ -25,10 +25,11 @@ from typing import IO
 
 from ...core.errors import UsageError
 from ...core.values import Verdict
-from ...files import checksum, shown
+from ...files import shown
 from ..http.web import shown as shown_address
 from ..protocols import Finding, Problem, Usage
 from ..sandbox.limits import Isolation
+from .checks import TextCheck
 
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two checks of the deadline
@@ -64,7 +65,7 @@ def unprotected(problems: Iterable[Problem]) -> str:
     return names if len(named) <= _NAMED else f"{names} and {len(named) - _NAMED} more"
 
 
-class CommandCheck:
+class CommandCheck(TextCheck):
     """Asks a command about a candidate's text.
 
     Args:
@@ -90,10 +91,6 @@ class CommandCheck:
         """The check of a problem; its `limits.seconds` replace the 60 seconds."""
         seconds = problem.check.get("limits", {}).get("seconds", 60.0)
         return cls(problem.check.get("argv"), timeout_seconds=seconds)
-
-    def key(self, text: str) -> str | None:
-        """A checksum of the text: the command may look at every character."""
-        return f"text:{checksum(text)}"
 
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text. May be called from any thread."""

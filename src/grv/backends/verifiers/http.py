@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
-from ...files import checksum
 from ...files import shown as shown_value
 from ..http.json_client import JsonClient
 from ..http.web import shown
 from ..protocols import Finding, Problem, Usage
+from .checks import TextCheck
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,7 +29,7 @@ _HOPELESS = (401, 403, 404)  # no key, not allowed, no such page: a retry cannot
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
-class HttpCheck:
+class HttpCheck(TextCheck):
     """Asks a server about a candidate's text.
 
     The environment variable VERIFIER_API_KEY holds the key, if the server needs one.
@@ -70,10 +70,6 @@ class HttpCheck:
             raise UsageError(f"url must be an address, not {shown_value(url)}")
         seconds = problem.check.get("limits", {}).get("seconds", 60.0)
         return cls(problem, url, seconds=float(seconds))
-
-    def key(self, text: str) -> str | None:
-        """A checksum of the text: the server may look at every character."""
-        return f"text:{checksum(text)}"
 
     def compare(self, text: str) -> Finding:
         """The server's finding. May be called from any thread that runs no event loop.

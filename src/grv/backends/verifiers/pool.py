@@ -1,14 +1,12 @@
-"""The verifier: a pool of workers that gives candidates their verdicts.
+"""The verifier of all kinds of checks: a pool of workers.
 
-One for all kinds of checks; `await verify(problem, draft)` in a search, `find` or `find_all` in a
-plain loop.
+Use `await verify(problem, draft)` in a search, `find` or `find_all` in a plain loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
-import os
 import queue
 import threading
 import time
@@ -16,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
 from ...files import error_line
+from ..callables import processors
 from ..protocols import Draft, Finding, Problem, Usage
 from ..sandbox.limits import InForce, Isolation, Limits
 from ..sandbox.run import WorkerDied
@@ -32,16 +30,16 @@ from .programs.findings import clean
 from .verdict_store import VerdictStore
 from .worker_pair import WorkerPair
 
-_PARSED = 256  # problems whose checks are kept ready
-_KNOWN = 20_000  # findings that are kept for candidates with equal keys
-_WHILE = 0.1  # seconds that a free pair is waited for before one looks around
+_PARSED = 256  # parsed checks in the cache
+_KNOWN = 20_000  # findings in the cache, for candidates with equal keys
+_WAIT = 0.1  # seconds to wait for a free pair before checking for cancellation
 _MOST_LOSSES = 3  # workers that one candidate may lose before its verdict is broken
 Tag = TypeVar("Tag")
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding, with the key of the candidate's class where it has one."""
+    """A finding, and the key of the candidate, if it has one."""
 
     finding: Finding
     key: str | None
@@ -49,7 +47,7 @@ class Judged:
 
 @dataclass(slots=True)
 class _Job:
-    """One candidate on its way; may be called off from another thread."""
+    """One candidate in work; another thread may call it off."""
 
     pair: WorkerPair | None = None
     called_off: bool = False
@@ -73,14 +71,6 @@ class _Job:
                 self.pair.interrupt()
 
 
-@dataclass(slots=True)
-class _Prepared:
-    """A problem with its check."""
-
-    problem: Problem
-    check: Check
-
-
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A finding, and the identity of the program that was run for it."""
@@ -89,9 +79,9 @@ class _Known:
     identity: str
 
     def holds_for(self, identity: str) -> bool:
-        """Whether it is also the finding on a program with this identity and an equal key.
+        """Whether a program with an equal key and this identity has the same finding.
 
-        Equal keys share failures. A pass belongs to the very program that ran.
+        Programs with equal keys share failures. A pass holds only for the program that ran.
         """
         verdict = self.finding.verdict
         return verdict is Verdict.FAILED or (
@@ -100,17 +90,17 @@ class _Known:
 
 
 class CheckVerifier:
-    """Gives candidates their verdicts, by the check of their problem.
+    """Verifies candidates by the checks of their problems.
 
     Args:
-        workers: how many candidates are verified at once; one a processor by default.
-        isolation: how far programs are kept from the machine.
-        limits: what programs may use where their check does not say.
-        attempts: how often a candidate is tried before its verdict is broken. Losing a worker is
-            not an attempt; after three losses the verdict is broken as well.
-        store: where verdicts are remembered across runs.
-        allow_commands: whether checks of kind "command" may run, which nothing confines. Never
-            under strict isolation.
+        workers: the number of candidates verified at once; by default one per processor.
+        isolation: how strictly programs are confined.
+        limits: the limits of programs whose check sets none.
+        attempts: the number of attempts until a verdict is broken. A lost worker is not an attempt;
+            after three losses the verdict is broken.
+        store: remembers verdicts across runs.
+        allow_commands: allow checks of kind "command", which are not confined, and "http". They are
+            never allowed under strict isolation.
     """
 
     def __init__(
@@ -123,9 +113,9 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
     ) -> None:
-        count = workers if workers is not None else _processors()
+        count = workers if workers is not None else processors()
         if count < 1 or attempts < 1:
-            raise UsageError("there must be at least one worker and one attempt")
+            raise UsageError("workers and attempts must be at least 1")
         self.workers = count
         self._isolation, self._allow_commands = isolation, allow_commands
         self._limits = limits or Limits()
@@ -136,7 +126,8 @@ class CheckVerifier:
         for pair in reversed(self._all):
             self._free.put(pair)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
-        self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
+        self._prepared: collections.OrderedDict[str, tuple[Problem, Check]]
+        self._prepared = collections.OrderedDict()
         self._known: collections.OrderedDict[tuple[str, str], Future[_Known]]
         self._known = collections.OrderedDict()
         self._lock = threading.Lock()
@@ -145,33 +136,30 @@ class CheckVerifier:
 
     @property
     def in_force(self) -> InForce:
-        """What keeps programs in; a UsageError where the level cannot be had here."""
+        """How programs are confined; a UsageError if this machine lacks the level."""
         return self._all[0].candidate.in_force
 
     def prepare(self, problem: Problem) -> Check:
-        """The check of a problem, parsed; a UsageError where its record is wrong."""
-        return self._prepare(problem).check
-
-    def key(self, problem: Problem, draft: Draft) -> str | None:
-        """The key of a draft: drafts with equal keys fail together. None is in no class."""
-        return self.prepare(problem).how.key(draft.text)
-
-    def _prepare(self, problem: Problem) -> _Prepared:
+        """The check of a problem; a UsageError if its record is wrong or not allowed."""
         with self._lock:
-            found = self._prepared.get(problem.id)
-            if found is not None and found.problem == problem:
+            earlier, check = self._prepared.get(problem.id, (None, None))
+            if check is not None and earlier == problem:
                 self._prepared.move_to_end(problem.id)
-                return found
+                return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
-        prepared = _Prepared(problem, parse_check(problem, self._limits))
+        check = parse_check(problem, self._limits)
         with self._lock:
-            self._prepared[problem.id] = prepared
+            self._prepared[problem.id] = problem, check
             while len(self._prepared) > _PARSED:
                 self._prepared.popitem(last=False)
-        return prepared
+        return check
+
+    def key(self, problem: Problem, draft: Draft) -> str | None:
+        """The key of a draft: drafts with equal keys fail together. None means no class."""
+        return self.prepare(problem).how.key(draft.text)
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
-        """The finding on a draft. Cancelled, it ends the run."""
+        """The finding on a draft. A cancellation stops the program."""
         job = _Job()
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text)
@@ -182,14 +170,14 @@ class CheckVerifier:
             raise
 
     def find(self, problem: Problem, text: str) -> Finding:
-        """The finding on a text, from a plain loop or thread."""
+        """The finding on a text."""
         return self._judged(_Job(), problem, text).finding
 
     def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
-        """The findings on many texts, each with its tag, as they come.
+        """The findings on many texts, each with its tag, in the order of completion.
 
-        Takes from `jobs` no more than the workers need. When the caller stops early, what is going
-        on is called off.
+        Takes from `jobs` only what the workers need. If the caller stops early, running jobs are
+        called off.
         """
         running: dict[Future[Judged], tuple[Tag, _Job]] = {}
         source = iter(jobs)
@@ -221,27 +209,27 @@ class CheckVerifier:
             return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
     def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
-        prepared = self._prepare(problem)
-        how = prepared.check.how
+        check = self.prepare(problem)
+        how = check.how
         try:
             key, identity = how.key(text), how.identity(text)
-        except Exception as exc:  # an error while reading one candidate concerns it alone
+        except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(_fault(exc), None)
         if key is None:
-            return Judged(self._ask(job, prepared, text), None)
+            return Judged(self._ask(job, check, text), None)
 
-        digest = prepared.check.digest
+        digest = check.digest
         finding = None if self._store is None else self._store.get(digest, key, identity)
         if finding is None:
 
             def ask() -> Finding:
-                return self._ask_and_store(job, prepared, text, key, identity)
+                return self._ask_and_store(job, check, text, key, identity)
 
             finding = self._once((digest, key), identity, ask)
         return Judged(finding, key)
 
     def _once(self, place: tuple[str, str], identity: str, ask: Callable[[], Finding]) -> Finding:
-        """The finding that is known at a place, where it holds; else a new one."""
+        """The finding in the cache if it holds for this identity, otherwise a new one."""
         mine: Future[_Known] = Future()
         with self._lock:
             earlier = self._known.setdefault(place, mine)
@@ -266,20 +254,20 @@ class CheckVerifier:
             mine.set_result(_Known(finding, identity))
 
     def _ask_and_store(
-        self, job: _Job, prepared: _Prepared, text: str, key: str, identity: str
+        self, job: _Job, check: Check, text: str, key: str, identity: str
     ) -> Finding:
-        finding = self._ask(job, prepared, text)
+        finding = self._ask(job, check, text)
         if job.called_off:
             return Finding(Verdict.BROKEN, "called off")
         if self._store is not None:
-            self._store.put(prepared.check.digest, key, identity, finding)
+            self._store.put(check.digest, key, identity, finding)
         return finding
 
-    def _ask(self, job: _Job, prepared: _Prepared, text: str) -> Finding:
-        """The finding, asked as often as the check says."""
+    def _ask(self, job: _Job, check: Check, text: str) -> Finding:
+        """The finding of as many runs as the check wants."""
         findings: list[Finding] = []
-        for seed in range(prepared.check.repeat):
-            finding = self._try(job, prepared.check, text, seed)
+        for seed in range(check.repeat):
+            finding = self._try(job, check, text, seed)
             if finding.verdict is Verdict.BROKEN:
                 return finding
             findings.append(finding)
@@ -291,10 +279,10 @@ class CheckVerifier:
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
-        """The finding of one run, tried again where it is broken.
+        """The finding of one run; a broken run is repeated.
 
-        A worker that is lost says nothing about the candidate, so that is not one of its attempts.
-        But a candidate may not lose workers without end.
+        A lost worker says nothing about the candidate, so it does not count as an attempt. But one
+        candidate may lose only `_MOST_LOSSES` workers.
         """
         attempts = losses = 0
         while True:
@@ -312,7 +300,7 @@ class CheckVerifier:
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
             except (UsageError, VerifierError):  # no isolation, or no answer from a server
                 raise
-            except Exception as exc:  # an error while judging one candidate concerns it alone
+            except Exception as exc:  # an error in judging one candidate must not affect others
                 attempts += 1
                 pair.close()
                 finding = _fault(exc)
@@ -324,7 +312,7 @@ class CheckVerifier:
                 return finding
 
     def folders(self) -> list[Path]:
-        """The directories that its workers use now."""
+        """The directories that the workers use now."""
         workers = [worker for pair in self._all for worker in (pair.candidate, pair.test)]
         return [worker.folder for worker in workers if worker.folder is not None]
 
@@ -332,7 +320,7 @@ class CheckVerifier:
         return job.called_off or self._closed
 
     def close(self) -> None:
-        """End the workers. What is going on is broken off."""
+        """Stop the workers, also those that are busy."""
         with self._lock:
             if self._closed:
                 return
@@ -345,38 +333,23 @@ class CheckVerifier:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _free_pair(self) -> WorkerPair | None:
-        """A free pair; None where there is none for a while."""
+        """A free pair, or None after a short wait."""
         try:
-            return self._free.get(timeout=_WHILE)
+            return self._free.get(timeout=_WAIT)
         except queue.Empty:
             return None
 
     def __enter__(self) -> CheckVerifier:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _fault(exc: Exception) -> Finding:
-    """The finding where judging one candidate raised what it should not."""
+    """The finding if judging one candidate raised an exception."""
     return Finding(Verdict.BROKEN, clean(f"the judge failed: {error_line(exc, named=True)}"))
 
 
 def _sum(findings: list[Finding]) -> Usage:
-    total = Usage()
-    for finding in findings:
-        total += finding.usage
-    return total
+    return sum((finding.usage for finding in findings), Usage())
