@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import hashlib
 import json
 import math
 import os
@@ -231,25 +230,6 @@ def is_number(value: object) -> TypeGuard[float]:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # valid in JSON, but no file can hold it
-
-
-def is_name(value: object) -> bool:
-    """Whether a value can name a problem: text that UTF-8 can encode, or a whole number.
-
-    >>> is_name("p1"), is_name(7), is_name(""), is_name("\ud800"), is_name(True)
-    (True, True, False, False, False)
-    """
-    if isinstance(value, str):
-        return value != "" and not _LONE_SURROGATE.search(value)
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST_INT
-
-
-def checksum(text: str) -> str:
-    """The SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def typed(kind: type[_Kind], record: object) -> _Kind:

@@ -82,7 +82,7 @@ OUTPUTS = ("--json", "out.json", "--csv", "out.csv")
         (
             "log.csv",
             HEAD + "a,0,1,nan\n",
-            "log.csv:2: score must be a finite number, or null where",
+            "log.csv:2: score must be a finite number, or null, not",
         ),
         ("log.csv", HEAD + "a,0,1,1\na,1,1,-inf\n", "log.csv:3: score must be a finite number"),
         ("log.csv", HEAD + "a,0,1,high\n", ", not 'high'"),

@@ -107,7 +107,7 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["runs.jsonl", "-o", "log.csv", "--problem", "task"],
-            "runs.jsonl:1: no problem: looked for",
+            "runs.jsonl:1: no problem: no field",
         ),
         (
             ["runs.jsonl", "other.jsonl", "-o", "log.csv"],
@@ -115,7 +115,7 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["runs.jsonl", "twice.jsonl", "-o", "log.csv"],
-            "twice.jsonl:2: candidate 0 of 'a' is there",
+            "twice.jsonl:2: candidate 0 of 'a' occurs twice",
         ),
         (["junk.jsonl", "-o", "log.csv"], "junk.jsonl:1: not a line of JSON"),
         (["empty.jsonl", "-o", "log.csv"], "empty.jsonl: the file is empty"),

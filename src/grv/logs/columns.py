@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import is_name
+from ..text import is_name
 
 
 @dataclass(frozen=True)

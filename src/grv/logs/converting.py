@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import LogError, UsageError
-from ..files import is_name, json_lines, replacing, shown
-from ..text import csv_text
+from ..files import json_lines, replacing, shown
+from ..text import csv_text, is_name
 from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
 
 ENDINGS = (".parquet", ".jsonl", ".csv")

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import LogError
-from ..files import is_name, json_lines, shown
+from ..files import json_lines, shown
+from ..text import is_name
 from .tables import ColumnTable, column
 
 

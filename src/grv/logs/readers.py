@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..files import is_name, shown
+from ..files import shown
+from ..text import is_name
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
 from .tables import ColumnTable, read_table

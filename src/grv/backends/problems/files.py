@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.errors import UsageError
-from ...files import is_name, json_lines, shown
+from ...files import json_lines, shown
+from ...text import is_name
 from ..protocols import Problem
 
 

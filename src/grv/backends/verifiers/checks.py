@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from ...core.errors import UsageError
-from ...files import checksum, parse_json, shown
+from ...files import parse_json, shown
+from ...text import checksum
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
 from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest

@@ -25,13 +25,13 @@ from ...files import (
     Layout,
     bounded_lines,
     error_line,
-    is_name,
     is_torn,
     json_lines,
     parse_json,
     shown,
     typed,
 )
+from ...text import is_name
 from ..protocols import Finding, Problem
 
 

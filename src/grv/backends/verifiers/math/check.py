@@ -19,6 +19,7 @@ without a box; here its final answer is judged.)
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import importlib.util
 import math
@@ -29,7 +30,7 @@ from typing import Literal
 
 from ....core.errors import UsageError
 from ....core.values import Verdict
-from ....files import checksum
+from ....text import checksum
 from ...protocols import Finding, Problem, Usage
 from ..checks import TextCheck
 from .matching import match as matched
@@ -63,11 +64,12 @@ class MathCheck(TextCheck):
         self._text = canonical(self.answer)
         if not self._text:
             raise UsageError("the answer of a check of kind 'math' is empty")
-        self._reading = None
+        self._reading: Answer | None = None
         if match == "equivalent":
             if importlib.util.find_spec("mpmath") is None:
                 raise UsageError("checks of kind 'math' need mpmath: pip install 'grv[math]'")
-            self._reading = _read(self._text)
+            with contextlib.suppress(Unreadable):
+                self._reading = read(self._text)
 
     @classmethod
     def of(cls, problem: Problem) -> MathCheck:
@@ -120,13 +122,6 @@ class MathCheck(TextCheck):
 
 def _passed(how: str) -> Finding:
     return Finding(Verdict.PASSED, "right answer", {"compared": how})
-
-
-def _read(text: str) -> Answer | None:
-    try:
-        return read(text)
-    except Unreadable:
-        return None
 
 
 def _short(answer: str | None) -> str | None:

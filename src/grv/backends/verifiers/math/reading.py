@@ -1,8 +1,7 @@
-r"""Reading an answer: from canonical text to a tree, or `Unreadable`.
+r"""Reads an answer: canonical text becomes a tree, or `Unreadable` is raised.
 
-Here the text is cut into members, sides and units; `math_scalars` reads what has a value. The
-whole text must be understood: what has two readings, and what has a word or a sign without a
-meaning in it, is not read at all.
+This module splits the text into members, sides and units; `scalars` reads values. The whole text
+must be understood: an ambiguous text, and a text with an unknown word or sign, is not read.
 """
 
 from __future__ import annotations
@@ -51,21 +50,17 @@ _NOUN = (
     "distance|time|speed|cost|price|profit|radius|angle|slope|mean|median|mode|average|remainder|"
     "product|difference|ratio|solution|count|ways"
 )
-_NAMING = re.compile(  # what only names the answer: x, m+n, f(2), a_{10}, AB, [ABC], (x,y)
+_NAMING = re.compile(  # names of answers: x, m+n, f(2), a_{10}, AB, [ABC], (x,y)
     rf"{_NAME}(?:[+-]{_NAME})*|[A-Za-z](?:_[0-9]|')?\([^()]{{1,20}}\)|[A-Z]{{2,3}}|\|[A-Z]+\|"
     rf"|\[(?:[A-Z]{{1,3}}|\\text\{{[A-Z]+\}})\]|\([a-z](?:,[a-z])+\)"
     rf"|\\(?:angle|triangle) ?[A-Z]{{1,3}}|\\overline\{{[A-Z]+\}}"
     rf"|\\text\{{ ?(?:(?:the|final|total|maximum|minimum) )*(?i:{_NOUN}) ?\}}"
 )
-_COORDINATES = re.compile("[xyz][+-][xyz]|[+-].*[xyz].*[+-]")  # of a line or a plane: no name
+_COORDINATES = re.compile("[xyz][+-][xyz]|[+-].*[xyz].*[+-]")  # a line or a plane, not a name
 
 
 def read(text: str) -> Answer:
-    """The tree of an answer in canonical text.
-
-    Raises:
-        Unreadable: it is not understood, or has more than one meaning.
-    """
+    """The tree of an answer in canonical text; `Unreadable` if it is not understood."""
     if not text or len(text) > LONGEST:
         raise Unreadable(f"{len(text)} characters")
     return _answer(tokens_of(_REPEATING.sub(_repeating, text)), 0)
@@ -81,7 +76,7 @@ def _repeating(number: re.Match[str]) -> str:
 
 
 def _answer(tokens: Tokens[str], depth: int) -> Answer:
-    """One answer, or several with commas or words between them."""
+    """One answer, or several separated by commas or words."""
     if depth > _DEEPEST:
         raise Unreadable("members inside members")
     tokens = bare(tokens)
@@ -106,7 +101,7 @@ def _answer(tokens: Tokens[str], depth: int) -> Answer:
 
 
 def _several(members: list[Answer]) -> Answer:
-    """A list; `x=1,2` is a list with a name, `x=3,y=4` the values of variables."""
+    """A list; `x=1,2` is a named list, `x=3,y=4` assigns several variables."""
     named = [m for m in members if isinstance(m, Named) and m.name]
     if not named:
         return Unordered(tuple(x for member in members for x in listed(member)))
@@ -173,7 +168,7 @@ def _inside(name: Tokens[str], place: Answer) -> Answer:
 
 
 def _equal_sides(sides: list[Tokens[str]], depth: int) -> Answer:
-    """A name and its values, an equation with variables, or a chain of values."""
+    """A named value, an equation with variables, or a chain of values."""
     called = [_naming("".join(side)) for side in sides]
     if all(called) and len(sides) == 2:
         return Equation(read_scalar(sides[0]), read_scalar(sides[1]))
@@ -226,7 +221,7 @@ def _infinity(tokens: Tokens[str]) -> Infinity | None:
 
 
 def _object(tokens: Tokens[str], depth: int) -> Answer:
-    """What stands on one side of an equation, or alone."""
+    """One side of an equation, or an answer without an equals sign."""
     tokens = bare(tokens)
     if not tokens:
         raise Unreadable("something was expected")
@@ -256,7 +251,7 @@ def _object(tokens: Tokens[str], depth: int) -> Answer:
 
 
 def _bracketed(tokens: Tokens[str], depth: int) -> Answer | None:
-    """A set, a point or an interval; None where the brackets only hold a scalar together."""
+    """A set, a point or an interval; None if the brackets only group a scalar."""
     inside = tokens[1:-1]
     if tokens[0] == r"\{":
         builder, _ = split(inside, {":", r"\mid", "|"})

@@ -26,10 +26,10 @@ _LEAST, _MOST = Infinity(False), Infinity(True)
 
 
 def interval(sides: Several[Quantity | Infinity], signs: list[str]) -> Region | None:
-    r"""The region of one variable that inequalities describe; None if they are of another kind.
+    r"""The region of one variable that inequalities describe; None if they describe none.
 
-    `1 < x \le 2` is `(1,2]`, `x > 3` is `(3,\infty)`, `x \ne 3` both sides of it, `|x| < 2` the
-    interval `(-2,2)`.
+    `1 < x \le 2` is `(1,2]`, `x > 3` is `(3,\infty)`, `x \ne 3` is two intervals, `|x| < 2` is
+    `(-2,2)`.
     """
     match sides, signs:
         case [low, Quantity(Name(name)), high], [first, second]:
@@ -72,10 +72,9 @@ def _around_zero(name: str, value: Fraction, high: Quantity, sign: str) -> Regio
 
 
 def region_of(members: Several[Answer], *, only_or: bool, name: str | None = None) -> Region | None:
-    """The union of intervals, of regions and of sets of points; None if there is no region in it.
+    """The union of intervals, regions and sets of points; None if it contains no region.
 
-    Raises:
-        Unreadable: there is a region in it, but it is not a union.
+    Raises `Unreadable` if it contains a region but is not a union.
     """
     if not any(isinstance(m, Region) or _is_interval(m) for m in members):
         return None

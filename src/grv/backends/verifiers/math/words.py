@@ -1,7 +1,4 @@
-"""The words that an answer in mathematics may have: units, nouns that are counted, number words.
-
-A word that is in none of these tables has no meaning here, and an answer with it is not read.
-"""
+"""The words that answers may contain: units, counted nouns, numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ Dimension = tuple[tuple[str, int], ...]  # base units with their powers, sorted;
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How many of which base units: 1 km is 1000 of ("m", 1)."""
+    """A factor and base units: 1 km is 1000 of ("m", 1)."""
 
     factor: Fraction
     dimension: Dimension
@@ -123,7 +120,7 @@ WORDS = frozenset(_TABLE) | frozenset(_MULTIPLIERS) | {"sq", "cu", "per", "mph",
 
 
 def unit_of(words: str) -> tuple[int, Unit] | None:
-    """The multiplier and the unit that the words name, as `million dollars`; None if unknown.
+    """The multiplier and the unit in a phrase such as `million dollars`; None if unknown.
 
     >>> unit_of("square meters"), unit_of("million miles per hour")[0]
     ((1, Unit(factor=Fraction(1, 1), dimension=(('m', 2),))), 1000000)
@@ -149,7 +146,7 @@ def unit_of(words: str) -> tuple[int, Unit] | None:
 
 
 def _product(text: str) -> Unit | None:
-    """Units side by side, with powers before or after them."""
+    """A product of units, with powers before or after them."""
     product, power = NO_UNIT, 1
     *before, last = re.split("[ *]+", text.strip())
     for word in before:
@@ -192,7 +189,7 @@ def _merged(some: Dimension, others: Dimension) -> Dimension:
 
 
 def number_of(words: str) -> int | None:
-    """The number that the words name, below a hundred; None if they name none.
+    """The number below a hundred that the words name; None if they name none.
 
     >>> number_of("twenty-five"), number_of("Negative Seven"), number_of("five hundred")
     (25, -7, None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.values import Verdict
-from ....files import checksum
+from ....text import checksum
 from ...protocols import Finding, Usage
 from ...sandbox import plain
 from ...sandbox.limits import DEFAULT_LIMITS, End, Limits

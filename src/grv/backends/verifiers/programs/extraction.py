@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....files import checksum
+from ....text import checksum
 
 _LARGEST = 1 << 16  # characters that are parsed here
 _KEPT = 1 << 13  # characters of a text whose tree is kept; a tree takes 500 times as much
