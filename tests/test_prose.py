@@ -10,14 +10,19 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "grv"
 
 # Rooms whose prose is plain already. Add a room when its prose is done.
-ROOMS = ("core", "theory", "policies", "replay", "learning", "experiments", "ledger")
+ROOMS = (
+    *("core", "theory", "policies", "replay", "learning", "experiments", "ledger", "logs"),
+    *("backends/generators", "backends/http", "backends/problems", "backends/scorers"),
+    *("backends/verifiers", "backends/callables.py", "backends/protocols.py", "backends/specs.py"),
+    *("files.py", "parquet.py", "text.py"),
+)
 
 # A phrase, and how often it may occur in all rooms together.
 PHRASES = {
     "so many": 0,
     "whoever": 0,
     "somebody": 0,
-    "nobody": 0,
+    "nobody": 1,  # a word that backends/verifiers/math/prose.py looks for in answers
     "anybody": 0,
     "everybody": 0,
     "one a": 0,  # "one a candidate": say "one per candidate"
@@ -38,7 +43,8 @@ PHRASES = {
 
 def text_of(room: str) -> str:
     """All files of a room, with line breaks inside sentences replaced by spaces."""
-    files = sorted((SOURCE / room).rglob("*.py"))
+    path = SOURCE / room
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
     assert files, f"there is no room {room}"
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return re.sub(r"\s+(#\s+)?", " ", text)

@@ -15,7 +15,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -100,17 +100,22 @@ def _is_coroutine(function: Callable[..., Any]) -> bool:
     )
 
 
-def _checked(function: Callable[..., Any], what: str) -> Callable[..., Any]:
-    if not callable(function):
-        raise UsageError(f"{what} must be callable, not {type(function).__name__}")
-    return function
+class _Backend:
+    """A backend made of a user's function."""
+
+    _what = ""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise UsageError(f"{self._what} must be callable, not {type(function).__name__}")
+        self._function = function
+        self._name = str(getattr(function, "__qualname__", type(function).__name__))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name})"
 
 
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__name__))
-
-
-class CallableGenerator:
+class CallableGenerator(_Backend):
     """Generates with a function of the problem that returns one text or one `Draft` per call.
 
     None means that there are no more candidates. Exceptions become a `GeneratorError`.
@@ -118,11 +123,7 @@ class CallableGenerator:
 
     batch = 1
 
-    def __init__(self, function: Callable[[Problem], Made | Awaitable[Made]]) -> None:
-        self._function = _checked(function, "a generator")
-
-    def __repr__(self) -> str:
-        return f"CallableGenerator({_name(self._function)})"
+    _what = "a generator"
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """Up to `n` drafts in sequence; after a failure, the drafts made before it."""
@@ -155,22 +156,18 @@ class CallableGenerator:
                 raise self._error(f"returned {type(said).__name__}, not a text", problem)
 
     def _error(self, message: str, problem: Problem) -> GeneratorError:
-        name = _name(self._function)
-        return GeneratorError(f"{name} {message}", backend=name, problem_id=problem.id)
+        message = f"{self._name} {message}"
+        return GeneratorError(message, backend=self._name, problem_id=problem.id)
 
 
-class CallableScorer:
+class CallableScorer(_Backend):
     """Scores with a function of the problem and a candidate's text.
 
     The function returns a number, None or a `Score`. If it raises, the draft has no score; but an
     `OSError`, such as a refused connection, or a `ScorerError` is a failure that is retried.
     """
 
-    def __init__(self, function: Callable[[Problem, str], Given | Awaitable[Given]]) -> None:
-        self._function = _checked(function, "a scorer")
-
-    def __repr__(self) -> str:
-        return f"CallableScorer({_name(self._function)})"
+    _what = "a scorer"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft."""
@@ -184,9 +181,8 @@ class CallableScorer:
             case BackendError():
                 raise said
             case OSError():
-                name = _name(self._function)
-                message = f"{name} raised {error_line(said, named=True)}"
-                raise ScorerError(message, backend=name, problem_id=problem.id) from said
+                message = f"{self._name} raised {error_line(said, named=True)}"
+                raise ScorerError(message, backend=self._name, problem_id=problem.id) from said
             case BaseException():
                 return Score(None, usage, f"raised {error_line(said, named=True)}")
             case Score():
@@ -195,18 +191,14 @@ class CallableScorer:
                 return scored(said, usage)
 
 
-class CallableVerifier:
+class CallableVerifier(_Backend):
     """Verifies with a function of the problem and a candidate's text.
 
     The function returns a bool, a `Verdict` or a `Finding`. Anything else, and any exception, is a
     broken finding: it says nothing about the candidate. Several calls may run at once.
     """
 
-    def __init__(self, function: Callable[[Problem, str], Answer | Awaitable[Answer]]) -> None:
-        self._function = _checked(function, "a verifier")
-
-    def __repr__(self) -> str:
-        return f"CallableVerifier({_name(self._function)})"
+    _what = "a verifier"
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         """The finding of the function."""

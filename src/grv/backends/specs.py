@@ -46,10 +46,10 @@ def generator(
     logprobs: bool = True,
     batch: int | None = None,
 ) -> Generator:
-    """The generator that a specification names; what is None is left to it.
+    """The generator that a specification names.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be had here.
+        UsageError: there is none of that name, or this machine cannot run it.
     """
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):

@@ -27,10 +27,9 @@ def seed_of(seed: int, problem_id: str, candidate: int) -> int:
 
 
 def drafts(answer: object, seconds: float = 0.0) -> list[Draft]:
-    """The drafts of an answer, at least one. The first carries the prompt's tokens and the time.
+    """The drafts of an answer, at least one; a ValueError if there is none.
 
-    Raises:
-        ValueError: the answer has no readable choice.
+    The first one carries the prompt's tokens and the time.
     """
     choices = [each for each in _choices(answer) if _text(each) is not None]
     if not choices:

@@ -78,11 +78,7 @@ class EmbeddedGenerator:
         )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """`n` drafts, `batch` at once.
-
-        Raises:
-            GeneratorError: the model cannot be loaded, or refuses the prompt.
-        """
+        """`n` drafts, `batch` at once; a GeneratorError if the model cannot handle the prompt."""
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         made: list[Draft] = []

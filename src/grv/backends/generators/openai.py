@@ -69,11 +69,7 @@ class OpenaiGenerator:
         )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, as many as one request returns.
-
-        Raises:
-            GeneratorError: there is no answer, or it is not readable.
-        """
+        """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer."""
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)

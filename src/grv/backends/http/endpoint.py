@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.errors import BackendError, UsageError
 from ...files import error_line, parse_json
 from .secrets import Secrets
-from .web import Failures, address, client_errors, complaint, seconds_to_wait, shown
+from .web import HOPELESS, Failures, address, client_errors, complaint, seconds_to_wait, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import openai
 
 KEY = "OPENAI_API_KEY"
-_HOPELESS = (401, 403, 404)  # no key, not allowed, no such model: a retry cannot succeed
 _NO_KEY = "none"  # sent to a server that needs no key
 _SECONDS = 3600.0  # the runtime times out long before
 
@@ -92,11 +91,7 @@ class Endpoint(Failures[_Error]):
         return {"max_completion_tokens" if new else "max_tokens": tokens}
 
     async def ask(self, path: str, body: Mapping[str, Any], problem_id: str) -> Any:
-        """The answer to a request, as JSON data.
-
-        Raises:
-            BackendError: of this endpoint's class, for every kind of failure.
-        """
+        """The answer to a request, as JSON data; failures are errors of this endpoint's class."""
         lane = self._lane()
         client = lane.client
         lane.in_flight += 1
@@ -147,7 +142,7 @@ class Endpoint(Failures[_Error]):
             case self._openai.APIStatusError():
                 message = f"status {exc.status_code}: {complaint(exc.response.text)}"
                 wait = seconds_to_wait(exc.response.headers)
-                final = exc.status_code in _HOPELESS
+                final = exc.status_code in HOPELESS
             case _:
                 message = error_line(exc, named=True, most=10_000)
         return self.failure(message, problem_id, retry_after=wait, final=final)

@@ -41,18 +41,15 @@ class Reply:
 
 
 class JsonClient(Failures[_Error]):
-    """Posts JSON to one address.
+    """Posts JSON to one address; failures become errors of the class `error`.
 
     Args:
         url: the address.
         key: sent as a bearer token; may be None.
         backend: the name for errors.
-        error: the class of errors that failures become.
+        error: the class of errors.
         seconds: the time limit for connecting, and between two reads.
         transport: used instead of the network.
-
-    Raises:
-        UsageError: the address is invalid, or httpx2 is not installed.
     """
 
     def __init__(
@@ -82,11 +79,7 @@ class JsonClient(Failures[_Error]):
         )
 
     async def post(self, body: Mapping[str, Any], problem_id: str) -> Reply:
-        """Send the body and return the response, whatever its status.
-
-        Raises:
-            BackendError: of this client's class, if there is no response.
-        """
+        """The response to a POST request, with any status; an error if there is none."""
         try:
             content = json.dumps(body).encode()
             async with self._client().stream("POST", self.url, content=content) as response:

@@ -15,6 +15,7 @@ from ...files import parse_json
 from .secrets import Secrets
 
 REFUSED = frozenset({400, 413, 422})  # the server understood the request and refuses it
+HOPELESS = frozenset({401, 403, 404})  # no key, not allowed, not found: a retry cannot succeed
 _LONGEST = 300  # characters of a server's message that are shown
 _READ = 10_000  # characters of it that are searched for secrets
 
@@ -22,11 +23,7 @@ _Error = TypeVar("_Error", bound=BackendError)
 
 
 def address(url: str) -> str:
-    """The address without a final slash.
-
-    Raises:
-        UsageError: it is not an HTTP address.
-    """
+    """The address without a final slash; a UsageError if it is not an HTTP address."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -104,13 +101,7 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 class Failures(Generic[_Error]):
-    """Makes the errors of one server: one short line each, without secrets.
-
-    Args:
-        backend: the name for errors.
-        error: the class of the errors.
-        secrets: what no message may contain.
-    """
+    """Makes the errors of one server: one short line each, without secrets."""
 
     def __init__(self, backend: str, error: type[_Error], secrets: Secrets) -> None:
         self.backend, self._error, self.secrets = backend, error, secrets

@@ -64,10 +64,11 @@ def livecodebench(record: _Record, source: str, prompt: str | None, match: str) 
     tests += _tests(_private_tests(record), "private_test_cases")
     check: dict[str, Any] = {"kind": "stdin"}
     if any(test.get("testtype") == "functional" for test in tests):
-        entry_point = _metadata(record).get("func_name")
-        if not isinstance(entry_point, str):
-            raise UsageError("metadata has no func_name, but the tests call a function")
-        check = {"kind": "function", "entry_point": entry_point}
+        match _parsed(record.get("metadata"), "metadata"):
+            case {"func_name": str(entry_point)}:
+                check = {"kind": "function", "entry_point": entry_point}
+            case _:
+                raise UsageError("metadata has no func_name, but the tests call a function")
     check["tests"] = [{name: _text(test, name) for name in ("input", "output")} for test in tests]
     form = prompt or (STDIN_PROMPT if check["kind"] == "stdin" else FUNCTION_PROMPT)
     name = str(_field(record, "question_id", str | int))
@@ -159,20 +160,16 @@ def _filled(form: str, question: str, code: str = "") -> str:
     )
 
 
-def _metadata(record: _Record) -> _Record:
-    value = record.get("metadata")
+def _parsed(value: Any, name: str) -> Any:
+    """The value of a field that may be JSON in a text."""
     try:
-        parsed = parse_json(value) if isinstance(value, str) else value
-    except ValueError:
-        parsed = None
-    return parsed if isinstance(parsed, dict) else {}
+        return parse_json(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise UsageError(f"{name} is not JSON") from error
 
 
 def _tests(listed: str | list[Any], name: str) -> list[_Record]:
-    try:
-        tests = parse_json(listed) if isinstance(listed, str) else listed
-    except ValueError as error:
-        raise UsageError(f"{name} is not JSON") from error
+    tests = _parsed(listed, name)
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         raise UsageError(f"{name} is not a list of tests")
     return tests

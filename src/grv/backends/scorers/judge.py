@@ -53,11 +53,7 @@ class JudgeScorer:
         return f"JudgeScorer({self.model!r}, base_url={self._endpoint.shown!r})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score per draft.
-
-        Raises:
-            ScorerError: there is no answer.
-        """
+        """One score per draft; a ScorerError if there is no answer."""
         return [await self._one(problem, draft) for draft in drafts]
 
     async def aclose(self) -> None:

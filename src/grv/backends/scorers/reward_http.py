@@ -83,11 +83,7 @@ class RewardScorer:
         )
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score per draft.
-
-        Raises:
-            ScorerError: there is no answer, or it is not readable.
-        """
+        """One score per draft; a ScorerError if there is no readable answer."""
         if self.chat and self.endpoint != "score":
             return [each for draft in drafts for each in await self._ask(problem, [draft])]
         return await self._ask(problem, drafts) if drafts else []

@@ -10,34 +10,25 @@ import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from ...core.errors import UsageError
 from ...files import parse_json, shown
 from ...text import checksum
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
-from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
+from .programs.checks import (
+    AssertsCheck,
+    FunctionCheck,
+    FunctionTest,
+    ProgramCheck,
+    StdinCheck,
+    StdinTest,
+)
 from .worker_pair import WorkerPair
 
 KINDS = ("asserts", "command", "function", "http", "math", "stdin")
 _MOST_REPEATS = 100
-
-
-class Judging(Protocol):
-    """Judges the texts of candidates."""
-
-    def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; a text with None is in no class."""
-        ...
-
-    def identity(self, text: str) -> str:
-        """Names what is judged. A pass holds for texts with the same identity."""
-        ...
-
-    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
-        """The finding on a candidate's text."""
-        ...
 
 
 class TextCheck(abc.ABC):
@@ -48,16 +39,19 @@ class TextCheck(abc.ABC):
         """The finding on a candidate's text. May be called from any thread."""
 
     def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; a text with None is in no class."""
+        """Texts with equal keys fail together; None is in no class."""
         return f"text:{checksum(text)}"
 
     def identity(self, text: str) -> str:
-        """A checksum of the whole text."""
+        """A checksum of the whole text. A pass holds for texts with the same identity."""
         return checksum(text)
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
         return self.compare(text)
+
+
+Judging = ProgramCheck | TextCheck
 
 
 @dataclass(frozen=True)

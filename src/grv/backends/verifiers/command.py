@@ -19,9 +19,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ...core.errors import UsageError
 from ...core.values import Verdict
@@ -71,9 +70,6 @@ class CommandCheck(TextCheck):
     Args:
         argv: a list of the program and its arguments; `{}` is the path of the candidate's file.
         timeout_seconds: the time limit for one candidate.
-
-    Raises:
-        UsageError: there is no program, or an argument is not a string.
     """
 
     def __init__(self, argv: object, *, timeout_seconds: float = 60.0) -> None:
@@ -101,12 +97,11 @@ class CommandCheck(TextCheck):
             argv = [part.replace("{}", str(path)) for part in self.argv]
             try:
                 with path.open("rb") as stdin, _running(argv, stdin) as process:
-                    ended = _watch(process, started + self._timeout)
+                    evidence = _watch(process, started + self._timeout)
             except OSError as exc:
                 return Finding(Verdict.BROKEN, "checker could not start", {"detail": str(exc)})
         usage = Usage(seconds=time.monotonic() - started)
-        evidence = {"exit": ended.status, "stdout": ended.stdout, "stderr": ended.stderr}
-        return Finding(*_verdict(ended.status), evidence, usage)
+        return Finding(*_verdict(evidence["exit"]), evidence, usage)
 
 
 def _verdict(status: int | None) -> tuple[Verdict, str]:
@@ -121,15 +116,6 @@ def _verdict(status: int | None) -> tuple[Verdict, str]:
             return Verdict.BROKEN, f"checker was killed by signal {-status}"
         case _:
             return Verdict.BROKEN, f"checker exited with status {status}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """How a command ended: its status (None after a timeout), and the ends of its outputs."""
-
-    status: int | None
-    stdout: str
-    stderr: str
 
 
 @contextlib.contextmanager
@@ -150,8 +136,11 @@ def _running(argv: list[str], stdin: IO[bytes]) -> Iterator[subprocess.Popen[byt
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _watch(process: subprocess.Popen[bytes], deadline: float) -> _Ended:
-    """Read the outputs until the command ends, even if other processes keep them open."""
+def _watch(process: subprocess.Popen[bytes], deadline: float) -> dict[str, Any]:
+    """The exit status (None after a timeout) and the ends of the outputs.
+
+    Stops when the command ends, even if other processes keep the outputs open.
+    """
     assert process.stdout is not None
     assert process.stderr is not None
     kept = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
@@ -173,7 +162,7 @@ def _watch(process: subprocess.Popen[bytes], deadline: float) -> _Ended:
         for _ in range(_LAST_READS):
             _read(waiting, kept, 0)
     stdout, stderr = (end.decode("utf-8", "replace") for end in kept.values())
-    return _Ended(status, stdout, stderr)
+    return {"exit": status, "stdout": stdout, "stderr": stderr}
 
 
 def _read(waiting: selectors.BaseSelector, kept: dict[int, bytes], seconds: float) -> None:

@@ -17,7 +17,7 @@ from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
 from ...files import shown as shown_value
 from ..http.json_client import JsonClient
-from ..http.web import shown
+from ..http.web import HOPELESS, shown
 from ..protocols import Finding, Problem, Usage
 from .checks import TextCheck
 
@@ -25,23 +25,14 @@ if TYPE_CHECKING:
     import httpx2
 
 KEY = "VERIFIER_API_KEY"
-_HOPELESS = (401, 403, 404)  # no key, not allowed, no such page: a retry cannot succeed
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
 class HttpCheck(TextCheck):
     """Asks a server about a candidate's text.
 
-    The environment variable VERIFIER_API_KEY holds the key, if the server needs one.
-
-    Args:
-        problem: the problem, with its check.
-        url: the address.
-        seconds: the time limit for one candidate.
-        transport: used instead of the network.
-
-    Raises:
-        UsageError: the address is invalid, or httpx2 is not installed.
+    The environment variable VERIFIER_API_KEY holds the key, if the server needs one. `seconds` is
+    the time limit for one candidate; `transport` replaces the network in tests.
     """
 
     def __init__(
@@ -72,11 +63,7 @@ class HttpCheck(TextCheck):
         return cls(problem, url, seconds=float(seconds))
 
     def compare(self, text: str) -> Finding:
-        """The server's finding. May be called from any thread that runs no event loop.
-
-        Raises:
-            VerifierError: there is no answer, or it is not a finding.
-        """
+        """The server's finding; a VerifierError if there is none."""
         return asyncio.run(self._ask(text))
 
     async def _ask(self, text: str) -> Finding:
@@ -91,7 +78,7 @@ class HttpCheck(TextCheck):
         finally:
             await client.aclose()
         if reply.status != 200:
-            final = reply.status in _HOPELESS
+            final = reply.status in HOPELESS
             wait = reply.retry_after
             raise client.failure(reply.message, problem.id, retry_after=wait, final=final)
         try:

@@ -181,9 +181,8 @@ class LabelFile:
             **{"verdict": finding.verdict.value, "reason": finding.reason},
             **{"seconds": round(finding.usage.seconds, 6), "key": key},
             **({"of": of} if of else {}),
+            **({} if evidence is None else {"evidence": dict(evidence)}),
         }
-        if evidence is not None:
-            record["evidence"] = dict(evidence)
         _write(self._descriptor, json.dumps(record).encode() + b"\n")
 
     def close(self) -> None:

@@ -223,7 +223,12 @@ class CheckVerifier:
         if finding is None:
 
             def ask() -> Finding:
-                return self._ask_and_store(job, check, text, key, identity)
+                found = self._ask(job, check, text)
+                if job.called_off:
+                    return Finding(Verdict.BROKEN, "called off")
+                if self._store is not None:
+                    self._store.put(digest, key, identity, found)
+                return found
 
             finding = self._once((digest, key), identity, ask)
         return Judged(finding, key)
@@ -252,16 +257,6 @@ class CheckVerifier:
                 with self._lock:
                     self._known.pop(place, None)
             mine.set_result(_Known(finding, identity))
-
-    def _ask_and_store(
-        self, job: _Job, check: Check, text: str, key: str, identity: str
-    ) -> Finding:
-        finding = self._ask(job, check, text)
-        if job.called_off:
-            return Finding(Verdict.BROKEN, "called off")
-        if self._store is not None:
-            self._store.put(check.digest, key, identity, finding)
-        return finding
 
     def _ask(self, job: _Job, check: Check, text: str) -> Finding:
         """The finding of as many runs as the check wants."""

@@ -68,7 +68,7 @@ def numeral_of(text: str) -> Answer | None:
     if base == 10 and digits.isdigit():
         return Quantity(Number(Fraction(digits)))
     if base is None or not 2 <= base <= 16:
-        raise Unreadable("a subscript of a number that is no base")
+        raise Unreadable("a subscript of a number that is not a base")
     return Word(f"{digits.lstrip('0') or '0'}_{base}")
 
 
@@ -131,7 +131,7 @@ def _united(tokens: Tokens[str]) -> tuple[Tokens[str], int, Unit]:
     words = re.sub(r"\^\{?(-?[0-9])\}?", r"^\1", words.replace(r"\cdot", "*"))
     found = unit_of(re.sub(r" *([/^*]) *", r"\1", re.sub(" +", " ", words)))
     if found is None:
-        raise Unreadable(f"{words.strip()!r} is no unit")
+        raise Unreadable(f"{words.strip()!r} is not a unit")
     return tokens[:at], *found
 
 

@@ -81,7 +81,7 @@ def _answer(tokens: Tokens[str], depth: int) -> Answer:
         raise Unreadable("members inside members")
     tokens = bare(tokens)
     if not tokens:
-        raise Unreadable("something was expected")
+        raise Unreadable("an empty answer")
     announced = TEXT.fullmatch(tokens[0]) if len(tokens) > 1 else None
     if announced and _ANNOUNCED.fullmatch(announced[1].strip()):
         tokens = tokens[2 if tokens[1] == ":" else 1 :]
@@ -150,7 +150,7 @@ def _member(tokens: Tokens[str], depth: int) -> Answer:
     if len(united) > 1:
         region = region_of([_member(part, depth) for part in united], only_or=True)
         if region is None:
-            raise Unreadable("a union of what are no intervals")
+            raise Unreadable("a union of other things than intervals")
         return region
     return _object(tokens, depth)
 
@@ -158,12 +158,12 @@ def _member(tokens: Tokens[str], depth: int) -> Answer:
 def _inside(name: Tokens[str], place: Answer) -> Answer:
     r"""`x \in` a set or a region."""
     if len(name) != 1 or not re.fullmatch(_LETTER, name[0]):
-        raise Unreadable("a member of a set that is no variable")
+        raise Unreadable("a set with something else than a variable before it")
     if isinstance(place, Unordered):
         return Named(name[0], place)
     region = region_of([place], only_or=True)
     if region is None:
-        raise Unreadable("a variable in what is no set")
+        raise Unreadable("a variable in something else than a set")
     return region_of([region], only_or=True, name=name[0]) or region
 
 
@@ -224,7 +224,7 @@ def _object(tokens: Tokens[str], depth: int) -> Answer:
     """One side of an equation, or an answer without an equals sign."""
     tokens = bare(tokens)
     if not tokens:
-        raise Unreadable("something was expected")
+        raise Unreadable("an empty answer")
     text = "".join(tokens)
     infinity = _infinity(tokens)
     if infinity is not None:

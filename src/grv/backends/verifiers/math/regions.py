@@ -80,7 +80,7 @@ def region_of(members: Several[Answer], *, only_or: bool, name: str | None = Non
         return None
     if not only_or:
         if any(isinstance(m, Region) for m in members):
-            raise Unreadable("conditions that are not joined by or")
+            raise Unreadable("conditions not joined by or")
         return None
     pieces: list[Sequence] = []
     called = {name} if name else set()
@@ -94,7 +94,7 @@ def region_of(members: Several[Answer], *, only_or: bool, name: str | None = Non
             case Unordered(points):
                 pieces += [Sequence("[", (point, point), "]") for point in points]
             case _:
-                raise Unreadable("a union of what are no intervals")
+                raise Unreadable("a union of other things than intervals")
     if len(called) > 1:
         raise Unreadable("conditions on several variables")
     return Region(called.pop() if called else None, tuple(pieces))
@@ -112,14 +112,14 @@ def _is_interval(answer: Answer) -> bool:
 def without(points: Answer, tokens: Several[str]) -> Region:
     """The real numbers without some points."""
     if not isinstance(points, Unordered) or (len(tokens) > 1 and tokens[1] not in _MINUS):
-        raise Unreadable("the real numbers and something else")
+        raise Unreadable("the real numbers with unknown text")
     values: dict[Fraction, Answer] = {}
     for point in points.members:
         match point:
             case Quantity(Number(value), unit) if unit == NO_UNIT:
                 values[value] = point
             case _:
-                raise Unreadable("the real numbers without what is no number")
+                raise Unreadable("the real numbers without something else than numbers")
     ends: list[Answer] = [_LEAST, *(values[value] for value in sorted(values)), _MOST]
     return Region(None, tuple(Sequence("(", pair, ")") for pair in itertools.pairwise(ends)))
 

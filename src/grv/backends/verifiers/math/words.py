@@ -49,27 +49,15 @@ _UNITS = {  # base unit: names of the base unit, then names with their factors
         " quart quarts=473176473/500000000 cup cups=473176473/2000000000",
     ),
     "dollar": ("dollar dollars usd buck bucks", "cent cents penny pennies=1/100"),
-    "euro": ("euro euros eur", ""),
-    "rupee": ("rupee rupees", ""),
-    "yen": ("yen", ""),
-    "peso": ("peso pesos", ""),
-    "degree": ("degree degrees deg", ""),
-    "radian": ("radian radians rad rads", ""),
-    "celsius": ("celsius", ""),
-    "fahrenheit": ("fahrenheit", ""),
-    "newton": ("newton newtons", ""),
     "joule": ("joule joules", "kj=1000"),
     "watt": ("watt watts", "kw=1000"),
-    "volt": ("volt volts", ""),
-    "ohm": ("ohm ohms", ""),
-    "ampere": ("amp amps ampere amperes", ""),
     "hertz": ("hertz hz", "khz=1000"),
-    "mole": ("mole moles mol", ""),
-    "kelvin": ("kelvin kelvins", ""),
-    "byte": ("byte bytes", ""),
-    "bit": ("bit bits", ""),
-    "acre": ("acre acres", ""),
 }
+_SIMPLE_UNITS = """
+    euro euros eur, rupee rupees, yen, peso pesos, degree degrees deg, radian radians rad rads,
+    celsius, fahrenheit, newton newtons, volt volts, ohm ohms, ampere amperes amp amps,
+    mole moles mol, kelvin kelvins, byte bytes, bit bits, acre acres
+"""
 _NOUN_LIST = """
     animal answer apple arrangement arrow bag ball balloon banana bead bean bike bird block
     board boat book bottle bowl box boy bracelet brick bus cake calorie candle candy car card
@@ -104,6 +92,8 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 def _table() -> dict[str, Unit]:
     table: dict[str, Unit] = {}
+    for simple in map(str.split, _SIMPLE_UNITS.split(",")):
+        table |= dict.fromkeys(simple, Unit(Fraction(1), ((simple[0], 1),)))
     for base, (names, others) in _UNITS.items():
         groups = [(names, "1")] + [
             (group, factor) for group, factor in re.findall(r"([a-z ]+)=([0-9/]+)", others)
