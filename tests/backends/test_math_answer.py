@@ -222,7 +222,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     script = """
 import sys
 sys.modules["mpmath"] = None
-from grv.backends import math_words, math_writing
+from grv.backends.verifiers.math import words, writing
 from grv.backends.verifiers.math.check import MathCheck
 assert MathCheck("1/2", match="exact").compare("2/4").verdict.value == "passed"
 try:

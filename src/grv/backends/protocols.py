@@ -24,12 +24,7 @@ class Usage:
     dollars: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.seconds + other.seconds,
-            self.dollars + other.dollars,
-        )
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Usage:

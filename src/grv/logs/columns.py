@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import is_number
 from ..text import is_name
 
 
@@ -34,16 +35,6 @@ def is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _number(value: Any) -> float:
-    """The value as a float; NaN if it is not a number, or too large."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
-
-
 def _label(value: Any) -> int:
     if is_absent(value):
         return -1
@@ -58,7 +49,7 @@ _LABELS = {"true": 1, "false": 0, "1": 1, "0": 0, "passed": 1, "failed": 0, "bro
 
 
 def _whole(value: Any) -> int:
-    if _number(value).is_integer() and abs(value) < 2**63:
+    if is_number(value) and float(value).is_integer() and abs(value) < 2**63:
         return int(value)
     raise ValueError("a whole number")
 
@@ -66,16 +57,16 @@ def _whole(value: Any) -> int:
 def _score(value: Any) -> float:
     if value is None:
         return math.nan
-    if math.isfinite(number := _number(value)):
-        return number
+    if is_number(value):
+        return float(value)
     raise ValueError("a finite number, or null")
 
 
 def _price(value: Any) -> float:
     if value is None:
         return math.nan
-    if math.isfinite(number := _number(value)) and number >= 0:
-        return number
+    if is_number(value) and value >= 0:
+        return float(value)
     raise ValueError("finite and not negative, or null")
 
 

@@ -149,16 +149,13 @@ def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
                     f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
                 ) from error
             pq.write_table(pa.table(dict(columns)), temporary)
+            return
+        rows = list(zip(*columns.values(), strict=True))
+        if path.endswith(".jsonl"):
+            text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
         else:
-            temporary.write_text(_text(columns, path), encoding="utf-8")
-
-
-def _text(columns: Mapping[str, list[Any]], path: str) -> str:
-    rows = zip(*columns.values(), strict=True)
-    names = list(columns)
-    if path.endswith(".jsonl"):
-        return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    return csv_text(names, rows)
+            text = csv_text(list(columns), rows)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:

@@ -160,18 +160,15 @@ class Log:
     @property
     def measured(self) -> Measured:
         """Measured costs, with their means as the first estimates."""
-        means = self.mean_costs
-        for mean, what in zip(means, ("generate_cost", "verify_cost"), strict=True):
-            if not mean:
-                wrong = "is missing" if mean is None else "is always 0"
-                raise LogError(
-                    f"column {what!r} {wrong}: give first estimates, as in --costs measured:1,10",
-                    path=self.path,
-                )
-        generate, verify = means
-        assert generate is not None
-        assert verify is not None
-        return Measured(generate, verify)
+        generate, verify = self.mean_costs
+        if generate and verify:
+            return Measured(generate, verify)
+        what, mean = ("verify_cost", verify) if generate else ("generate_cost", generate)
+        wrong = "is missing" if mean is None else "is always 0"
+        raise LogError(
+            f"column {what!r} {wrong}: give first estimates, as in --costs measured:1,10",
+            path=self.path,
+        )
 
     @property
     def has_keys(self) -> bool:

@@ -77,10 +77,9 @@ class RewardScorer:
         self._client = JsonClient(self.url, key, backend=backend, error=ScorerError)
 
     def __repr__(self) -> str:
-        return (
-            f"RewardScorer({shown(self.url)!r}, endpoint={self.endpoint!r}, how={self.how!r}, "
-            f"model={self.model!r}, chat={self.chat}, step={self.step!r}, column={self.column})"
-        )
+        names = ("endpoint", "how", "model", "chat", "step", "column")
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"RewardScorer({shown(self.url)!r}, {fields})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft; a ScorerError if there is no readable answer."""

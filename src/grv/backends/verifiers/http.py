@@ -91,10 +91,8 @@ def _finding(answer: Any, seconds: float) -> Finding:
     """The finding in an answer; a `ValueError` if there is none."""
     if not isinstance(answer, dict):
         raise ValueError(f"the answer must be a record, not {shown_value(answer)}")
-    verdict, reason, evidence = (
-        answer.get(name, default)
-        for name, default in (("verdict", None), ("reason", ""), ("evidence", {}))
-    )
+    verdict, reason = answer.get("verdict"), answer.get("reason", "")
+    evidence = answer.get("evidence", {})
     if not isinstance(verdict, str) or verdict not in _VERDICTS:
         raise ValueError(f"verdict must be passed, failed or broken, not {shown_value(verdict)}")
     if not isinstance(reason, str) or not isinstance(evidence, dict):

@@ -132,7 +132,7 @@ def proportional(a: Scalar, b: Scalar, work: WorkLimit, *, positive: bool = Fals
         first = next(p for p in points if not _vanishes(a, p, work))
         if _vanishes(b, first, work):
             return False
-        if positive and _sign(a, first, work) != _sign(b, first, work):
+        if positive and len({Evaluation(256, work).real_sign(x, first) for x in (a, b)}) > 1:
             return False
         return all(agree(work, _crossed(a, p, b, first), _crossed(b, p, a, first)) for p in points)
     except (Undefined, StopIteration) as exc:
@@ -149,10 +149,6 @@ def _crossed(a: Scalar, p: Point, b: Scalar, q: Point) -> Callable[[Evaluation],
 
 def _vanishes(scalar: Scalar, point: Point, work: WorkLimit) -> bool:
     return agree(work, _at(scalar, point), lambda _: Fraction(0))
-
-
-def _sign(scalar: Scalar, point: Point, work: WorkLimit) -> int:
-    return Evaluation(256, work).real_sign(scalar, point)
 
 
 def _is_discrete(scalar: Scalar) -> bool:
