@@ -188,7 +188,7 @@ def _private_tests(record: _Record) -> str | list[Any]:
         unpacking = zlib.decompressobj()
         pickled = unpacking.decompress(base64.b64decode(packed, validate=True), _LARGEST)
         if not unpacking.eof:
-            raise UsageError(f"private_test_cases is cut off, or larger than {_LARGEST} bytes")
+            raise ValueError(f"cut off, or larger than {_LARGEST} bytes")
         steps = [(step.name, value) for step, value, _ in pickletools.genops(pickled)]
     except (ValueError, zlib.error) as error:
         raise UsageError(f"private_test_cases cannot be unpacked: {error}"[:200]) from error
