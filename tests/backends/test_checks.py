@@ -77,6 +77,7 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
         (STDIN | {"tests": [{"input": "1"}]}, r"check.tests\[0\].output: is missing"),
         (STDIN | {"tests": [{"input": 1, "output": "2"}]}, r"tests\[0\].input: must be a string"),
         (STDIN | {"time": 3}, "check.time: no such field; there are"),
+        (STDIN | {"tolerence": 3}, r"check.tolerence: no such field; did you mean tolerance\?"),
         (STDIN | {"repeat": 0}, "check.repeat: must be between 1 and 100, not 0"),
         (STDIN | {"repeat": True}, "check.repeat: must be between"),
         (STDIN | {"limits": 3}, "check.limits: must be a record"),

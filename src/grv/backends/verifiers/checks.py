@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ...core.errors import UsageError
 from ...files import parse_json, shown
+from ...options import did_you_mean
 from ...text import checksum
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
@@ -117,8 +118,8 @@ class _Record:
         """Refuse unknown fields, so that no misspelt limit is ignored."""
         for name in self.data:
             if name not in names:
-                known = ", ".join(names)
-                raise self.wrong(str(name), f"no such field; there are {known}")
+                hint = did_you_mean(str(name), names) or f"; there are {', '.join(names)}"
+                raise self.wrong(str(name), f"no such field{hint}")
 
 
 def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
