@@ -149,9 +149,7 @@ def _watch(process: subprocess.Popen[bytes], deadline: float) -> dict[str, Any]:
         for pipe in kept:
             os.set_blocking(pipe, False)
             waiting.register(pipe, selectors.EVENT_READ)
-        if hasattr(
-            os, "pidfd_open"
-        ):  # readable when the process ends: no need to wait for the tick
+        if hasattr(os, "pidfd_open"):  # readable when the process ends
             ending = os.pidfd_open(process.pid)
             closing.callback(os.close, ending)
             waiting.register(ending, selectors.EVENT_READ)
