@@ -365,7 +365,7 @@ GOOD = {"problem": "a", "prompt": "Solve a.", "check": {"kind": "math", "answer"
         (("good", "G", "--max-tokens", "0"), "max_tokens must be at least 1"),
         (("good", "G", "--timeout", "-1"), "seconds"),
         (("good", "G", "--memory", "0"), "memory"),
-        (("good", "G", "--workers", "0"), "at least one worker"),
+        (("good", "G", "--workers", "0"), "must be at least 1"),
         (("good", "G", "--isolation", "none"), "none"),
         (("good", "G", "--base-url", "localhost"), "not an address"),
         (("good", "G", "--prices", "missing"), "missing: cannot be read"),
