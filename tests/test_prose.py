@@ -9,19 +9,12 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "grv"
 
-# Rooms whose prose is plain already. Add a room when its prose is done.
-ROOMS = (
-    *("core", "theory", "policies", "replay", "learning", "experiments", "ledger"),
-    *("backends/sandbox", "backends/attacks"),
-    *("runtime", "testing"),
-)
-
-# A phrase, and how often it may occur in all rooms together.
+# A phrase, and how often it may occur in all files together.
 PHRASES = {
     "so many": 0,
     "whoever": 0,
     "somebody": 0,
-    "nobody": 0,
+    "nobody": 1,  # a word that backends/verifiers/math/prose.py looks for in answers
     "anybody": 0,
     "everybody": 0,
     "one a": 0,  # "one a candidate": say "one per candidate"
@@ -40,17 +33,17 @@ PHRASES = {
 }
 
 
-def text_of(room: str) -> str:
-    """All files of a room, with line breaks inside sentences replaced by spaces."""
-    files = sorted((SOURCE / room).rglob("*.py"))
-    assert files, f"there is no room {room}"
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    return re.sub(r"\s+(#\s+)?", " ", text)
+def text_of(path: Path) -> str:
+    """The text of a file, with line breaks inside sentences replaced by spaces."""
+    return re.sub(r"\s+(#\s+)?", " ", path.read_text(encoding="utf-8"))
+
+
+TEXTS = {str(path.relative_to(SOURCE)): text_of(path) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 @pytest.mark.parametrize(("phrase", "most"), PHRASES.items())
 def test_the_prose_avoids_private_phrases(phrase: str, most: int) -> None:
     pattern = re.compile(rf"\b{re.escape(phrase)}\b", re.IGNORECASE)
-    found = {room: len(pattern.findall(text_of(room))) for room in ROOMS}
+    found = {name: len(pattern.findall(text)) for name, text in TEXTS.items()}
 
-    assert sum(found.values()) <= most, {room: n for room, n in found.items() if n}
+    assert sum(found.values()) <= most, {name: n for name, n in found.items() if n}

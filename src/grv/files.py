@@ -1,10 +1,9 @@
-"""Reads files within bounds and replaces files atomically.
+"""Files: read within bounds, replaced atomically.
 
-Every reader of JSON, TOML and lines goes through here.
-
-Files are not trusted. The sizes of lines, files and numbers and the depth of nesting are limited
-before anything is computed with them. A record becomes a dataclass only if each value has the
-declared type. Errors are a short `ValueError`, or a `LogError` that names the file and the line.
+Every reader of JSON, TOML and lines uses this module. Files are not trusted: the length of lines
+and files, the depth of nesting and the size of numbers are checked first. A record becomes a
+dataclass only if each value has the type that the field declares. Errors are a short `ValueError`,
+or a `LogError` that names the file and the line.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from typing import (
     Any,
     AnyStr,
     Literal,
+    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -39,7 +39,7 @@ from typing import (
 
 from .core.errors import LogError, UsageError
 
-LONGEST_LINE = 64 << 20  # bytes or characters; also the largest size of a file with one record
+LONGEST_LINE = 64 << 20  # bytes or characters; also the size limit of a file with one record
 DEEPEST = 128  # levels of nested lists and records
 LARGEST_INT = 2**63
 _SQLITE = b"SQLite format 3\0"
@@ -49,10 +49,14 @@ _Kind = TypeVar("_Kind")
 
 
 def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPEST) -> Any:
-    """Parse untrusted JSON. With `finite`, NaN and infinite numbers are errors.
+    """Parse untrusted JSON; with `finite`, refuse NaN and infinite numbers.
+
+    >>> parse_json('{"score": 1e999}', finite=True)
+    Traceback (most recent call last):
+    ValueError: a number is not finite
 
     Raises:
-        ValueError: the text is not JSON, or is nested too deep.
+        ValueError: the text is not JSON, or nested too deep.
     """
     try:
         found = json.loads(text, **(_FINITE if finite else {}))
@@ -85,7 +89,7 @@ _FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
 
 
 def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
-    """Raise a ValueError if the data is nested too deep for recursive functions."""
+    """Refuse nesting that recursive code could not handle."""
     whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if whole.count(b"[") + whole.count(b"{") <= deepest:
         return
@@ -103,7 +107,7 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
 
 
 def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
-    """The lines of an open file. A line longer than `LONGEST_LINE` is an error."""
+    """The lines of an open file; a line longer than `LONGEST_LINE` is an error."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -113,11 +117,11 @@ def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
 
 
 def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number and record of each line. Blank lines are skipped. A file named .gz is unpacked."""
+    """The number and the record of each line; blank lines are skipped. Names in .gz are gzip."""
     try:
         file = gzip.open(path) if path.endswith(".gz") else open(path, "rb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
     with file:
         for number, line in enumerate(_read(file, path), 1):
             if not line.strip():
@@ -133,23 +137,23 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
-    """The lines. A read error becomes a `LogError`."""
+    """The lines; a read or decompression failure becomes a `LogError`."""
     try:
         yield from bounded_lines(cast(IO[bytes], file), path)
-    except (OSError, EOFError, zlib.error) as error:  # a disk error or damaged gzip data
-        raise LogError(f"cannot be read: {_why(error)}", path=path) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
 
 
 Layout = tuple[bytes | re.Pattern[bytes], ...]
-TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # the inside of a JSON string, possibly cut off
+TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # inside the quotes of a JSON string, perhaps cut off
 
 
 def is_torn(line: bytes, layout: Layout) -> bool:
-    """Whether an incomplete last line may be the start of a record that grv was writing.
+    """Whether a last line without a line break can be a record of ours that was cut off.
 
     Args:
-        line: the last line; complete JSON is not torn.
-        layout: the start of such a record: literal parts, and patterns between them.
+        line: the line; complete JSON was not cut off.
+        layout: how our records begin: literal parts, and patterns for the values between them.
     """
     try:
         parse_json(line)
@@ -172,12 +176,12 @@ def is_torn(line: bytes, layout: Layout) -> bool:
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file with one record. More than `LONGEST_LINE` bytes are an error."""
+    """The content of a file with one record: at most `LONGEST_LINE` bytes."""
     try:
         with open(path, "rb") as file:
             content = file.read(LONGEST_LINE + 1)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {_why(error)}") from error
+        raise UsageError(f"{path}: cannot be read: {error_line(error)}") from error
     if len(content) > LONGEST_LINE:
         raise UsageError(f"{path}: more than {LONGEST_LINE >> 20} MB")
     return content
@@ -197,7 +201,7 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def _check_characters(tables: dict[str, Any]) -> None:
-    """Raise a ValueError for null characters: paths and arguments cannot contain them."""
+    """Refuse null characters: paths and command arguments cannot contain them."""
     waiting: list[Any] = [tables]
     while waiting:
         match waiting.pop():
@@ -210,7 +214,7 @@ def _check_characters(tables: dict[str, Any]) -> None:
 
 
 def is_sqlite(path: str) -> bool:
-    """Whether a file starts as an SQLite database does. Ledgers are SQLite databases."""
+    """Whether a file is an SQLite database, which every ledger is; judged by its first bytes."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -218,7 +222,7 @@ def is_sqlite(path: str) -> bool:
         return False  # the caller reads the file next, and reports the error
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether an untrusted value is a number that is finite as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
@@ -229,13 +233,13 @@ def is_number(value: object) -> bool:
 
 
 def typed(kind: type[_Kind], record: object) -> _Kind:
-    """The dataclass for a JSON record. Unknown fields are ignored.
+    """The dataclass that a JSON record describes; unknown fields are ignored.
 
     Raises:
         ValueError: a field is missing, or has a value of another type.
     """
     if not isinstance(record, Mapping):
-        raise ValueError(f"a record is needed, not {shown(record)}")
+        raise ValueError(f"must be a record, not {shown(record)}")
     hints, values = _hints(cast(Hashable, kind)), {}
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in record:
@@ -251,7 +255,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def _typed(value: Any, kind: Any, name: str) -> Any:
-    """The value in the annotated type: lists become tuples, records become dataclasses."""
+    """The value converted to its annotation: lists become tuples, records become dataclasses."""
     origin, parts = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
         return typed(kind, value)
@@ -277,7 +281,7 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
 
 
 def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
-    """Whether a value has a type without parts."""
+    """Whether a value has a type without parts, such as `int` or a `Literal`."""
     kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
     if kind is Any:
         return True
@@ -292,7 +296,7 @@ def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
 
 
 def shown(value: object) -> str:
-    """The repr of a value for messages, shortened if it is long."""
+    """A value as messages quote it; a long one is cut."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deep, or an integer with too many digits
@@ -306,16 +310,35 @@ def _kind_of(value: object) -> str:
     return {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")
 
 
-def _why(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+def error_line(error: BaseException, *, named: bool = False, most: int = 300) -> str:
+    """What an exception of the system, a library or a user's function says, in one line.
+
+    >>> error_line(FileNotFoundError(2, "No such file or directory"))
+    'No such file or directory'
+    >>> error_line(ZeroDivisionError("division by zero"), named=True)
+    'ZeroDivisionError: division by zero'
+
+    Args:
+        error: the exception.
+        named: whether its class comes first.
+        most: the length, in characters, at which the line is cut.
+    """
+    name = type(error).__name__
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # __str__ may be a user's code
+        said = ""
+    if not named:
+        return (getattr(error, "strerror", None) or said or name)[:most]
+    return (f"{name}: {said}" if said else name)[:most]
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path to write to; it replaces `path` if the block ends without an error.
+    """A temporary path to write to; it replaces `path` when the block ends without an error.
 
-    The temporary file is in the same folder, and gets the usual permissions of a new file. A
-    terminal, a pipe, or another special file is written to directly.
+    The temporary file is in the same folder, with the permissions of a new file. If `path` is not a
+    regular file (a terminal, a pipe), it is written to directly.
     """
     target = temporary = _target(path)
     try:
@@ -326,20 +349,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.chmod(0o666 & ~_umask())
             os.replace(temporary, target)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
     finally:
         if temporary != target:
             temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise a UsageError if the file cannot be replaced. Call this before long work."""
+    """Refuse a file that cannot be replaced, before any work is done for it."""
     target = _target(path)
     try:
         if not _is_special(target):
             _new_beside(target).unlink()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
@@ -349,7 +372,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """The file that the path resolves to, or the path itself if it is a special file."""
+    """The file that the path leads to, or the path itself if that is not a regular file."""
     given = Path(path)
     if given.is_dir():
         raise UsageError(f"{path}: cannot be written: it is a folder")

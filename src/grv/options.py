@@ -308,11 +308,14 @@ def choose(kind: type[_Choice], given: _Choice | str, name: str) -> _Choice:
         raise UsageError(f"{name} must be one of {names}, not {given!r}") from None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that does not exist.
+def did_you_mean(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
+    """A hint for a name that does not exist; a mapping says how each known name is shown.
 
     >>> did_you_mean("chekc", ["check", "problem"])
     '; did you mean check?'
+    >>> did_you_mean("opnai", {"openai": "openai:MODEL"})
+    '; did you mean openai:MODEL?'
     """
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    shown = known if isinstance(known, Mapping) else {each: each for each in known}
+    close = difflib.get_close_matches(name, shown, n=1)
+    return f"; did you mean {shown[close[0]]}?" if close else ""

@@ -1,4 +1,4 @@
-"""Parquet files from outside, with a bound on what they unpack to."""
+"""Untrusted Parquet files, with a limit on their unpacked size."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .core.errors import LogError, UsageError
+from .files import error_line
 
-MOST_CELLS = 200_000_000  # a few bytes of Parquet can stand for billions of equal values
+MOST_CELLS = 200_000_000  # a few bytes of Parquet can encode billions of equal values
 
 _Found = TypeVar("_Found")
 
 
 def read_parquet(path: str, take: Callable[[Any], _Found]) -> _Found:
-    """What `take` makes of the `pyarrow.Table` in a file.
+    """The result of `take` for the `pyarrow.Table` in a file.
 
     Raises:
         UsageError: pyarrow is not installed.
-        LogError: the file cannot be read, holds too much, or has values that Python has not.
+        LogError: the file cannot be read, is too large, or has values without a Python type.
     """
     try:
         import pyarrow as pa
@@ -33,6 +34,5 @@ def read_parquet(path: str, take: Callable[[Any], _Found]) -> _Found:
         if cells <= MOST_CELLS:
             return take(pq.read_table(path))
     except (pa.ArrowException, *kinds) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise LogError(f"not a readable Parquet file: {reason}", path=path) from error
-    raise LogError(f"{cells:,} values, and at most {MOST_CELLS:,} are read", path=path)
+        raise LogError(f"not a readable Parquet file: {error_line(error)}", path=path) from error
+    raise LogError(f"{cells:,} values; the limit is {MOST_CELLS:,}", path=path)

@@ -1,23 +1,24 @@
-"""Text for people: foreign text made visible, cells of a spreadsheet, tables."""
+"""Text: safe to show on a terminal or in a spreadsheet, aligned tables, names, checksums."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 
-# A spreadsheet takes a cell that begins so for a formula. Apostrophes before it are ours.
+# A spreadsheet reads such a cell as a formula. `csv_text` puts an apostrophe before it.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
 
 
 def visible(text: str) -> str:
-    r"""The text in one line, with every character that a terminal would obey as an escape.
+    r"""The text in one line, with escapes for characters that could control a terminal.
 
-    Those are control characters, which begin escape sequences, marks that change the direction of
-    writing, line separators, and halves of characters.
+    These are control characters, marks that change the direction of writing, line separators, and
+    lone surrogates.
 
     >>> visible("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -33,13 +34,15 @@ def visible(text: str) -> str:
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV; nothing where a value is None.
+    r"""A table as CSV; None is an empty cell.
 
-    An apostrophe stands before texts that a spreadsheet would take for a formula; `unquoted` takes
-    it away. Numbers stay numbers.
+    Texts that a spreadsheet would take for a formula get an apostrophe; `unquoted` removes it.
+
+    >>> csv_text(["a", "b"], [["=1+1", -2], [None, "x"]])
+    "a,b\n'=1+1,-2\n,x\n"
     """
     lines: list[str] = []
-    # A cell is quoted if it has a character of the line's end in it, hence both.
+    # The csv module quotes cells that contain a character of the line terminator, hence both.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     writer.writerow([_cell(name) for name in names])
     writer.writerows([_cell(value) for value in row] for row in rows)
@@ -51,14 +54,17 @@ def _cell(value: object) -> object:
 
 
 def unquoted(cell: str) -> str:
-    """What a cell that `csv_text` wrote says."""
+    """The text of a cell that `csv_text` wrote."""
     return cell[1:] if _QUOTED.match(cell) else cell
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns side by side: the first `left` to the left, the others to the right.
+    """Aligned columns: the first `left` of them to the left, the others to the right.
 
-    A cell is one line, whatever it says.
+    >>> print(aligned(["name", "cost"], [["a", "7"], ["long name", "12"]]))
+    name       cost
+    a             7
+    long name    12
     """
     lines = [[visible(cell) for cell in line] for line in (head, *rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
@@ -69,3 +75,22 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
         ).rstrip()
         for line in lines
     )
+
+
+_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # valid in JSON, but no file can hold it
+
+
+def is_name(value: object) -> bool:
+    r"""Whether a value can name a problem: text that UTF-8 can encode, or a whole number.
+
+    >>> is_name("p1"), is_name(7), is_name(""), is_name("\ud800"), is_name(True)
+    (True, True, False, False, False)
+    """
+    if isinstance(value, str):
+        return value != "" and not _LONE_SURROGATE.search(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def checksum(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -88,7 +88,10 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["runs.jsonl"], "--out FILE is required"),
         (["-o", "log.csv"], "FILE... is required"),
         (["none.jsonl", "-o", "log.csv"], "none.jsonl: cannot be read: No such file or directory"),
-        (["runs.jsonl", "-o", "log.txt"], "log.txt: a log ends in .parquet, .jsonl, .csv"),
+        (
+            ["runs.jsonl", "-o", "log.txt"],
+            "log.txt: the name of a log must end in .parquet, .jsonl, .csv",
+        ),
         (["runs.jsonl", "-o", "nowhere/log.csv"], "nowhere/log.csv: cannot be written: No such"),
         (["runs.jsonl", "-o", "runs.jsonl"], "runs.jsonl: given twice; it would be overwritten"),
         (["runs.jsonl", "-o", "log.csv", "--score", "=x"], "--score =x: give FIELD"),
@@ -100,11 +103,11 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["runs.jsonl", "-o", "log.csv", "--passed", "ok"],
-            "no label in these files: looked for ok",
+            "no label in these files: no field ok",
         ),
         (
             ["runs.jsonl", "-o", "log.csv", "--problem", "task"],
-            "runs.jsonl:1: no problem: looked for",
+            "runs.jsonl:1: no problem: no field",
         ),
         (
             ["runs.jsonl", "other.jsonl", "-o", "log.csv"],
@@ -112,7 +115,7 @@ def test_a_list_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["runs.jsonl", "twice.jsonl", "-o", "log.csv"],
-            "twice.jsonl:2: candidate 0 of 'a' is there",
+            "twice.jsonl:2: candidate 0 of 'a' occurs twice",
         ),
         (["junk.jsonl", "-o", "log.csv"], "junk.jsonl:1: not a line of JSON"),
         (["empty.jsonl", "-o", "log.csv"], "empty.jsonl: the file is empty"),

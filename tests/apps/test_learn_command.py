@@ -171,7 +171,7 @@ def test_scores_unlike_the_history_are_warned_of_once(
     [
         (("log.csv",), "--out FILE is required"),
         (("-o", "p.json"), "LOG... is required"),
-        (("log.csv", "-o", "p.json"), "which score? There are 'a', 'b'; choose with --score"),
+        (("log.csv", "-o", "p.json"), "several scores: 'a', 'b'; choose one with --score"),
         (("log.csv", "--score", "c", "-o", "p.json"), "no score 'c'; there are 'a', 'b'"),
         (("log.csv", "--score", "a", "-o", "p.txt"), "p.txt: the name of a prior ends in .json"),
         (("log.csv", "--score", "a", "-o", "log.csv"), "log.csv: given twice"),
@@ -184,7 +184,7 @@ def test_scores_unlike_the_history_are_warned_of_once(
         (("dark.csv", "--score", "a", "-o", "p.json"), "dark.csv: no candidate has a label"),
         (("bare.csv", "--score", "a", "-o", "p.json"), "bare.csv: no candidate has the score 'a'"),
         (("log.csv", "./log.csv", "--score", "a", "-o", "p.json"), "the same file is given twice"),
-        (("log.csv", "c.csv", "-o", "p.json"), "which score?"),
+        (("log.csv", "c.csv", "-o", "p.json"), "several scores: "),
         (("c.csv", "d.csv", "-o", "p.json"), "the files have different scores: 'c' in c.csv, 'd'"),
     ],
     ids=str,

@@ -150,12 +150,15 @@ def test_a_pickle_is_never_run(tmp_path: Path, capsys: pytest.CaptureFixture[str
     [
         ({"private_test_cases": "%%%"}, "cannot be unpacked"),
         ({"private_test_cases": base64.b64encode(b"torn").decode()}, "cannot be unpacked"),
-        ({"private_test_cases": packed("[]")[:24]}, "torn"),
+        ({"private_test_cases": packed("[]")[:24]}, "cut off"),
         ({"public_test_cases": "[3]"}, "not a list of tests"),
         ({"public_test_cases": "[]", "private_test_cases": "[]"}, "at least one test"),
-        ({"question_content": None}, "no question_content"),
+        ({"question_content": None}, "field question_content is missing"),
         ({"public_test_cases": METHOD["public_test_cases"]}, "no func_name"),
-        ({"metadata": "{", "public_test_cases": METHOD["public_test_cases"]}, "no func_name"),
+        (
+            {"metadata": "{", "public_test_cases": METHOD["public_test_cases"]},
+            "metadata is not JSON",
+        ),
     ],
 )
 def test_a_wrong_record_is_named_with_its_line(
@@ -227,7 +230,7 @@ def test_what_cannot_be_is_said_in_one_line(
         (("gsm8k", file), "give one of hmmt, livecodebench, humaneval"),
         (("livecodebench", file, "--difficulty", "easy"), "no problem has it; there are 1 hard"),
         (("livecodebench", file, file), "problem 'double' is also at"),
-        (("livecodebench", file, "--prompt", "Hello"), "needs {question} or {code}"),
+        (("livecodebench", file, "--prompt", "Hello"), "must contain {question} or {code}"),
         (("livecodebench", str(tmp_path / "no")), "cannot be read"),
         (("livecodebench", os.devnull), "no problems"),
         (("humaneval", str(torn)), "cannot be read"),

@@ -165,7 +165,7 @@ def test_figures_without_matplotlib_are_refused_before_any_work(
         (["log.csv", "--many-orders", "0"], "--many-orders 0: give a whole number"),
         (["log.csv", "--policy", "nonsense"], "nonsense"),
         (["log.csv", "--job", "log.csv"], "log.csv"),
-        (["log.csv", "--costs", "measured"], "'generate_cost' is not there"),
+        (["log.csv", "--costs", "measured"], "'generate_cost' is missing"),
         (["log.csv", "--costs", "1,5", "--costs", "1,5"], "given twice: 1,5, 1,5"),
         (["log.csv", "--value", "3"], "nothing is worth trying"),
         (["log.csv", "--score", "cascade(a, b)"], "write cascade(first, second, top=4"),

@@ -342,7 +342,7 @@ GOOD = {"problem": "a", "prompt": "Solve a.", "check": {"kind": "math", "answer"
             ("good", "--allow-commands", "--generator", "openai:m"),
             "--out FILE is required: where the results go",
         ),
-        (("empty", "G"), "there are no problems in this file"),
+        (("empty", "G"), "no problems in this file"),
         (("not-json", "G"), "not-json:1: not a line of JSON"),
         (("no-prompt", "G"), "no-prompt:1: 'prompt' must be text"),
         (("no-check", "G"), "no-check:1: 'check' must be an object"),

@@ -142,7 +142,7 @@ def hang(*_):
 def short(problem, text):
     return -len(text)
 
-calls = Calls(attempts=1, timeout_seconds=0.2)
+calls = Calls(attempts=1, call_timeout=0.2)
 parts = dict(generator=lambda p: "x", scorer=short, verifier=lambda p, t: True)
 parts["{which}"] = hang
 solution = grv.solve_now("p", calls=calls, budget=20, **parts)

@@ -111,7 +111,7 @@ async def test_what_was_made_before_a_failure_is_kept() -> None:
     ("function", "message"),
     [
         (fail, "fail raised LookupError: nothing"),
-        (lambda _: 5, r"<lambda> gave int, not a text"),
+        (lambda _: 5, r"<lambda> returned int, not a text"),
         (lambda: "", "raised TypeError"),
         (lambda _: exit(3), "raised SystemExit: 3"),
     ],

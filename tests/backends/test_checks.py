@@ -66,7 +66,10 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
     [
         ({}, "check.kind: is missing"),
         ({"kind": 3}, "check.kind: must be a string, not 3"),
-        ({"kind": "x"}, "check.kind: must be one of asserts, command, function, math, stdin, not"),
+        (
+            {"kind": "x"},
+            "check.kind: must be one of asserts, command, function, http, math, stdin, not",
+        ),
         ([], "check: must be a record"),
         ({"kind": "stdin"}, "check.tests: is missing"),
         (STDIN | {"tests": []}, "check.tests: must be a list with at least one test"),
@@ -74,6 +77,7 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
         (STDIN | {"tests": [{"input": "1"}]}, r"check.tests\[0\].output: is missing"),
         (STDIN | {"tests": [{"input": 1, "output": "2"}]}, r"tests\[0\].input: must be a string"),
         (STDIN | {"time": 3}, "check.time: no such field; there are"),
+        (STDIN | {"tolerence": 3}, r"check.tolerence: no such field; did you mean tolerance\?"),
         (STDIN | {"repeat": 0}, "check.repeat: must be between 1 and 100, not 0"),
         (STDIN | {"repeat": True}, "check.repeat: must be between"),
         (STDIN | {"limits": 3}, "check.limits: must be a record"),

@@ -87,9 +87,9 @@ async def test_the_score_is_yes_against_no(answer: Say, value: float) -> None:
     ("fault", "reason"),
     [
         (said(maybe=-0.5), "the judge said neither yes nor no"),
-        (NoLogprobs(), "the judge gave no log-probabilities"),
-        (Empty(), "the judge gave no log-probabilities"),
-        (NotNumbers(), "the judge gave no log-probabilities"),
+        (NoLogprobs(), "the judge returned no log-probabilities"),
+        (Empty(), "the judge returned no log-probabilities"),
+        (NotNumbers(), "the judge returned no log-probabilities"),
         (Status(400, message="too long"), "status 400: too long"),
     ],
     ids=str,

@@ -97,7 +97,7 @@ def test_problems_are_read_with_their_candidates(tmp_path: Path) -> None:
         ('{"problem": "p"}', "problem p: check must be a record"),
         ('{"problem": "p", "check": {}}', "candidates must be a list of texts"),
         ('{"problem": "p", "check": {}, "candidates": [3]}', "candidates must be a list of texts"),
-        ('{"problem": "q", "check": {}, "candidates": []}', "problem q is there twice"),
+        ('{"problem": "q", "check": {}, "candidates": []}', "problem q occurs twice"),
     ],
 )
 def test_mistakes_name_the_line(tmp_path: Path, line: str, message: str) -> None:

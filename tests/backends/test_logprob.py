@@ -37,8 +37,8 @@ async def test_a_score_is_made_of_the_drafts_own_tokens(how: str, value: float) 
 @pytest.mark.parametrize(
     ("draft", "reason"),
     [
-        (Draft("abc"), "the generator gave no log-probabilities"),
-        (Draft("abc", ()), "the generator gave no log-probabilities"),
+        (Draft("abc"), "the generator returned no log-probabilities"),
+        (Draft("abc", ()), "the generator returned no log-probabilities"),
         (Draft("", (-0.1,)), "the text is empty"),
         (Draft("abc", (-0.1, float("nan"))), "a log-probability is not a number"),
         (Draft("abc", (float("nan"), -0.1)), "a log-probability is not a number"),

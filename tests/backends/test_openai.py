@@ -219,7 +219,7 @@ async def test_a_server_that_gives_one_at_a_time_is_remembered(
         (Say("null"), "an answer without choices", None),
         (Say('{"choices": []}'), "an answer without choices", None),
         (Say('{"choices": [1, {}, {"text": 5}]}'), "an answer without choices", None),
-        (Say('{"error": "out of memory"}'), "an error in place of an answer: out of mem", None),
+        (Say('{"error": "out of memory"}'), "an error instead of an answer: out of mem", None),
     ],
     ids=str,
 )

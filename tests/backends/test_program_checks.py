@@ -17,7 +17,7 @@ from grv.backends.verifiers.programs.checks import (
     StdinCheck,
     StdinTest,
 )
-from grv.backends.verifiers.worker_pair import Seat
+from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
 
 LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)
@@ -25,10 +25,10 @@ SHORT = Limits(seconds=1.5, memory_mb=256)
 
 
 @pytest.fixture(scope="module")
-def seat() -> Iterator[Seat]:
-    seat = Seat()
-    yield seat
-    seat.close()
+def pair() -> Iterator[WorkerPair]:
+    pair = WorkerPair()
+    yield pair
+    pair.close()
 
 
 def function(*tests: tuple[list[Any], Any], limits: Limits = LIMITS) -> FunctionCheck:
@@ -43,17 +43,17 @@ def said(finding: Finding) -> tuple[str, str]:
     return finding.verdict.value, finding.reason
 
 
-def test_a_function_passes_when_every_value_is_right(seat: Seat) -> None:
+def test_a_function_passes_when_every_value_is_right(pair: WorkerPair) -> None:
     check = function(([1], 2), ([2], 3))
-    finding = check.judge("def f(x): return x + 1", seat)
+    finding = check.judge("def f(x): return x + 1", pair)
     assert said(finding) == ("passed", "")
     assert finding.evidence["tests"] == 2
     assert finding.evidence["isolation"].startswith("jail: landlock")
     assert finding.usage.seconds > 0
 
 
-def test_the_first_failing_test_is_the_evidence(seat: Seat) -> None:
-    finding = function(([1], 2), ([2], 4)).judge("def f(x): return x + 1", seat)
+def test_the_first_failing_test_is_the_evidence(pair: WorkerPair) -> None:
+    finding = function(([1], 2), ([2], 4)).judge("def f(x): return x + 1", pair)
     assert said(finding) == ("failed", "wrong answer")
     shown = {name: finding.evidence[name] for name in ("test", "args", "expected", "got")}
     assert shown == {"test": 1, "args": "[2]", "expected": "4", "got": "3"}
@@ -77,34 +77,34 @@ def test_the_first_failing_test_is_the_evidence(seat: Seat) -> None:
         ("def f(x): return input()", "exception"),
     ],
 )
-def test_a_failure_has_its_reason(seat: Seat, text: str, reason: str) -> None:
-    assert said(function(([1], 2)).judge(text, seat)) == ("failed", reason)
+def test_a_failure_has_its_reason(pair: WorkerPair, text: str, reason: str) -> None:
+    assert said(function(([1], 2)).judge(text, pair)) == ("failed", reason)
 
 
-def test_time_is_kept_per_test(seat: Seat) -> None:
+def test_time_is_kept_per_test(pair: WorkerPair) -> None:
     sleepy = "import time\ndef f(x):\n    time.sleep(x)\n    return x"
     check = function(*(([0.6], 0.6) for _ in range(3)), limits=SHORT)
-    assert said(check.judge(sleepy, seat)) == ("passed", "")
+    assert said(check.judge(sleepy, pair)) == ("passed", "")
     check = function(([0.0], 0.0), ([9], 9), limits=SHORT)
-    finding = check.judge(sleepy, seat)
+    finding = check.judge(sleepy, pair)
     assert said(finding) == ("failed", "timeout")
     assert finding.evidence["test"] == 1
     assert finding.usage.seconds < 5
 
 
-def test_the_test_that_failed_most_is_run_first(seat: Seat) -> None:
+def test_the_test_that_failed_most_is_run_first(pair: WorkerPair) -> None:
     check = function(([1], 1), ([2], 2), ([3], 9))
     identity = "def f(x):\n    open('log', 'a').write(str(x))\n    return x"
-    assert check.judge(identity, seat).evidence["test"] == 2
-    assert check.failures.order() == [2, 0, 1]
-    finding = check.judge("def f(x): return 0", seat)
+    assert check.judge(identity, pair).evidence["test"] == 2
+    assert check.failures.order(3) == [2, 0, 1]
+    finding = check.judge("def f(x): return 0", pair)
     assert finding.evidence["test"] == 2
 
 
-def test_a_program_reads_its_input_and_is_judged_by_its_output(seat: Seat) -> None:
+def test_a_program_reads_its_input_and_is_judged_by_its_output(pair: WorkerPair) -> None:
     check = stdin(("3 4\n", "7\n"), ("1 1\n", "2\n"))
-    assert said(check.judge("print(sum(map(int, input().split())))", seat)) == ("passed", "")
-    finding = check.judge("print(7)", seat)
+    assert said(check.judge("print(sum(map(int, input().split())))", pair)) == ("passed", "")
+    finding = check.judge("print(7)", pair)
     assert said(finding) == ("failed", "wrong answer")
     assert finding.evidence["difference"] == "token 1: expected '2', got '7'"
 
@@ -122,9 +122,9 @@ def test_a_program_reads_its_input_and_is_judged_by_its_output(seat: Seat) -> No
     ],
 )
 def test_a_program_that_ends_badly_fails_whatever_it_printed(
-    seat: Seat, text: str, reason: str
+    pair: WorkerPair, text: str, reason: str
 ) -> None:
-    assert said(stdin(("", "7")).judge(text, seat)) == ("failed", reason)
+    assert said(stdin(("", "7")).judge(text, pair)) == ("failed", reason)
 
 
 @pytest.mark.parametrize(
@@ -136,18 +136,18 @@ def test_a_program_that_ends_badly_fails_whatever_it_printed(
         "import atexit, time\nprint(7)\natexit.register(time.sleep, 99)",
     ],
 )
-def test_a_program_that_does_not_end_fails_whatever_it_printed(seat: Seat, text: str) -> None:
-    assert said(stdin(("", "7"), limits=SHORT).judge(text, seat)) == ("failed", "timeout")
+def test_a_program_that_does_not_end_fails_whatever_it_printed(pair: WorkerPair, text: str) -> None:
+    assert said(stdin(("", "7"), limits=SHORT).judge(text, pair)) == ("failed", "timeout")
 
 
 def asserts(test: str, prompt: str = "", **options: Any) -> AssertsCheck:
     return AssertsCheck("f", test, prompt, **({"limits": LIMITS} | options))
 
 
-def test_a_test_of_asserts_passes_or_fails(seat: Seat) -> None:
+def test_a_test_of_asserts_passes_or_fails(pair: WorkerPair) -> None:
     check = asserts("def check(c):\n    assert c(1) == 2\n    assert c(2) == 3, 'two'\n")
-    assert said(check.judge("def f(x): return x + 1", seat)) == ("passed", "")
-    finding = check.judge("def f(x): return 2", seat)
+    assert said(check.judge("def f(x): return x + 1", pair)) == ("passed", "")
+    finding = check.judge("def f(x): return 2", pair)
     assert said(finding) == ("failed", "wrong answer")
     assert finding.evidence["line"] == "assert c(2) == 3, 'two'"
     assert finding.evidence["args"] == "[2]"
@@ -155,55 +155,55 @@ def test_a_test_of_asserts_passes_or_fails(seat: Seat) -> None:
     assert finding.evidence["message"] == "AssertionError: two"
 
 
-def test_the_test_sees_the_prompts_helpers_and_the_candidate_by_name(seat: Seat) -> None:
+def test_the_test_sees_the_prompts_helpers_and_the_candidate_by_name(pair: WorkerPair) -> None:
     prompt = "import math\n\n\ndef helper(x):\n    return math.floor(x)\n\n\ndef f(x):\n    'doc'\n"
     check = asserts("def check(c):\n    assert f(1.5) == helper(1.5) == c(1.2)\n", prompt)
-    assert said(check.judge("    return helper(x)\n", seat)) == ("passed", "")
+    assert said(check.judge("    return helper(x)\n", pair)) == ("passed", "")
     # A candidate that redefines the helper does not change the test's.
     cheat = "    return 99\ndef helper(x): return 99\n"
-    assert said(check.judge(cheat, seat)) == ("failed", "wrong answer")
+    assert said(check.judge(cheat, pair)) == ("failed", "wrong answer")
 
 
-def test_asserts_without_a_check_function_work_too(seat: Seat) -> None:
+def test_asserts_without_a_check_function_work_too(pair: WorkerPair) -> None:
     check = asserts("assert f(1) == 2\nassert f(2) == 3")
-    assert said(check.judge("def f(x): return x + 1", seat)) == ("passed", "")
-    assert said(check.judge("def f(x): return 2", seat)) == ("failed", "wrong answer")
+    assert said(check.judge("def f(x): return x + 1", pair)) == ("passed", "")
+    assert said(check.judge("def f(x): return 2", pair)) == ("failed", "wrong answer")
 
 
-def test_an_entry_point_may_be_named_check(seat: Seat) -> None:
+def test_an_entry_point_may_be_named_check(pair: WorkerPair) -> None:
     right, wrong = "def check(x): return x + 1", "def check(x): return 2"
     for test in ("assert check(1) == 2\nassert check(2) == 3", "def check(c): assert c(2) == 3"):
         named = AssertsCheck("check", test, limits=LIMITS)
-        assert said(named.judge(right, seat)) == ("passed", "")
-        assert said(named.judge(wrong, seat)) == ("failed", "wrong answer")
+        assert said(named.judge(right, pair)) == ("passed", "")
+        assert said(named.judge(wrong, pair)) == ("failed", "wrong answer")
     # A helper of the prompt's of that name is not the test's.
     prompt = "def check(x):\n    raise ValueError\n\n\ndef f(x):\n    'doc'\n"
     bare = asserts("assert f(1) == 2", prompt)
-    assert said(bare.judge("    return x + 1\n", seat)) == ("passed", "")
+    assert said(bare.judge("    return x + 1\n", pair)) == ("passed", "")
 
 
-def test_what_a_test_draws_at_random_is_fixed(seat: Seat) -> None:
+def test_what_a_test_draws_at_random_is_fixed(pair: WorkerPair) -> None:
     test = (
         "import random\nx = random.random()\ndef check(c):\n"
         "    assert c(1) == 0, (x, random.random(), hash('x'), {'a', 'b', 'c'})\n"
     )
     check, text = asserts(test), "def f(x): return 1"
 
-    def drawn(seat: Seat, seed: int = 0) -> object:
-        return check.judge(text, seat, seed).evidence["message"]
+    def drawn(pair: WorkerPair, seed: int = 0) -> object:
+        return check.judge(text, pair, seed).evidence["message"]
 
-    other = Seat()
-    assert drawn(seat) == drawn(seat) == drawn(other)
-    assert drawn(seat, 1) != drawn(seat)
-    assert drawn(seat, 1) == drawn(other, 1)
+    other = WorkerPair()
+    assert drawn(pair) == drawn(pair) == drawn(other)
+    assert drawn(pair, 1) != drawn(pair)
+    assert drawn(pair, 1) == drawn(other, 1)
     other.close()
 
 
-def test_what_a_test_draws_from_numpy_is_fixed_too(seat: Seat) -> None:
+def test_what_a_test_draws_from_numpy_is_fixed_too(pair: WorkerPair) -> None:
     pytest.importorskip("numpy")
     test = "import numpy\ndef check(c): assert c(1) == 0, numpy.random.rand()\n"
     check = asserts(test, limits=Limits(seconds=20))
-    first, second = (check.judge("def f(x): return 1", seat).evidence["message"] for _ in "12")
+    first, second = (check.judge("def f(x): return 1", pair).evidence["message"] for _ in "12")
     assert first == second
 
 
@@ -219,40 +219,40 @@ def test_what_a_test_draws_from_numpy_is_fixed_too(seat: Seat) -> None:
         ("StopIteration()", "RuntimeError"),
     ],
 )
-def test_exceptions_come_back_as_built_in_ones(seat: Seat, raised: str, caught: str) -> None:
+def test_exceptions_come_back_as_built_in_ones(pair: WorkerPair, raised: str, caught: str) -> None:
     test = (
         f"def check(c):\n    try:\n        c(1)\n    except {caught}:\n        return\n"
         "    raise SystemError('not caught')\n"
     )
     text = f"def f(x):\n    raise {raised}"
-    assert said(asserts(test).judge(text, seat)) == ("passed", "")
-    uncaught = asserts("def check(c): c(1)").judge(text, seat)
+    assert said(asserts(test).judge(text, pair)) == ("passed", "")
+    uncaught = asserts("def check(c): c(1)").judge(text, pair)
     assert said(uncaught) == ("failed", "exception")
 
 
-def test_arguments_are_copies_unless_the_check_says_in_place(seat: Seat) -> None:
+def test_arguments_are_copies_unless_the_check_says_in_place(pair: WorkerPair) -> None:
     test = "def check(c):\n    v = [3, 1, 2]\n    c(v)\n    assert v == [1, 2, 3]\n"
     text = "def f(v): v.sort()"
-    assert said(asserts(test).judge(text, seat)) == ("failed", "wrong answer")
-    assert said(asserts(test, in_place=True).judge(text, seat)) == ("passed", "")
+    assert said(asserts(test).judge(text, pair)) == ("failed", "wrong answer")
+    assert said(asserts(test, in_place=True).judge(text, pair)) == ("passed", "")
     # Otherwise a candidate could empty what its answer is compared with.
     cheated = asserts("def check(c):\n    v = [3, 1]\n    assert c(v) == sum(v)\n")
-    assert said(cheated.judge("def f(v):\n    v.clear()\n    return 0", seat))[0] == "failed"
+    assert said(cheated.judge("def f(v):\n    v.clear()\n    return 0", pair))[0] == "failed"
 
 
-def test_types_are_kept_apart_as_python_keeps_them(seat: Seat) -> None:
+def test_types_are_kept_apart_as_python_keeps_them(pair: WorkerPair) -> None:
     check = asserts("def check(c):\n    assert c(1) == (1, 2)\n    assert type(c(1)) is tuple\n")
-    assert said(check.judge("def f(x): return (1, 2)", seat)) == ("passed", "")
-    assert said(check.judge("def f(x): return [1, 2]", seat)) == ("failed", "wrong answer")
+    assert said(check.judge("def f(x): return (1, 2)", pair)) == ("passed", "")
+    assert said(check.judge("def f(x): return [1, 2]", pair)) == ("failed", "wrong answer")
     check = asserts(
         "def check(c):\n    assert list(c(3)) == [0, 1, 2]\n    assert c(3) != [0, 1, 2]\n"
     )
-    assert said(check.judge("def f(x): return (i for i in range(x))", seat)) == ("passed", "")
+    assert said(check.judge("def f(x): return (i for i in range(x))", pair)) == ("passed", "")
 
 
-def test_keywords_are_passed_on(seat: Seat) -> None:
+def test_keywords_are_passed_on(pair: WorkerPair) -> None:
     check = asserts("def check(c): assert c(1, y=2) == 3")
-    assert said(check.judge("def f(x, y): return x + y", seat)) == ("passed", "")
+    assert said(check.judge("def f(x, y): return x + y", pair)) == ("passed", "")
 
 
 @pytest.mark.parametrize(
@@ -266,63 +266,63 @@ def test_keywords_are_passed_on(seat: Seat) -> None:
         "def check(c): raise AssertionError('before any call')",
     ],
 )
-def test_a_test_at_fault_is_no_verdict_on_the_candidate(seat: Seat, test: str) -> None:
-    finding = asserts(test).judge("def f(x): return x", seat)
+def test_a_test_at_fault_is_no_verdict_on_the_candidate(pair: WorkerPair, test: str) -> None:
+    finding = asserts(test).judge("def f(x): return x", pair)
     assert said(finding) == ("broken", "test at fault")
 
 
-def test_time_in_a_test_of_asserts_is_the_candidates_alone(seat: Seat) -> None:
+def test_time_in_a_test_of_asserts_is_the_candidates_alone(pair: WorkerPair) -> None:
     slow_test = "import time\ndef check(c):\n    time.sleep(2)\n    assert c(1) == 1\n"
     check = asserts(slow_test, limits=SHORT)
-    assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
+    assert said(check.judge("def f(x): return x", pair)) == ("passed", "")
     many = asserts("def check(c):\n    for _ in range(99): c(0.1)\n", limits=SHORT)
-    finding = many.judge("import time\nf = time.sleep", seat)
+    finding = many.judge("import time\nf = time.sleep", pair)
     assert said(finding) == ("failed", "timeout")
 
 
-def test_the_process_of_a_test_is_kept_but_nothing_in_it(seat: Seat) -> None:
+def test_the_process_of_a_test_is_kept_but_nothing_in_it(pair: WorkerPair) -> None:
     test = (
         "import os\nseen = globals().setdefault('seen', [])\n"
         "def check(c):\n    seen.append(1)\n    assert len(seen) == 1 and c(1) == os.getpid()\n"
     )
     check, other = asserts(test), asserts(test + "\n")
-    findings = [c.judge("def f(x): return 0", seat) for c in (check, check, other)]
+    findings = [c.judge("def f(x): return 0", pair) for c in (check, check, other)]
     assert {said(finding) for finding in findings} == {("failed", "wrong answer")}
     assert all("len(seen) == 1" in finding.evidence["line"] for finding in findings)
     # Left waiting for an answer, it is not used again.
     hung = "import time\nf = time.sleep"
     waiting = asserts("def check(c):\n    c(9)\n", limits=SHORT)
     for _ in range(2):
-        assert said(waiting.judge(hung, seat)) == ("failed", "timeout")
-    assert said(waiting.judge("def f(x): pass", seat)) == ("passed", "")
+        assert said(waiting.judge(hung, pair)) == ("failed", "timeout")
+    assert said(waiting.judge("def f(x): pass", pair)) == ("passed", "")
 
 
-def test_a_worker_that_is_killed_says_nothing_about_the_candidate(seat: Seat) -> None:
+def test_a_worker_that_is_killed_says_nothing_about_the_candidate(pair: WorkerPair) -> None:
     import os
     import signal
     import threading
 
     check = function(([1], 1))
-    assert seat.candidate.in_force
+    assert pair.candidate.in_force
     over = threading.Event()
 
     def kill_until_it_is_over() -> None:  # on a busy machine the first may come before the run
         while not over.wait(0.3):
-            if seat.candidate.pid is not None:
-                os.kill(seat.candidate.pid, signal.SIGKILL)
+            if pair.candidate.pid is not None:
+                os.kill(pair.candidate.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=kill_until_it_is_over)
     killer.start()
     try:
         with pytest.raises(WorkerDied):
-            check.judge("import time\ndef f(x): time.sleep(9)", seat)
+            check.judge("import time\ndef f(x): time.sleep(9)", pair)
     finally:
         over.set()
         killer.join()
-    assert said(check.judge("def f(x): return x", seat)) == ("passed", "")
+    assert said(check.judge("def f(x): return x", pair)) == ("passed", "")
 
 
-def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(seat: Seat) -> None:
+def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(pair: WorkerPair) -> None:
     # Sent in place of the runner's own answer, with the right number.
     for answer in (
         '{"raised": 3}', '{"raised": [[], {}, "x"], "message": {}, "line": []}', '{"value": {}}',
@@ -335,15 +335,15 @@ def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(seat: Seat) -> None:
             "    if name.endswith('runner'):\n"
             f"        module._answer = lambda *a: json.loads({answer!r})\ndef f(x): pass"
         )
-        verdict, reason = said(function(([1], 2)).judge(text, seat))
+        verdict, reason = said(function(([1], 2)).judge(text, pair))
         assert verdict == "failed", (answer, reason)
         check = asserts("def check(c):\n    assert c(1) == 2\n")
-        verdict, reason = said(check.judge(text, seat))
+        verdict, reason = said(check.judge(text, pair))
         assert verdict == "failed", (answer, reason)
 
 
-def test_what_passed_was_compared(seat: Seat) -> None:
+def test_what_passed_was_compared(pair: WorkerPair) -> None:
     assert (
         Verdict.PASSED
-        is function(([1], [1, {"a": 0.5}])).judge("def f(x): return (1, {'a': 0.5})", seat).verdict
+        is function(([1], [1, {"a": 0.5}])).judge("def f(x): return (1, {'a': 0.5})", pair).verdict
     )

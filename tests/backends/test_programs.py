@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.backends.verifiers.programs import extraction as programs
+from grv.backends.verifiers.programs import extraction
 from grv.backends.verifiers.programs.extraction import find, key, parse
 
 PROMPT = 'from typing import List\n\n\ndef f(x: List[int]) -> int:\n    """Add up."""\n'
@@ -152,7 +152,7 @@ def test_blocks_are_those_of_the_pattern(text: str) -> None:
         re.MULTILINE | re.DOTALL,
     )
     found = [(match["language"], match["body"]) for match in pattern.finditer(text)]
-    assert list(programs.fenced(text)) == found
+    assert list(extraction.fenced(text)) == found
 
 
 def test_what_is_no_program_is_known_without_running_it() -> None:
@@ -215,7 +215,7 @@ def test_programs_that_may_behave_differently_have_different_keys(one: str, othe
 def test_the_key_of_a_text_that_does_not_parse_is_its_text() -> None:
     assert key(find("no program")).startswith("text:")
     assert not same("no program", "no  program")
-    assert key(programs.Program("x = '\ud800'")).startswith("text:")
+    assert key(extraction.Program("x = '\ud800'")).startswith("text:")
 
 
 def test_the_tree_of_the_program_is_left_as_it_was() -> None:
@@ -244,7 +244,7 @@ def test_many_threads_may_look_at_programs_at_once() -> None:
         if depth:
             return is_parsed(depth - 1)  # threads that are not equally deep disturb one another
         Yielding()
-        return programs.parse(source).tree is not None
+        return extraction.parse(source).tree is not None
 
     before = gc.get_threshold()
     gc.set_threshold(50)

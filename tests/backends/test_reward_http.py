@@ -8,8 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from grv.backends.http.web import client_errors
 from grv.backends.protocols import Draft, Problem, Score
-from grv.backends.scorers.reward_http import RewardScorer, foreign_errors
+from grv.backends.scorers.reward_http import RewardScorer
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
 from support.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status
@@ -220,7 +221,7 @@ def test_every_exception_of_the_client_is_translated() -> None:
     ]
 
     assert len(raised) > 20
-    assert [cls for cls in raised if not issubclass(cls, foreign_errors())] == []
+    assert [cls for cls in raised if not issubclass(cls, client_errors())] == []
 
 
 @pytest.mark.anyio

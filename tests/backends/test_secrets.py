@@ -23,7 +23,7 @@ from grv.backends.http.secrets import HIDDEN, Secrets, secrets_of
 from grv.backends.protocols import Draft, Problem
 from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.reward_http import RewardScorer
-from grv.backends.verifiers.http import HttpVerifier
+from grv.backends.verifiers.http import HttpCheck
 from grv.core.errors import BackendError
 from support.commands import here
 
@@ -186,14 +186,15 @@ ANSWERS: dict[str, tuple[int, Callable[[str], Any]]] = {
 def test_no_backend_repeats_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PLAIN_KEY)
     monkeypatch.setenv("REWARD_API_KEY", PLAIN_KEY)
+    monkeypatch.setenv("VERIFIER_API_KEY", PLAIN_KEY)
     problem, draft = Problem("p", "?"), Draft("x")
     with echo(*ANSWERS[name]) as url:
-        verifier = HttpVerifier(url, headers={"Authorization": f"Bearer {PLAIN_KEY}"})
+        check_ = HttpCheck(problem, url)
         backends: list[tuple[Any, Callable[[Any], Any]]] = [
             (OpenaiGenerator("m", chat=True, base_url=url), lambda b: b.generate(problem, 1)),
             (JudgeScorer("m", base_url=url), lambda b: b.score(problem, [draft])),
             (RewardScorer(url, endpoint="score"), lambda b: b.score(problem, [draft])),
-            (verifier, lambda b: b.verify(problem, draft)),
+            (check_, lambda b: asyncio.to_thread(b.compare, draft.text)),
         ]
         for backend, ask in backends:
             check(repr(backend))

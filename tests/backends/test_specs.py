@@ -90,7 +90,7 @@ def test_a_reward_model(spec: str, url: str, how: str) -> None:
         ("", "unknown generator ''"),
         ("openai", "openai needs MODEL: write openai:MODEL"),
         ("openai-text:", "openai-text needs MODEL: write openai-text:MODEL"),
-        ("openai:m", "OPENAI_API_KEY is not set; set it, or say where another server is"),
+        ("openai:m", "OPENAI_API_KEY is not set; set it, or name another server"),
         ("embedded:big", "embedded takes nothing after it: write embedded, not embedded:big"),
     ],
 )

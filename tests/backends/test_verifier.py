@@ -18,7 +18,7 @@ from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.programs import comparing
 from grv.backends.verifiers.programs.checks import FunctionCheck
 from grv.backends.verifiers.verdict_store import VerdictStore
-from grv.backends.verifiers.worker_pair import Seat
+from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
@@ -122,10 +122,10 @@ def test_a_pass_belongs_to_the_program_that_ran(
 def test_an_error_in_the_judge_concerns_one_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = FunctionCheck.judge
 
-    def fails_on_some(self: FunctionCheck, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def fails_on_some(self: FunctionCheck, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         if "odd" in text:
             raise ZeroDivisionError("oops")
-        return judge(self, text, seat, seed)
+        return judge(self, text, pair, seed)
 
     monkeypatch.setattr(FunctionCheck, "judge", fails_on_some)
     jobs = ((i, PROBLEM, f"{RIGHT} + {i} - {i} # {'odd' if i % 2 else ''}") for i in range(6))
@@ -171,12 +171,12 @@ def test_losing_workers_is_not_an_attempt_but_not_without_end(
     lost = 0
     judge = FunctionCheck.judge
 
-    def loses_workers(self: FunctionCheck, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def loses_workers(self: FunctionCheck, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         nonlocal lost
         if lost:
             lost -= 1
             raise WorkerDied("the worker died", backend="sandbox")
-        return judge(self, text, seat, seed)
+        return judge(self, text, pair, seed)
 
     monkeypatch.setattr(FunctionCheck, "judge", loses_workers)
     with CheckVerifier(workers=1, attempts=1) as verifier:
@@ -227,15 +227,15 @@ def test_closing_ends_what_is_going_on() -> None:
 
 
 def _kill_zygotes(verifier: CheckVerifier, times: int, stop: threading.Event) -> None:
-    (seat,) = verifier._all  # noqa: SLF001
+    (pair,) = verifier._all  # noqa: SLF001
     for _ in range(times):
-        while seat.candidate.current is None and not stop.is_set():
+        while pair.candidate.current is None and not stop.is_set():
             time.sleep(0.01)
         time.sleep(0.1)
-        pid = seat.candidate.pid
+        pid = pair.candidate.pid
         if pid is not None and not stop.is_set():
             os.kill(pid, signal.SIGKILL)
-        while pid is not None and seat.candidate.pid == pid and not stop.is_set():
+        while pid is not None and pair.candidate.pid == pid and not stop.is_set():
             time.sleep(0.01)
 
 
@@ -272,7 +272,7 @@ def test_mistakes_in_a_record_are_the_callers() -> None:
             verifier.find(Problem("q", check={"kind": "?"}), RIGHT)
         with pytest.raises(UsageError):
             list(verifier.find_all([(0, Problem("q", check={}), RIGHT)]))
-    with pytest.raises(UsageError, match="at least one"):
+    with pytest.raises(UsageError, match="at least 1"):
         CheckVerifier(workers=0)
 
 

@@ -283,8 +283,8 @@ def test_a_problem_without_samples_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("generations", "rewards", "message"),
     [
-        (GENERATIONS * 2, REWARDS, "generations.jsonl:2: problem 'a' is there twice"),
-        (GENERATIONS, REWARDS * 2, "rewards.jsonl:2: problem 'a' is there twice"),
+        (GENERATIONS * 2, REWARDS, "generations.jsonl:2: problem 'a' occurs twice"),
+        (GENERATIONS, REWARDS * 2, "rewards.jsonl:2: problem 'a' occurs twice"),
         ('{"id": "a"}', REWARDS, "generations.jsonl:1: 'samples' must be a list of objects"),
         ('{"samples": []}', REWARDS, "generations.jsonl:1: 'id' must be a name or a whole number"),
         (
@@ -300,14 +300,14 @@ def test_a_problem_without_samples_is_named(tmp_path: Path) -> None:
         (
             GENERATIONS,
             '{"id": "a", "rewards": [{"idx": 0, "r_last": 1}, {"idx": 0, "r_last": 2}]}',
-            "rewards.jsonl:1: idx 0 of 'a' is there twice",
+            "rewards.jsonl:1: idx 0 of 'a' occurs twice",
         ),
         (
             GENERATIONS,
             REWARDS.replace("r_last", "passed"),
             "no score 'r_last'; there are none",
         ),
-        (GENERATIONS, REWARDS.replace('"a"', '"b"'), "rewards.jsonl: none of its problems is in"),
+        (GENERATIONS, REWARDS.replace('"a"', '"b"'), "rewards.jsonl: has no problem of"),
         (GENERATIONS, REWARDS.replace("r_last", "r_mean"), "no score 'r_last'; there are 'r_mean'"),
         (GENERATIONS.replace("false", "null"), REWARDS, "generations.jsonl:1: no label for"),
         (

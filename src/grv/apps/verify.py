@@ -112,7 +112,7 @@ class _Done:
         self.verdicts[finding.verdict] += 1
         if is_command(problem):
             self.commands[problem.id] = problem
-        elif problem.check["kind"] != "math":
+        elif problem.check["kind"] not in ("http", "math"):
             self.programs += 1
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")

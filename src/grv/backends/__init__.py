@@ -1,1 +1,1 @@
-"""The outside world: everything that calls a model or runs somebody's code."""
+"""Everything that calls a model or runs untrusted code."""

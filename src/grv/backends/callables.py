@@ -1,9 +1,8 @@
 """Plain functions as generators, scorers and verifiers, and the one way to call them.
 
-A coroutine is awaited. Any other function runs in a daemon thread of its own. There is no pool: the
-runtime limits how many calls are in flight, and a call that never returns must not keep the program
-from exiting. When a call is cancelled or takes too long, its thread is abandoned: it goes on, and
-nobody waits for it.
+A coroutine is awaited. Any other function runs in its own daemon thread. There is no thread pool:
+the runtime limits the number of calls, and a call that never returns must not keep the program from
+exiting. When a call is cancelled or times out, its thread is abandoned: it continues, unobserved.
 """
 
 from __future__ import annotations
@@ -13,37 +12,45 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..core.errors import BackendError, GeneratorError, ScorerError, UsageError
 from ..core.values import Verdict
+from ..files import error_line
 from .protocols import Draft, Finding, Problem, Score, Usage, scored
 
 Made = str | Draft | None
 Given = float | Score | None
 Answer = bool | Verdict | Finding
 
-_SHOWN = 500  # characters of an exception's message
 _Result = TypeVar("_Result")
 
 
+def processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 async def in_thread(function: Callable[[], _Result]) -> _Result:
-    """The result of a blocking function. When cancelled, the thread is abandoned."""
+    """The result of a blocking function. A cancellation abandons the thread."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Callable[[], _Result]] = loop.create_future()
     context = contextvars.copy_context()
 
     def settle(outcome: Callable[[], _Result]) -> None:
-        if not ended.done():  # cancelled meanwhile
+        if not ended.done():  # it may have been cancelled
             ended.set_result(outcome)
 
     def work() -> None:
         outcome = _outcome(functools.partial(context.run, function))
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the caller is gone
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=work, name="grv call", daemon=True).start()
@@ -51,7 +58,7 @@ async def in_thread(function: Callable[[], _Result]) -> _Result:
 
 
 def _outcome(function: Callable[[], _Result]) -> Callable[[], _Result]:
-    """What returns or raises what the function does; a future cannot carry every exception."""
+    """A function that repeats the result or the exception; futures cannot carry all exceptions."""
     try:
         result = function()
     except BaseException as raised:
@@ -65,7 +72,7 @@ def _outcome(function: Callable[[], _Result]) -> Callable[[], _Result]:
 
 
 async def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a user's function returns, or the exception that it raises, as a value."""
+    """The value that a user's function returns, or the exception that it raises, as a value."""
     bound = functools.partial(_returned, function, *arguments)
     said = bound() if _is_coroutine(function) else await in_thread(bound)
     if not inspect.isawaitable(said):
@@ -81,64 +88,52 @@ def _returned(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also a cancellation that nobody asked for
+    except BaseException as error:  # also a cancellation that the function itself raises
         return error
 
 
 def _is_coroutine(function: Callable[..., Any]) -> bool:
-    """Whether calling the function makes a coroutine."""
+    """Whether the function is a coroutine function, or an object with such a method."""
     inner = function.func if isinstance(function, functools.partial) else function
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(
         getattr(inner, "__call__", None)  # noqa: B004
     )
 
 
-def _checked(function: Callable[..., Any], what: str) -> Callable[..., Any]:
-    if not callable(function):
-        raise UsageError(f"{what} must be callable, not {type(function).__name__}")
-    return function
+class _Backend:
+    """A backend made of a user's function."""
+
+    _what = ""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise UsageError(f"{self._what} must be callable, not {type(function).__name__}")
+        self._function = function
+        self._name = str(getattr(function, "__qualname__", type(function).__name__))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name})"
 
 
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__name__))
+class CallableGenerator(_Backend):
+    """Generates with a function of the problem that returns one text or one `Draft` per call.
 
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)[:_SHOWN]
-    except Exception:  # its __str__ is the user's too
-        return ""
-
-
-def _told(error: BaseException) -> str:
-    name, message = type(error).__name__, _message(error)
-    return f"{name}: {message}"[:300] if message else name
-
-
-class CallableGenerator:
-    """Makes candidates with a function of the problem that gives one text, or one draft, a call.
-
-    It may be a coroutine; a plain function runs in a thread. None means that there are no more.
-    Whatever it raises is a `GeneratorError`; one it raises itself is left as it is.
+    None means that there are no more candidates. Exceptions become a `GeneratorError`.
     """
 
     batch = 1
 
-    def __init__(self, function: Callable[[Problem], Made | Awaitable[Made]]) -> None:
-        self._function = _checked(function, "a generator")
-
-    def __repr__(self) -> str:
-        return f"CallableGenerator({_name(self._function)})"
+    _what = "a generator"
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, one after the other; where one fails, those before it."""
+        """Up to `n` drafts in sequence; after a failure, the drafts made before it."""
         made: list[Draft] = []
         while len(made) < n:
             try:
                 draft = await self._one(problem)
             except GeneratorError:
                 if made:
-                    break  # what was made is kept; the failure will come again, or will not
+                    break  # keep what was made; the next call shows whether the failure lasts
                 raise
             if draft is None:
                 break
@@ -152,35 +147,30 @@ class CallableGenerator:
             case BackendError():
                 raise said
             case BaseException():
-                raise self._error(f"raised {_told(said)}", problem) from said
+                raise self._error(f"raised {error_line(said, named=True)}", problem) from said
             case Draft() | None:
                 return said
             case str():
                 return Draft(said, usage=Usage(seconds=time.monotonic() - started))
             case _:
-                raise self._error(f"gave {type(said).__name__}, not a text", problem)
+                raise self._error(f"returned {type(said).__name__}, not a text", problem)
 
     def _error(self, message: str, problem: Problem) -> GeneratorError:
-        name = _name(self._function)
-        return GeneratorError(f"{name} {message}", backend=name, problem_id=problem.id)
+        message = f"{self._name} {message}"
+        return GeneratorError(message, backend=self._name, problem_id=problem.id)
 
 
-class CallableScorer:
+class CallableScorer(_Backend):
     """Scores with a function of the problem and a candidate's text.
 
-    It gives a number, or None, or a `Score`; it may be a coroutine; a plain function runs in a
-    thread. A draft that it raises at has no score. A failure to reach somebody (an `OSError`) and a
-    `ScorerError` of its own are failures of the scorer, to be tried again.
+    The function returns a number, None or a `Score`. If it raises, the draft has no score; but an
+    `OSError`, such as a refused connection, or a `ScorerError` is a failure that is retried.
     """
 
-    def __init__(self, function: Callable[[Problem, str], Given | Awaitable[Given]]) -> None:
-        self._function = _checked(function, "a scorer")
-
-    def __repr__(self) -> str:
-        return f"CallableScorer({_name(self._function)})"
+    _what = "a scorer"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         return [await self._one(problem, draft) for draft in drafts]
 
     async def _one(self, problem: Problem, draft: Draft) -> Score:
@@ -191,30 +181,24 @@ class CallableScorer:
             case BackendError():
                 raise said
             case OSError():
-                name = _name(self._function)
-                message = f"{name} raised {_told(said)}"
-                raise ScorerError(message, backend=name, problem_id=problem.id) from said
+                message = f"{self._name} raised {error_line(said, named=True)}"
+                raise ScorerError(message, backend=self._name, problem_id=problem.id) from said
             case BaseException():
-                return Score(None, usage, f"raised {_told(said)}")
+                return Score(None, usage, f"raised {error_line(said, named=True)}")
             case Score():
                 return said
             case _:
                 return scored(said, usage)
 
 
-class CallableVerifier:
-    """Gives the verdict of a function of a problem and a candidate's text.
+class CallableVerifier(_Backend):
+    """Verifies with a function of the problem and a candidate's text.
 
-    The function says True or False, a `Verdict` or a `Finding`; it may be a coroutine. A plain one
-    runs in a thread, several at once. Whatever it raises, and whatever else it says, is a finding
-    that is broken: it proves nothing about the candidate.
+    The function returns a bool, a `Verdict` or a `Finding`. Anything else, and any exception, is a
+    broken finding: it says nothing about the candidate. Several calls may run at once.
     """
 
-    def __init__(self, function: Callable[[Problem, str], Answer | Awaitable[Answer]]) -> None:
-        self._function = _checked(function, "a verifier")
-
-    def __repr__(self) -> str:
-        return f"CallableVerifier({_name(self._function)})"
+    _what = "a verifier"
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         """The finding of the function."""
@@ -226,16 +210,16 @@ class CallableVerifier:
 
 
 def _finding(said: Any) -> Finding:
-    """What the function said, as a finding."""
+    """The function's result as a finding."""
     if isinstance(said, Finding):
         return said
     if isinstance(said, BaseException):
         name = type(said).__name__
-        evidence = {"exception": name, "detail": _message(said)}
+        evidence = {"exception": name, "detail": error_line(said)}
         return Finding(Verdict.BROKEN, f"raised {name}", evidence)
     if isinstance(said, Verdict):
-        return Finding(said, f"the function said {said.value}")
+        return Finding(said, f"the function returned {said.value}")
     is_numpy = type(said).__module__ == "numpy" and type(said).__name__ in {"bool", "bool_"}
     if isinstance(said, bool) or is_numpy:
         return _finding(Verdict.PASSED if said else Verdict.FAILED)
-    return Finding(Verdict.BROKEN, f"the function said neither: {type(said).__name__}")
+    return Finding(Verdict.BROKEN, f"the function returned {type(said).__name__}, not a verdict")

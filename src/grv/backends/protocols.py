@@ -1,6 +1,6 @@
-"""What the outside world looks like from inside: three protocols of one method each.
+"""The protocols of generators, scorers and verifiers, with one method each.
 
-Backends raise `BackendError`s and never retry: retries, timeouts and limits are the runtime's.
+Backends raise `BackendError` and never retry: the runtime handles retries, timeouts and limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..files import is_number
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call really used, where known; different from `Costs` on purpose."""
+    """What a call used, as far as it is known. `Costs` are prices; this is a measurement."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -24,32 +24,27 @@ class Usage:
     dollars: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.seconds + other.seconds,
-            self.dollars + other.dollars,
-        )
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Usage:
-        """From what `as_data` gives, as a ledger kept it; what is no number counts for nothing."""
+        """The inverse of `as_data`; values that are not numbers count as 0."""
         return cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
 
     def as_data(self) -> dict[str, float]:
-        """The same by name."""
+        """The fields by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A prompt, with what is needed to verify an answer.
+    """A prompt, and how an answer is verified.
 
     Attributes:
         id: the problem's name, unique in a run.
-        prompt: what the generator is given.
-        check: the record that says how an answer is verified, as in a file of problems. JSON data
-            from the user, hence `Any`; parsed where a verifier is made from it.
+        prompt: the text for the generator.
+        check: the record that says how answers are verified, as in a file of problems. It is
+            untrusted JSON data; the verifier parses it.
     """
 
     id: str
@@ -59,7 +54,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A candidate's text, its token log-probabilities where known, and what it used."""
+    """A candidate's text, the log-probabilities of its tokens if known, and what it used."""
 
     text: str
     logprobs: tuple[float, ...] | None = None
@@ -68,7 +63,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A candidate's score; None where it could not be had, with the reason."""
+    """A candidate's score; None if there is none, with the reason."""
 
     value: float | None
     usage: Usage = Usage()
@@ -76,7 +71,7 @@ class Score:
 
 
 def scored(value: object, usage: Usage = Usage()) -> Score:  # noqa: B008 (a frozen value)
-    """A score from whatever a scorer was given; anything but a finite number is none.
+    """A score from any value; only a finite number is a score.
 
     >>> scored(float("nan")).reason
     'the score is nan'
@@ -96,8 +91,8 @@ class Finding:
 
     Attributes:
         verdict: passed, failed or broken.
-        reason: in a few words: "wrong answer", "timeout", "worker died".
-        evidence: what shows it: the first failing test, the two answers compared. JSON data.
+        reason: a few words, such as "wrong answer", "timeout", "worker died".
+        evidence: JSON data that shows why: the first failing test, the two answers compared.
         usage: what it used.
     """
 
@@ -110,23 +105,23 @@ class Finding:
 class Generator(Protocol):
     """Makes candidates.
 
-    One that gives only so many at a time may say so with an attribute `batch: int | None`, so that
-    several calls are made at once instead of one after the other.
+    An attribute `batch: int | None` may limit the candidates per call; then the runtime makes
+    several calls at once.
     """
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts; none at all means that there are no more.
+        """Up to `n` drafts; an empty list means that there are no more.
 
-        `first` is how many there are already, so that a seeded generator goes on where it stopped.
+        `first` is the number of drafts made before, so that a seeded generator can continue.
         """
         ...
 
 
 class Scorer(Protocol):
-    """Gives each candidate the cheap number that ranks it."""
+    """Gives each candidate a score, a cheap number that ranks it."""
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         ...
 
 

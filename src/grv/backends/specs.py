@@ -1,27 +1,26 @@
-"""Generators and scorers as text, as command lines give them: `openai:MODEL`, `logprob`."""
+"""Generators and scorers by name, as on the command line: `openai:MODEL`, `logprob`."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..core.errors import UsageError
 from ..core.values import Cascade
-from ..options import Family, option
+from ..options import Family, did_you_mean, option
 from ..parsing import parse_cascade, parse_score
 from .generators.sampling import Sampling
 from .http.web import shown, without_secrets
 from .protocols import Generator, Scorer
 
-STEPS = ("last", "min", "mean", "product")  # what the score of several steps may be
+STEPS = ("last", "min", "mean", "product")  # ways to combine the scores of several steps
 
 GENERATORS: Mapping[str, str] = MappingProxyType(
     {
         "openai:MODEL": "a chat model behind an OpenAI-compatible endpoint",
-        "openai-text:MODEL": "plain completions of such an endpoint, which base models need",
-        "embedded": "SmolLM2-135M on this machine, going on with the prompt's text",
+        "openai-text:MODEL": "plain completions of such an endpoint, for base models",
+        "embedded": "SmolLM2-135M on this machine, continuing the prompt's text",
         "embedded-chat": "the same, with the prompt as a user's message",
     }
 )
@@ -29,12 +28,12 @@ SCORERS: Mapping[str, str] = MappingProxyType(
     {
         "logprob": "the mean log-probability of a candidate's tokens",
         "logprob-sum": "the sum of them",
-        "logprob-min": "the least of them",
+        "logprob-min": "the minimum of them",
         "length": "shorter candidates first",
         "judge:MODEL": "a chat model asked yes or no: the log-probability of yes against no",
         "score:URL": "a reward model behind vLLM's /score",
         "classify:URL": "a reward model behind vLLM's /classify",
-        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and what several steps make",
+        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
     }
 )
 
@@ -120,12 +119,12 @@ def scorer(
 
     Args:
         spec: the specification.
-        base_url: where a judge is.
-        model: which model a reward server shall use, where it has several.
-        step: what a process reward model reads its rewards at; see `RewardScorer`.
+        base_url: the server of a judge.
+        model: the model's name, for a reward server with several.
+        step: the step marker of a process reward model; see `RewardScorer`.
 
     Raises:
-        UsageError: there is none of that name, or it cannot be had here.
+        UsageError: there is none of that name, or this machine cannot run it.
     """
     name, rest = _parts(spec, SCORERS, "score")
     match name:
@@ -149,13 +148,13 @@ def scorer(
 
 
 def reward_address(name: str, rest: str) -> tuple[str, str]:
-    """The address of a reward model, and what the score of several steps is."""
+    """The address of a reward model, and how the scores of several steps are combined."""
     url, _, how = rest.rpartition(":")
     return (url, how) if name == "pooling" and how in STEPS else (rest, "last")
 
 
 def named(spec: str) -> str:
-    """A scorer's specification as a ledger knows it: addresses without what may be secret."""
+    """A scorer's specification as ledgers store it: its address without secrets."""
     name, colon, rest = spec.strip().partition(":")
     if name not in ("score", "classify", "pooling"):
         return without_secrets(spec)
@@ -164,14 +163,14 @@ def named(spec: str) -> str:
 
 
 def _parts(spec: str, known: Mapping[str, str], what: str) -> tuple[str, str]:
-    """The name of a specification and what follows its colon."""
+    """The name in a specification, and the part after its colon."""
     forms = {form.partition(":")[0]: form for form in known}
     name, colon, rest = spec.strip().partition(":")
     if name not in forms:
-        near = difflib.get_close_matches(name, forms, n=1)
-        hint = f"; did you mean {forms[near[0]]}?" if near else ""
-        named = without_secrets(spec)
-        raise UsageError(f"unknown {what} {named!r}{hint} (there are: {', '.join(known)})")
+        hint = did_you_mean(name, forms)
+        raise UsageError(
+            f"unknown {what} {without_secrets(spec)!r}{hint} (there are: {', '.join(known)})"
+        )
     form = forms[name]
     if ":" in form and not rest:
         raise UsageError(f"{name} needs {form.partition(':')[2]}: write {form}")

@@ -12,7 +12,7 @@ from ..core.errors import UsageError
 from ..logs.columns import LABEL, WHOLE
 from ..logs.log import Log
 from ..logs.readers import REQUIRED, read_log
-from ..logs.tables import Table, read_table
+from ..logs.tables import ColumnTable, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], s
     return past(log, _labelled(read_table(path))), log.score
 
 
-def _labelled(table: Table) -> dict[str, NDArray[np.bool_]]:
+def _labelled(table: ColumnTable) -> dict[str, NDArray[np.bool_]]:
     """Which candidates of each problem have a label; the table has been checked before."""
     rows: dict[str, list[tuple[int, bool]]] = {}
     columns = (table.columns[name].tolist() for name in REQUIRED)

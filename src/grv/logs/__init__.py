@@ -1,1 +1,1 @@
-"""What was recorded: candidates with their scores and labels, read from files."""
+"""Logs of candidates with their scores and labels, and their files."""

@@ -1,4 +1,4 @@
-"""What each kind of column may hold: labels, whole numbers, scores, prices."""
+"""The kinds of columns: labels, whole numbers, scores, prices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import shown as shown
+from ..files import is_number
+from ..text import is_name
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,9 @@ class Kind:
     """One kind of column.
 
     Attributes:
-        dtype: of the array it becomes.
-        read: one value from outside; raises `ValueError` with what it must be instead.
-        plain: whether a typed column is right as it stands, so that no value needs a closer look.
+        dtype: the type of the array.
+        read: converts one untrusted value; its `ValueError` says what the value must be.
+        plain: whether a typed column is valid as a whole, so that `read` is not needed.
     """
 
     dtype: type[np.generic]
@@ -30,18 +31,8 @@ class Kind:
 
 
 def is_absent(value: Any) -> bool:
-    """Null, in the ways that tables write it."""
+    """Whether a value is null: None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _number(value: Any) -> float:
-    """The value as a number; NaN where it is none, or too large for one."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
 
 
 def _label(value: Any) -> int:
@@ -58,7 +49,7 @@ _LABELS = {"true": 1, "false": 0, "1": 1, "0": 0, "passed": 1, "failed": 0, "bro
 
 
 def _whole(value: Any) -> int:
-    if _number(value).is_integer() and abs(value) < 2**63:
+    if is_number(value) and float(value).is_integer() and abs(value) < 2**63:
         return int(value)
     raise ValueError("a whole number")
 
@@ -66,52 +57,44 @@ def _whole(value: Any) -> int:
 def _score(value: Any) -> float:
     if value is None:
         return math.nan
-    if math.isfinite(number := _number(value)):
-        return number
-    raise ValueError("a finite number, or null where there is none")
+    if is_number(value):
+        return float(value)
+    raise ValueError("a finite number, or null")
 
 
 def _price(value: Any) -> float:
     if value is None:
         return math.nan
-    if math.isfinite(number := _number(value)) and number >= 0:
-        return number
-    raise ValueError("finite and not negative, or null where nobody knows")
-
-
-def is_name(value: Any) -> bool:
-    """Whether the value can name a problem: text that is not empty, or a whole number."""
-    if isinstance(value, str):
-        return bool(value) and not _LONE_SURROGATE.search(value)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it
+    if is_number(value) and value >= 0:
+        return float(value)
+    raise ValueError("finite and not negative, or null")
 
 
 def names(texts: Sequence[str]) -> list[int] | list[str]:
-    """Names as formats without types write them: numbers where all are whole numbers."""
+    """Names from a format without types: numbers if all are whole numbers."""
     return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else list(texts)
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is a name
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is not a number but a name
 
 
 def key_name(value: Any) -> str | None:
-    """The name of an equivalence class; None where there is none. An empty text is no name."""
+    """The name of an equivalence class; None for null and for an empty text."""
+    if is_absent(value) or value == "":
+        return None
     name = str(value)
-    if isinstance(value, list | dict) or _LONE_SURROGATE.search(name):
+    if isinstance(value, list | dict) or not is_name(name):
         raise ValueError("text, a number or null")
-    return None if is_absent(value) else name or None
+    return name
 
 
 def _all_finite(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())
 
 
-LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 where there is none
+LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 is null
 WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
-SCORE = Kind(np.float64, _score, _all_finite)  # NaN where there is none
-PRICE = Kind(  # NaN where nobody knows
+SCORE = Kind(np.float64, _score, _all_finite)  # NaN is null
+PRICE = Kind(  # NaN is null
     np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
 )

@@ -1,8 +1,8 @@
-"""One log out of several JSON-lines files: labels, scores and candidates, joined by candidate.
+"""One log from several JSON-lines files, joined by problem and candidate.
 
-A line is about one candidate, or about one problem: then it holds a list of objects, one a
-candidate, or lists of values side by side. Candidates without a number are counted from 0 in their
-list. What one file leaves out another may say; two files that contradict each other are an error.
+A line describes one candidate, or one problem with a list of objects, one per candidate, or with
+parallel lists of values. Candidates without a number are numbered from 0 in their list. Files may
+complement each other; a contradiction is an error.
 """
 
 from __future__ import annotations
@@ -14,27 +14,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import LogError, UsageError
-from ..files import replacing
-from ..text import csv_text
-from .columns import LABEL, SCORE, WHOLE, Kind, is_name, key_name, names, shown
-from .tables import json_records
+from ..files import json_lines, replacing, shown
+from ..text import csv_text, is_name
+from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
 
 ENDINGS = (".parquet", ".jsonl", ".csv")
 
-Scores = tuple[tuple[str, str], ...]  # fields, each with the name of its column
+Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Under which names the files hold what a log needs. The first name that is there counts.
+    """The names of the fields that a log needs. The first name that a record has counts.
 
     Attributes:
         problem: the problem's name.
         candidate: the candidate's number.
-        passed: the label: true or false, 1 or 0, passed or failed; broken is no label.
+        passed: the label: true or false, 1 or 0, passed or failed. Broken is not a label.
         scores: score fields, each with the name of its column.
         key: the equivalence class.
-        list: the list of candidates in a line about a problem; found by itself where there is one.
+        list: the list of candidates in a line about a problem; not needed if there is only one.
     """
 
     problem: tuple[str, ...] = ("problem", "id", "task_id")
@@ -47,13 +46,7 @@ class Fields:
 
 @dataclass
 class Joined:
-    """A log in the making: one row a candidate.
-
-    Attributes:
-        columns: by name; null where nobody said anything.
-        unlabelled: rows without a label.
-        unscored: rows without any score.
-    """
+    """The columns of a log, by name, with one row per candidate. Unknown values are None."""
 
     columns: dict[str, list[Any]] = field(default_factory=dict)
     _rows: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -63,22 +56,22 @@ class Joined:
 
     @property
     def score_names(self) -> list[str]:
-        """The columns that are scores."""
+        """The names of the score columns."""
         return [n for n in self.columns if n not in ("problem", "candidate", "passed", "key")]
 
     @property
     def unlabelled(self) -> int:
-        """Rows without a label."""
+        """The number of rows without a label."""
         return self.columns["passed"].count(None)
 
     @property
     def unscored(self) -> int:
-        """Rows without any score."""
+        """The number of rows without any score."""
         scores = [self.columns[name] for name in self.score_names]
         return sum(all(value is None for value in values) for values in zip(*scores, strict=True))
 
     def put(self, problem: str, candidate: int, values: dict[str, Any]) -> str | None:
-        """Add what is known of a candidate; the name of a column that says otherwise already."""
+        """Add values of a candidate. Returns the name of a column that contradicts them, if any."""
         row = self._rows.setdefault((problem, candidate), len(self._rows))
         if row == len(self.columns["problem"]):
             for values_of in self.columns.values():
@@ -94,12 +87,12 @@ class Joined:
 
 
 def join(paths: Sequence[str], fields: Fields) -> Joined:
-    """The candidates of all files, each once."""
+    """The candidates of all files, joined."""
     scores = fields.scores or _score_fields(paths, fields)
     joined = Joined(
         {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), "key")}
     )
-    seen: dict[str, None] = {}  # the names of all fields
+    seen: dict[str, None] = {}  # the names of all fields, in order
     for path in paths:
         lines: dict[tuple[str, int], int] = {}
         for line, entry, place in _entries(path, fields):
@@ -107,14 +100,14 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
             try:
                 problem, candidate = _problem(entry, fields), _candidate(entry, place, fields)
                 if (problem, candidate) in lines:
-                    raise ValueError(f"candidate {candidate} of {problem!r} is there twice")
+                    raise ValueError(f"candidate {candidate} of {problem!r} occurs twice")
                 lines[problem, candidate] = line
                 values = _values(entry, fields, scores)
                 wrong = joined.put(problem, candidate, values)
                 if wrong is not None:
                     raise ValueError(
                         f"{wrong} of candidate {candidate} of {problem!r} is"
-                        f" {shown(values[wrong])} here, and something else in another file"
+                        f" {shown(values[wrong])} here, but differs in another file"
                     )
             except ValueError as error:
                 raise LogError(str(error), path=path, line=line) from error
@@ -126,27 +119,25 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
 
 
 def _check_found(joined: Joined, fields: Fields, scores: Scores, seen: Sequence[str]) -> None:
-    """Refuse a log without candidates, labels, or a score that was asked for."""
+    """Refuse a log without candidates, without labels, or without a requested score."""
     if not len(joined):
-        raise UsageError("there are no candidates in these files")
+        raise UsageError("no candidates in these files")
     for name, column in scores:
         if all(value is None for value in joined.columns[column]):
             raise UsageError(f"no score {name!r} in these files; there are {', '.join(seen)}")
     if joined.unlabelled == len(joined):
         looked_for = " or ".join(fields.passed)
-        raise UsageError(
-            f"no label in these files: looked for {looked_for} among {', '.join(seen)}"
-        )
+        raise UsageError(f"no label in these files: no field {looked_for} among {', '.join(seen)}")
 
 
 def check_ending(path: str) -> None:
-    """Refuse a name that says no format."""
+    """Refuse a file name without a known ending."""
     if not path.endswith(ENDINGS):
-        raise UsageError(f"{path}: a log ends in {', '.join(ENDINGS)}")
+        raise UsageError(f"{path}: the name of a log must end in {', '.join(ENDINGS)}")
 
 
 def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
-    """Write a log in the format that the file's ending names, replacing the file whole."""
+    """Replace a file by a log, in the format that its ending names."""
     check_ending(path)
     with replacing(path) as temporary:
         if path.endswith(".parquet"):
@@ -158,20 +149,17 @@ def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
                     f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
                 ) from error
             pq.write_table(pa.table(dict(columns)), temporary)
+            return
+        rows = list(zip(*columns.values(), strict=True))
+        if path.endswith(".jsonl"):
+            text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
         else:
-            temporary.write_text(_text(columns, path), encoding="utf-8")
-
-
-def _text(columns: Mapping[str, list[Any]], path: str) -> str:
-    rows = zip(*columns.values(), strict=True)
-    names = list(columns)
-    if path.endswith(".jsonl"):
-        return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    return csv_text(names, rows)
+            text = csv_text(list(columns), rows)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:
-    """The numeric fields that are called score, or begin so."""
+    """The numeric fields whose names begin with score."""
     found: dict[str, None] = {}
     for path in paths:
         for _, entry, _ in _entries(path, fields):
@@ -181,15 +169,16 @@ def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:
     scores = sorted(name for name in found if name.startswith("score"))
     if not scores:
         raise UsageError(
-            "no field of these files is called score...; name one with --score"
+            "no numeric field begins with score; name one with --score"
             f" (numbers are in: {', '.join(found) or 'none'})"
         )
     return tuple((name, name) for name in scores)
 
 
 def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], int | None]]:
-    """Line, fields and place in its list (if in one) of each candidate of a file."""
-    for line, record in json_records(path):
+    """The line, the fields, and the index in its list (if any) of each candidate of a file."""
+    line = 0
+    for line, record in json_lines(path):
         nested = _nested(path, line, record, fields)
         if nested is not None:
             for place, entry in enumerate(record[nested]):
@@ -199,11 +188,13 @@ def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], i
                 yield line, {**record, **{name: record[name][place] for name in beside}}, place
         elif _is_numbered(record, fields) or [] not in record.values():
             yield line, record, None
-        # What is left is a problem with an empty list of candidates.
+        # Otherwise the line is a problem with an empty list of candidates.
+    if not line:
+        raise LogError("the file is empty", path=path)
 
 
 def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]:
-    """One of a problem's list. The problem is named outside, the rest stands inside."""
+    """One entry of a problem's list, with the problem's name from the line around it."""
     inside = entry if isinstance(entry, dict) else {}
     outside = {name: record[name] for name in fields.problem if record.get(name) is not None}
     if not outside:
@@ -212,7 +203,7 @@ def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]
 
 
 def _is_numbered(record: dict[str, Any], fields: Fields) -> bool:
-    """Whether the line is about one candidate."""
+    """Whether the line describes one candidate."""
     number = _first(record, fields.candidate)
     return number is not None and not isinstance(number, list)
 
@@ -230,7 +221,7 @@ def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str
     ]
     if len(lists) > 1:
         raise LogError(
-            f"which list holds the candidates, {' or '.join(lists)}? Say with --list",
+            f"several lists could hold the candidates: {', '.join(lists)}; choose one with --list",
             path=path,
             line=line,
         )
@@ -238,7 +229,7 @@ def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str
 
 
 def _beside(path: str, line: int, record: dict[str, Any], fields: Fields) -> list[str]:
-    """Fields that are lists of values side by side, one a candidate."""
+    """The fields that are parallel lists, with one value per candidate."""
     if _is_numbered(record, fields):
         return []
     known = {*fields.candidate, *fields.passed, *fields.key, *(name for name, _ in fields.scores)}
@@ -262,7 +253,7 @@ def _problem(entry: dict[str, Any], fields: Fields) -> str:
     if value is None:
         raise ValueError(_absent("problem", fields.problem, entry))
     if not is_name(value):
-        raise ValueError(f"a problem is a name or a whole number, not {shown(value)}")
+        raise ValueError(f"a problem must be a name or a whole number, not {shown(value)}")
     return str(value)
 
 
@@ -276,7 +267,7 @@ def _candidate(entry: dict[str, Any], place: int | None, fields: Fields) -> int:
 
 
 def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, Any]:
-    """What a line says of a candidate, by column; None where it says nothing."""
+    """The values of a candidate by column; None if the entry lacks one."""
     values: dict[str, Any] = {}
     for name, column in scores:
         score = _read(SCORE, name, entry.get(name))
@@ -299,4 +290,4 @@ def _read(kind: Kind, what: str, value: Any) -> float:
 
 
 def _absent(what: str, names: Sequence[str], entry: dict[str, Any]) -> str:
-    return f"no {what}: looked for {' or '.join(names)} among {', '.join(entry)}"
+    return f"no {what}: no field {' or '.join(names)} among {', '.join(entry)}"

@@ -1,8 +1,7 @@
-"""A log: scores and labels of many candidates to many problems, as typed arrays.
+"""A log: scores and labels of many candidates of many problems, as typed arrays.
 
-What may be missing, and what becomes of it, is decided here and nowhere else: a missing score ranks
-last, a missing label is an error unless told otherwise, a key with contradictory labels is no
-class. Files are read in `readers.py`.
+A missing score ranks last. A missing label is an error unless the caller accepts it. A key with
+contradictory labels is not a class. `readers.py` reads files.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ class LoggedProblem:
 
     Attributes:
         id: the problem's name.
-        scores: `[candidates]`, -inf where unscored.
+        scores: `[candidates]`, -inf if unscored.
         passed: `[candidates]`, whether each passed.
         keys: `[candidates]` numbers of equivalence classes, -1 for none; or None without keys.
-        unscored: how many candidates had no score.
-        contradictory: names of keys with both labels, which are no classes.
-        generate_costs: `[candidates]`, where the log has them.
-        verify_costs: `[candidates]`, where the log has them.
-        second: `[candidates]`, second scores for a cascade, -inf where there is none.
+        unscored: the number of candidates without a score.
+        contradictory: the names of keys with both labels, which are not classes.
+        generate_costs: `[candidates]`, if the log has them.
+        verify_costs: `[candidates]`, if the log has them.
+        second: `[candidates]`, second scores for a cascade, -inf if unscored.
     """
 
     id: str
@@ -52,7 +51,7 @@ class LoggedProblem:
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         given = [self.scores] if self.second is None else [self.scores, self.second]
         if any(np.isnan(scores).any() for scores in given):
-            raise UsageError(f"a score of problem {self.id!r} is NaN; -inf is for those without")
+            raise UsageError(f"a score of problem {self.id!r} is NaN; use -inf for no score")
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -82,11 +81,11 @@ class Log:
         problems: at least one.
         score: the name of the score that ranks.
         second: the name of the second score, for cascades, if there is one.
-        path: where it was read from, for messages.
-        unlabelled: how many candidates had no label.
-        bare: the names of problems that have no candidate, or none that was kept.
-        reading: the options that it was read with, for the record.
-        unpriced: how many measured costs are not known; the mean of the others is taken.
+        path: the file, for messages.
+        unlabelled: the number of candidates without a label.
+        bare: the names of problems without candidates, or whose candidates were all dropped.
+        reading: the options that it was read with.
+        unpriced: the number of unknown costs; each is replaced by the mean of the others.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -104,7 +103,7 @@ class Log:
             raise UsageError(f"{self.path or 'the log'} has no problems")
         by_id = {problem.id: problem for problem in self.problems}
         if len(by_id) < len(self.problems):
-            raise UsageError(f"{self.path or 'the log'} has two problems of one name")
+            raise UsageError(f"{self.path or 'the log'} has two problems with the same name")
         if not all(map(len, self.problems)):
             raise UsageError(f"{self.path or 'the log'} has a problem without candidates")
         object.__setattr__(self, "_by_id", by_id)
@@ -132,7 +131,7 @@ class Log:
 
     @property
     def candidates(self) -> int:
-        """How many there are in all."""
+        """The number of candidates."""
         return sum(len(problem) for problem in self.problems)
 
     @property
@@ -142,12 +141,12 @@ class Log:
 
     @property
     def unsolvable(self) -> tuple[LoggedProblem, ...]:
-        """The problems without any."""
+        """The problems without a pass."""
         return tuple(problem for problem in self.problems if not problem.solvable)
 
     @property
     def mean_costs(self) -> tuple[float | None, float | None]:
-        """What generating and verifying a candidate cost on average, where the log says."""
+        """The mean costs of generating and of verifying a candidate; None if not in the log."""
 
         def mean(columns: Sequence[NDArray[np.float64] | None]) -> float | None:
             known = [column for column in columns if column is not None]
@@ -160,33 +159,32 @@ class Log:
 
     @property
     def measured(self) -> Measured:
-        """The costs that were measured, with what they are on average for a first guess."""
-        means = self.mean_costs
-        for mean, what in zip(means, ("generate_cost", "verify_cost"), strict=True):
-            if not mean:
-                wrong = "is not there" if mean is None else "is 0 throughout"
-                raise LogError(
-                    f"column {what!r} {wrong}: give a first guess, as in --costs measured:1,10",
-                    path=self.path,
-                )
-        generate, verify = means
-        assert generate is not None
-        assert verify is not None
-        return Measured(generate, verify)
+        """Measured costs, with their means as the first estimates."""
+        generate, verify = self.mean_costs
+        if generate and verify:
+            return Measured(generate, verify)
+        what, mean = ("verify_cost", verify) if generate else ("generate_cost", generate)
+        wrong = "is missing" if mean is None else "is always 0"
+        raise LogError(
+            f"column {what!r} {wrong}: give first estimates, as in --costs measured:1,10",
+            path=self.path,
+        )
 
     @property
     def has_keys(self) -> bool:
-        """Whether any candidate is in an equivalence class."""
+        """Whether the log has keys."""
         return any(problem.keys is not None for problem in self.problems)
 
 
 def classes(
     keys: Sequence[str | None], passed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Number the equivalence classes of one problem; -1 for none.
+    """The numbers of the classes of one problem, -1 for none; and the contradictory keys.
 
-    A key whose candidates have contradictory labels is no class: it gets -1, and its name is in the
-    second part of the result.
+    A key whose candidates have both labels is not a class: its candidates get -1.
+
+    >>> classes(["a", "b", None, "b"], np.array([True, True, False, False]))
+    (array([ 0, -1, -1, -1], dtype=int32), ('b',))
     """
     numbers: dict[str, int] = {}
     labels: dict[str, set[bool]] = {}

@@ -1,8 +1,8 @@
-"""The pair of files of the paper's published code, as one table.
+"""The two files of the paper's published code, as one table.
 
-`generations.jsonl` has a line a problem, `{"id", "samples": [{"correct", ...}, ...]}`;
-`rewards.jsonl` likewise `{"id", "rewards": [{"idx", <score>: ..., ...}, ...]}`, where `idx` is the
-place of the sample in its list. A sample without a reward has no score.
+Each line of `generations.jsonl` is a problem, `{"id", "samples": [{"correct", ...}, ...]}`. So is
+each line of `rewards.jsonl`, `{"id", "rewards": [{"idx", <score>: ..., ...}, ...]}`, where `idx` is
+the index of the sample in its list. A sample without a reward has no score.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import LogError
-from .columns import is_name, shown
-from .tables import Table, column, json_records
+from ..files import json_lines, shown
+from ..text import is_name
+from .tables import ColumnTable, column
 
 
-def read_published(generations: str, rewards: str) -> Table:
-    """One row a sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
+def read_published(generations: str, rewards: str) -> ColumnTable:
+    """One row per sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
     scores = _rewards(rewards)
     rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed")}
     names = dict.fromkeys(
@@ -32,7 +33,7 @@ def read_published(generations: str, rewards: str) -> Table:
     seen: dict[Any, None] = {}
     for line, id, samples in _lists(generations, "samples"):
         if id in seen:
-            raise LogError(f"problem {id!r} is there twice", path=generations, line=line)
+            raise LogError(f"problem {id!r} occurs twice", path=generations, line=line)
         seen[id] = None
         score_line, by_place = scores.get(id, (0, {}))
         for place, sample in enumerate(samples):
@@ -45,21 +46,21 @@ def read_published(generations: str, rewards: str) -> Table:
             lines.append(line)
             score_lines.append(score_line)
     if seen and not seen.keys() & scores.keys():
-        raise LogError(f"none of its problems is in {generations}", path=rewards)
+        raise LogError(f"has no problem of {generations}", path=rewards)
     columns = {name: column(values) for name, values in rows.items()}
     there = set(rows["problem"])
     bare = tuple(id for id in seen if id not in there)
-    return Table(
+    return ColumnTable(
         generations, columns, lines, bare, {name: (rewards, score_lines) for name in names}
     )
 
 
 def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
-    """For each problem its line, and its entries by the place of their sample."""
+    """The line of each problem, and its entries by the index of their sample."""
     scores: dict[Any, tuple[int, dict[int, dict[str, Any]]]] = {}
     for line, id, entries in _lists(path, "rewards"):
         if id in scores:
-            raise LogError(f"problem {id!r} is there twice", path=path, line=line)
+            raise LogError(f"problem {id!r} occurs twice", path=path, line=line)
         by_place: dict[int, dict[str, Any]] = {}
         for entry in entries:
             place = entry.get("idx")
@@ -68,15 +69,15 @@ def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
                     f"'idx' must be a whole number, not {shown(place)}", path=path, line=line
                 )
             if place in by_place:
-                raise LogError(f"idx {place} of {id!r} is there twice", path=path, line=line)
+                raise LogError(f"idx {place} of {id!r} occurs twice", path=path, line=line)
             by_place[place] = entry
         scores[id] = line, by_place
     return scores
 
 
 def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
-    """Line number, problem id and list of entries of each line."""
-    for line, record in json_records(path):
+    """The line number, the problem id and the entries of each line."""
+    for line, record in json_lines(path):
         id, entries = record.get("id"), record.get(name)
         if not is_name(id):
             raise LogError(

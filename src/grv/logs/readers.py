@@ -1,14 +1,14 @@
-"""Logs from files: Parquet, JSON lines, CSV, and the pair of files of the published code.
+"""Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
-A log has the columns `problem`, `candidate`, `passed`, at least one score, and perhaps `key`,
-`generate_cost` and `verify_cost`. Whatever is wrong with a file is said in one line that names the
-file, the line or row, and the value.
+A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
+`generate_cost` and `verify_cost`. An error is one line that names the file, the line or row, and
+the value.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError
+from ..files import shown
 from ..options import choose
-from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, is_name, key_name, shown
+from ..text import is_name
+from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
 from .reading import Unlabelled
-from .tables import Table, read_table
+from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = ("key", "generate_cost", "verify_cost")
@@ -39,8 +41,8 @@ def read_log(
     Args:
         path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` of the published
             code.
-        score: which column ranks; may be left out where there is only one.
-        second: which column has second scores, for cascades.
+        score: the column that ranks; optional if there is only one.
+        second: the column with second scores, for cascades.
         rewards: the `rewards.jsonl` that belongs to a `generations.jsonl`.
         unlabelled: what to do about candidates without a label: an error, count them as failed, or
             drop them.
@@ -57,31 +59,31 @@ def read_log(
 
 
 def log_of(
-    table: Table,
+    table: ColumnTable,
     *,
     score: str | None = None,
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
     second: str | None = None,
 ) -> Log:
-    """The log in a table, wherever that was read from; see `read_log`."""
+    """The log in a table; see `read_log`."""
     return _Columns(table, score, unlabelled, second).log()
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """A table on its way to becoming a log."""
+    """Makes a log from a table."""
 
-    table: Table
+    table: ColumnTable
     wanted: str | None
     unlabelled: Unlabelled | str
     second: str | None = None
 
     def log(self) -> Log:
-        """Check every column, then cut the table into problems."""
+        """Check every column, then group the rows by problem."""
         self._check_names()
         score = self._score_name()
         second = None if self.second is None else self._score_name(self.second)
-        problems, sort_keys = self._problems()
+        problems = self._problems()
         candidates = self._column("candidate", WHOLE)
         labels = self._column("passed", LABEL)
         missing = labels < 0
@@ -89,80 +91,44 @@ class _Columns:
             at = int(np.flatnonzero(missing)[0])
             raise self._error(
                 at,
-                f"no label for candidate {candidates[at]} of {problems[at]!r}"
+                f"no label for candidate {candidates[at]} of {str(problems[at])!r}"
                 f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them)",
             )
-        scores = self._column(score, SCORE)
-        again = None if second is None else self._column(second, SCORE)
+        columns = {"scores": self._scores(score)}
+        if second is not None:
+            columns["second"] = self._scores(second)
         keys = self._keys()
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
         prices, unpriced = self._prices(kept)
         logged = [
-            self._problem(id, rows, labels, scores, keys, prices, again)
-            for id, rows in self._rows_by_problem(problems, sort_keys, candidates, kept)
+            _problem(id, rows, labels[rows] > 0, keys, columns | prices)
+            for id, rows in self._rows_by_problem(problems, candidates, kept)
         ]
         if not logged:
             raise LogError("no candidate has a label", path=self.table.path)
         there = {problem.id for problem in logged}
-        named = dict.fromkeys([*problems, *map(str, self.table.bare)])
+        named = dict.fromkeys(map(str, [*problems, *self.table.bare]))
         bare = tuple(id for id in named if id not in there)
         missed = int(missing.sum())
         return Log(
             tuple(logged), score, self.table.path, missed, bare, second=second, unpriced=unpriced
         )
 
-    def _problem(
-        self,
-        id: str,
-        rows: NDArray[np.intp],
-        labels: NDArray[np.int8],
-        scores: NDArray[np.float64],
-        keys: Sequence[str | None] | None,
-        prices: dict[str, NDArray[np.float64] | None],
-        again: NDArray[np.float64] | None,
-    ) -> LoggedProblem:
-        passed = labels[rows] > 0
-        codes: NDArray[np.int32] | None = None
-        contradictory: tuple[str, ...] = ()
-        if keys is not None:
-            codes, contradictory = classes([keys[row] for row in rows], passed)
-        unscored = np.isnan(scores[rows])
-        generate, verify = prices["generate_cost"], prices["verify_cost"]
-        return LoggedProblem(
-            id,
-            np.where(unscored, -np.inf, scores[rows]),
-            passed,
-            codes,
-            int(unscored.sum()),
-            contradictory,
-            None if generate is None else generate[rows],
-            None if verify is None else verify[rows],
-            None if again is None else np.where(np.isnan(again[rows]), -np.inf, again[rows]),
-        )
-
     def _rows_by_problem(
-        self,
-        problems: Sequence[str],
-        sort_keys: Sequence[Any],
-        candidates: NDArray[np.int64],
-        kept: NDArray[np.bool_],
-    ) -> list[tuple[str, NDArray[np.intp]]]:
-        """Row numbers of each problem, by candidate; refuses a candidate that comes twice."""
-        rows: dict[str, list[int]] = {}
-        order: dict[str, Any] = {}
+        self, problems: Sequence[Any], candidates: NDArray[np.int64], kept: NDArray[np.bool_]
+    ) -> Iterator[tuple[str, NDArray[np.intp]]]:
+        """The rows of each problem, sorted by candidate; a candidate may occur only once."""
+        rows: dict[Any, list[int]] = {}
         for at in np.flatnonzero(kept).tolist():
             rows.setdefault(problems[at], []).append(at)
-            order.setdefault(problems[at], sort_keys[at])
-        found = []
-        for id in sorted(rows, key=order.__getitem__):
+        for id in sorted(rows):  # numbers by value, names by letters
             numbers = np.array(rows[id], dtype=np.intp)
             numbers = numbers[np.argsort(candidates[numbers], kind="stable")]
             twice = np.flatnonzero(np.diff(candidates[numbers]) == 0)
             if len(twice):
                 at = int(numbers[twice[0] + 1])
-                raise self._error(at, f"candidate {candidates[at]} of {id!r} is there twice")
-            found.append((id, numbers))
-        return found
+                raise self._error(at, f"candidate {candidates[at]} of {str(id)!r} occurs twice")
+            yield str(id), numbers
 
     def _check_names(self) -> None:
         missing = [name for name in REQUIRED if name not in self.table.columns]
@@ -187,42 +153,44 @@ class _Columns:
         likely = [name for name in others if name.startswith("score")] or others
         if len(likely) != 1:
             raise LogError(
-                f"which score? There are {_quoted(likely)}; choose with --score"
+                f"several scores: {_quoted(likely)}; choose one with --score"
                 if likely
                 else f"no score among the columns {_quoted(self.table.columns)}",
                 path=self.table.path,
             )
         return likely[0]
 
-    def _problems(self) -> tuple[list[str], list[Any]]:
-        """Problem ids as text, and what they sort by: whole numbers by value, text by letters."""
-        values = self.table.columns["problem"].tolist()
+    def _problems(self) -> list[Any]:
+        """The problem of each row: all names, or all numbers."""
+        values: list[Any] = self.table.columns["problem"].tolist()
         for at, value in enumerate(values):
             if not is_name(value):
-                raise self._error(at, f"a problem is a name or a whole number, not {shown(value)}")
+                raise self._error(
+                    at, f"a problem must be a name or a whole number, not {shown(value)}"
+                )
             if type(value) is not type(values[0]):
                 raise self._error(
                     at,
                     "problems must be all names or all numbers, but"
                     f" {shown(values[0])} came before {shown(value)}",
                 )
-        return [str(value) for value in values], values
+        return values
 
-    def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64] | None], int]:
-        """What was paid, where the log says anything of it; and how many prices are guesses.
+    def _scores(self, name: str) -> NDArray[np.float64]:
+        scores = self._column(name, SCORE)
+        return np.where(np.isnan(scores), -np.inf, scores)
 
-        A price that is null is taken to be the mean of the others.
-        """
-        prices: dict[str, NDArray[np.float64] | None] = {}
+    def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64]], int]:
+        """The cost columns, and the number of nulls; the mean of the others replaces them."""
+        prices: dict[str, NDArray[np.float64]] = {}
         unpriced = 0
         for name in ("generate_cost", "verify_cost"):
-            prices[name] = None
             if name in self.table.columns:
                 values: NDArray[np.float64] = self._column(name, PRICE)
                 known = kept & ~np.isnan(values)
                 if known.any():
                     unpriced += int((kept & ~known).sum())
-                    prices[name] = np.where(np.isnan(values), values[known].mean(), values)
+                    prices[f"{name}s"] = np.where(np.isnan(values), values[known].mean(), values)
         return prices, unpriced
 
     def _keys(self) -> list[str | None] | None:
@@ -252,6 +220,24 @@ class _Columns:
     def _error(self, at: int, message: str, column: str = "") -> LogError:
         path, line = self.table.place(at, column)
         return LogError(message, path=path, line=line)
+
+
+def _problem(
+    id: str,
+    rows: NDArray[np.intp],
+    passed: NDArray[np.bool_],
+    keys: Sequence[str | None] | None,
+    columns: Mapping[str, NDArray[np.float64]],
+) -> LoggedProblem:
+    codes: NDArray[np.int32] | None = None
+    contradictory: tuple[str, ...] = ()
+    if keys is not None:
+        codes, contradictory = classes([keys[row] for row in rows], passed)
+    unscored = int(np.isneginf(columns["scores"][rows]).sum())
+    cut: dict[str, Any] = {name: column[rows] for name, column in columns.items()}
+    return LoggedProblem(
+        id, passed=passed, keys=codes, unscored=unscored, contradictory=contradictory, **cut
+    )
 
 
 def _quoted(names: Any) -> str:

@@ -1,9 +1,9 @@
-"""Tables from files, before anybody asks what their columns mean."""
+"""Reads files as tables of columns, whatever the columns mean."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..files import bounded_lines, json_lines
+from ..files import bounded_lines, error_line, json_lines
 from ..parquet import read_parquet
 from ..text import unquoted
 from .columns import names
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of equal length. Null is None in columns of dtype object; the others have none.
+class ColumnTable:
+    """Columns of equal length. Null is None in columns of dtype object; others have no null.
 
     Attributes:
         path: the file, for messages.
         columns: by name, in the order of the file.
-        lines: the line of a text file, or the row of a table, that each entry came from.
-        bare: problems that the file names without any candidate.
-        elsewhere: for columns that another file gave, that file and its lines.
+        lines: the line of a text file, or the row of a table, of each entry.
+        bare: problems without candidates.
+        elsewhere: for columns from another file, that file and its lines.
     """
 
     path: str
@@ -38,19 +38,19 @@ class Table:
 
     @property
     def rows(self) -> int:
-        """How many entries there are."""
+        """The number of rows."""
         return len(self.lines)
 
     def place(self, at: int, column: str = "") -> tuple[str, int]:
-        """File and line of an entry, or of its value in a column."""
+        """The file and the line of an entry, or of its value in a column."""
         path, lines = self.elsewhere.get(column, (self.path, self.lines))
         return path, lines[at]
 
 
-def read_table(path: str) -> Table:
-    """The table in a Parquet, JSON-lines or CSV file, by the ending of its name."""
+def read_table(path: str) -> ColumnTable:
+    """The table in a Parquet, JSON-lines or CSV file; the ending of its name decides."""
     ending = Path(path).suffix.lower()
-    readers: dict[str, Callable[[str], Table]] = {
+    readers: dict[str, Callable[[str], ColumnTable]] = {
         ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".tsv": _read_csv,
@@ -59,45 +59,37 @@ def read_table(path: str) -> Table:
         ".json": _read_jsonl,
     }
     if ending not in readers:
-        raise UsageError(f"{path}: a log ends in .parquet, .jsonl or .csv, not {ending!r}")
-    check_readable(path)
+        raise UsageError(
+            f"{path}: the name of a log must end in .parquet, .jsonl or .csv, not {ending!r}"
+        )
+    _check_readable(path)
     return readers[ending](path)
 
 
-def check_readable(path: str) -> None:
-    """Refuse, in one line, what cannot be read or has nothing in it."""
+def _check_readable(path: str) -> None:
+    """Refuse a file that cannot be read or is empty."""
     try:
         with open(path, "rb") as file:
             if not file.read(1):
                 raise LogError("the file is empty", path=path)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LogError(f"cannot be read: {reason}", path=path) from error
+        raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
 
 
-def json_records(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and object; blank lines are passed over.
-
-    Values are JSON from outside, hence `Any`.
-    """
-    check_readable(path)
-    yield from json_lines(path)
-
-
-def _read_jsonl(path: str) -> Table:
+def _read_jsonl(path: str) -> ColumnTable:
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []
-    for number, record in json_records(path):
+    for number, record in json_lines(path):
         for name in record:
             if name not in columns:
                 columns[name] = [None] * len(lines)
         for name, values in columns.items():
             values.append(record.get(name))
         lines.append(number)
-    return Table(path, {name: column(values) for name, values in columns.items()}, lines)
+    return ColumnTable(path, {name: column(values) for name, values in columns.items()}, lines)
 
 
-def _read_csv(path: str) -> Table:
+def _read_csv(path: str) -> ColumnTable:
     lines: list[int] = []
     cells: list[list[str]] = []
     delimiter = "\t" if path.lower().endswith(".tsv") else ","
@@ -125,16 +117,16 @@ def _read_csv(path: str) -> Table:
         name: column(_READ_CELLS.get(name, _values)([row[at] for row in cells]))
         for at, name in enumerate(head)
     }
-    return Table(path, columns, lines)
+    return ColumnTable(path, columns, lines)
 
 
-def _read_parquet(path: str) -> Table:
-    def take(table: Any) -> Table:
+def _read_parquet(path: str) -> ColumnTable:
+    def take(table: Any) -> ColumnTable:
         pairs = zip(table.column_names, table.columns, strict=True)
         columns = {name: _from_arrow(chunks) for name, chunks in pairs}
         if len(columns) < table.num_columns:
             raise ValueError("two columns have the same name")
-        return Table(path, columns, range(1, table.num_rows + 1))
+        return ColumnTable(path, columns, range(1, table.num_rows + 1))
 
     return read_parquet(path, take)
 
@@ -150,7 +142,7 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
 
 
 def _values(cells: list[str]) -> list[Any]:
-    """What the cells of a CSV column say: nothing, a number, or text."""
+    """The values of a CSV column: None, numbers or text."""
     if (numbers := _numbers(cells)) is not None:
         return numbers
     meaning = {text: _value(text) for text in set(cells)}
@@ -165,7 +157,7 @@ def _value(text: str) -> Any:
 
 
 def _numbers(cells: list[str]) -> list[Any] | None:
-    """The cells as numbers, if all of them are; Python's 1_000 is none."""
+    """The cells as numbers if all are numbers. 1_000 is not a number."""
     for read in (int, float):
         try:
             return None if any("_" in text for text in cells) else [read(text) for text in cells]
@@ -178,10 +170,10 @@ _READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "k
 
 
 def column(values: list[Any]) -> NDArray[Any]:
-    """A typed array where all values are of one plain type, else one of Python objects."""
+    """A typed array if all values have one simple type, otherwise an array of objects."""
     kinds = set(map(type, values))
     if kinds in ({bool}, {float}) or (kinds == {int} and max(map(abs, values)) < 2**63):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
-    array[:] = values  # numpy would unpack lists if it were told to make the array
+    array[:] = values  # np.array would unpack lists
     return array

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Iterable
 
 from ..core.errors import UsageError
 from ..core.search import Policy
+from ..options import did_you_mean
 
 FILE = "file"  # in a field's metadata: a specification gives the value as the name of a file
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
@@ -106,8 +106,7 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """An error message that lists the known names and suggests the closest one."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, {each: repr(each) for each in names})
     return f"unknown {what} {name!r}{hint} (there are: {', '.join(names)})"
 
 

@@ -27,7 +27,7 @@ from grv.backends.verifiers.programs.checks import (
 from grv.backends.verifiers.programs.checks import StdinTest as Printed
 from grv.backends.verifiers.programs.comparing import same_value, show_node
 from grv.backends.verifiers.programs.findings import clean, signal_name
-from grv.backends.verifiers.worker_pair import Seat
+from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
 
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -38,10 +38,10 @@ STDIN = StdinCheck((Printed("1\n", "2\n"),), LIMITS)
 
 
 @pytest.fixture(scope="module")
-def seat() -> Iterator[Seat]:
-    seat = Seat()
-    yield seat
-    seat.close()
+def pair() -> Iterator[WorkerPair]:
+    pair = WorkerPair()
+    yield pair
+    pair.close()
 
 
 def said(finding: Finding) -> tuple[str, str]:
@@ -49,10 +49,10 @@ def said(finding: Finding) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("number", range(1, 65))
-def test_a_program_that_signals_itself_fails(seat: Seat, number: int) -> None:
+def test_a_program_that_signals_itself_fails(pair: WorkerPair, number: int) -> None:
     text = f"import os\ndef f(x):\n    os.kill(os.getpid(), {number})\n    return 'none'"
     limits = Limits(seconds=0.3, memory_mb=256)
-    finding = FunctionCheck("f", (FunctionTest((1,), 2),), limits).judge(text, seat)
+    finding = FunctionCheck("f", (FunctionTest((1,), 2),), limits).judge(text, pair)
     assert finding.verdict is Verdict.FAILED
     harmless = {1, 2, 15, 9, 17, 18, 19, 20, 21, 22, 23, 28, 13, 25, 32, 33}
     assert number in harmless or finding.evidence.get("signal") == signal_name(number)
@@ -80,12 +80,12 @@ def test_a_program_that_signals_itself_fails(seat: Seat, number: int) -> None:
         "import fcntl, os\nr, w = os.pipe()\nfcntl.fcntl(r, 10, 9)",
     ],
 )
-def test_a_program_that_ends_itself_fails(seat: Seat, text: str) -> None:
+def test_a_program_that_ends_itself_fails(pair: WorkerPair, text: str) -> None:
     limits = Limits(seconds=3, memory_mb=256)
-    assert StdinCheck((Printed("", "2"),), limits).judge(text, seat).verdict is Verdict.FAILED
+    assert StdinCheck((Printed("", "2"),), limits).judge(text, pair).verdict is Verdict.FAILED
     called = "def f(x):\n" + "".join(f"    {line}\n" for line in text.split("\n"))
     check = FunctionCheck("f", (FunctionTest((1,), 2),), limits)
-    assert check.judge(called, seat).verdict is Verdict.FAILED
+    assert check.judge(called, pair).verdict is Verdict.FAILED
 
 
 _CALLS = """
@@ -116,8 +116,8 @@ def f(x):
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
-def test_no_system_call_lets_a_program_die_as_if_it_had_been_killed(seat: Seat) -> None:
-    finding = FunctionCheck("f", (FunctionTest((1,), "alive"),), LIMITS).judge(_CALLS, seat)
+def test_no_system_call_lets_a_program_die_as_if_it_had_been_killed(pair: WorkerPair) -> None:
+    finding = FunctionCheck("f", (FunctionTest((1,), "alive"),), LIMITS).judge(_CALLS, pair)
     assert said(finding) == ("passed", "")
 
 
@@ -174,9 +174,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("answer", HOSTILE)
-def test_an_answer_of_any_bytes_is_a_failure(seat: Seat, answer: str) -> None:
+def test_an_answer_of_any_bytes_is_a_failure(pair: WorkerPair, answer: str) -> None:
     for check in (FUNCTION, ASSERTS):
-        finding = check.judge(sending(answer), seat)
+        finding = check.judge(sending(answer), pair)
         assert finding.verdict is Verdict.FAILED, finding
         json.dumps(
             dict(finding.evidence), ensure_ascii=False
@@ -220,15 +220,15 @@ _FLOODED = """
 import resource, sys
 from grv.backends.verifiers.programs.checks import FunctionCheck, FunctionTest
 from grv.backends.sandbox.limits import Limits
-from grv.backends.verifiers.worker_pair import Seat
+from grv.backends.verifiers.worker_pair import WorkerPair
 check = FunctionCheck("f", (FunctionTest((1,), 2),), Limits(seconds=20, output_mb=8))
-seat = Seat()
-check.judge("def f(x): return 'x' * (7 << 20)", seat)
+pair = WorkerPair()
+check.judge("def f(x): return 'x' * (7 << 20)", pair)
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
 text = open(sys.argv[1]).read()
-print(check.judge(text, seat).verdict.value, peak() - before)
-seat.close()
+print(check.judge(text, pair).verdict.value, peak() - before)
+pair.close()
 """
 
 
@@ -281,8 +281,8 @@ def exhausting(test: str, **limits: float) -> AssertsCheck:
         ("import os\nif f(1): os._exit(3)", "def f(x): return True"),
     ],
 )  # fmt: skip
-def test_an_answer_that_exhausts_the_test_fails(seat: Seat, test: str, text: str) -> None:
-    assert exhausting(test).judge(text, seat).verdict is Verdict.FAILED
+def test_an_answer_that_exhausts_the_test_fails(pair: WorkerPair, test: str, text: str) -> None:
+    assert exhausting(test).judge(text, pair).verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
@@ -293,8 +293,8 @@ def test_an_answer_that_exhausts_the_test_fails(seat: Seat, test: str, text: str
         ("assert pow(7, f(1)) == 7", "def f(x): return 10**8"),
     ],
 )
-def test_an_answer_that_takes_the_tests_time_fails(seat: Seat, test: str, text: str) -> None:
-    assert said(exhausting(test).judge(text, seat)) == ("failed", "test exhausted")
+def test_an_answer_that_takes_the_tests_time_fails(pair: WorkerPair, test: str, text: str) -> None:
+    assert said(exhausting(test).judge(text, pair)) == ("failed", "test exhausted")
 
 
 @pytest.mark.parametrize(
@@ -308,5 +308,5 @@ def test_an_answer_that_takes_the_tests_time_fails(seat: Seat, test: str, text: 
         "f(1)\nf(lambda: 1)",
     ],
 )
-def test_a_test_that_is_at_fault_by_itself_is_broken(seat: Seat, test: str) -> None:
-    assert exhausting(test).judge("def f(x): return x", seat).verdict is Verdict.BROKEN
+def test_a_test_that_is_at_fault_by_itself_is_broken(pair: WorkerPair, test: str) -> None:
+    assert exhausting(test).judge("def f(x): return x", pair).verdict is Verdict.BROKEN

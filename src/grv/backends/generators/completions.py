@@ -1,39 +1,35 @@
-"""Answers in OpenAI's format, of chats and of plain completions, as drafts.
+"""Drafts from answers in OpenAI's format, of chats and of plain completions.
 
-Servers differ in what they leave out and in what they count. What cannot be read at all is a
-`ValueError`; the rest is taken as it came.
+Servers leave out different fields. Missing fields are tolerated; an answer without choices is a
+`ValueError`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from ...files import is_number
 from ..protocols import Draft, Usage
 
-_MOST_TOKENS = 2**53  # that a server can have counted
+_MOST_TOKENS = 2**53  # larger counts are ignored
 
 
 def seed_of(seed: int, problem_id: str, candidate: int) -> int:
-    """The seed of one candidate; those of a problem are consecutive.
+    """The seed of one candidate. The seeds of a problem's candidates are consecutive.
 
-    Servers seed the choices of a request with consecutive numbers too (llama.cpp, vLLM), so that a
-    candidate is the same however the candidates are divided into requests. Below 2^31, as some
-    servers need it.
+    llama.cpp and vLLM also give the choices of a request consecutive seeds, so a candidate does not
+    depend on how candidates are divided into requests. Seeds are below 2^31, as some servers need.
     """
     digest = hashlib.sha256(f"{seed}\n{problem_id}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big") % 2**30 + candidate
 
 
 def drafts(answer: object, seconds: float = 0.0) -> list[Draft]:
-    """The drafts of an answer, at least one.
+    """The drafts of an answer, at least one; a ValueError if there is none.
 
-    What a request used as a whole, its prompt and its time, is on the first of them.
-
-    Raises:
-        ValueError: there is no choice to be read.
+    The first one carries the prompt's tokens and the time.
     """
     choices = [each for each in _choices(answer) if _text(each) is not None]
     if not choices:
@@ -52,29 +48,33 @@ def drafts(answer: object, seconds: float = 0.0) -> list[Draft]:
 
 
 def first_token(answer: object) -> dict[str, float]:
-    """The log-probabilities of what the answer could have begun with; empty where not given."""
+    """The log-probabilities of the likely first tokens; empty if the server sent none."""
     match _choices(answer):
         case [{"logprobs": {"content": [{"top_logprobs": [*tops]}, *_]}}, *_]:
-            pairs = [(top.get("token"), top.get("logprob")) for top in tops if _is_record(top)]
+            pairs = [
+                (top.get("token"), top.get("logprob")) for top in tops if isinstance(top, Mapping)
+            ]
         case [{"logprobs": {"top_logprobs": [{**by_token}, *_]}}, *_]:
             pairs = list(by_token.items())
         case _:
             pairs = []
-    return {token: float(value) for token, value in pairs if isinstance(token, str) and _ok(value)}
+    return {
+        token: float(value) for token, value in pairs if isinstance(token, str) and is_number(value)
+    }
 
 
 def usage(answer: object, seconds: float) -> Usage:
-    """What a request used."""
+    """The usage of a request."""
     return Usage(*_counts(answer), seconds)
 
 
 def _choices(answer: object) -> list[Any]:
-    """The choices in their order."""
+    """The choices, sorted by index."""
     match answer:
         case {"choices": [*choices]}:
-            known = [each for each in choices if _is_record(each)]
+            known = [each for each in choices if isinstance(each, Mapping)]
         case {"error": error}:
-            raise ValueError(f"an error in place of an answer: {error}")
+            raise ValueError(f"an error instead of an answer: {error}")
         case _:
             raise ValueError("an answer without choices")
     if all(isinstance(each.get("index"), int) for each in known):
@@ -93,20 +93,20 @@ def _text(choice: Mapping[str, Any]) -> str | None:
 
 
 def _logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """One number a token. None where one of them is missing: the others would mislead."""
+    """One number per token; None if any is missing."""
     match choice.get("logprobs"):
         case {"content": [*tokens]}:
-            values = [each.get("logprob") if _is_record(each) else None for each in tokens]
+            values = [each.get("logprob") if isinstance(each, Mapping) else None for each in tokens]
         case {"token_logprobs": [*given]}:
             values = given
         case _:
             return None
-    numbers = tuple(float(value) for value in values if _ok(value))
+    numbers = tuple(float(value) for value in values if is_number(value))
     return numbers if numbers and len(numbers) == len(values) else None
 
 
 def _counts(answer: object) -> tuple[int, int]:
-    """Tokens of the prompt and of the completions, as the server counts them."""
+    """The tokens of the prompt and of the completions, as the server counts them."""
     match answer:
         case {"usage": {**counted}}:
             given = (counted.get("prompt_tokens"), counted.get("completion_tokens"))
@@ -119,9 +119,9 @@ def _counts(answer: object) -> tuple[int, int]:
 
 
 def _shared(seen: Sequence[int], reported: int) -> list[int]:
-    """Tokens of each choice: those that were seen, and what else the server counted, in parts.
+    """The tokens of each choice: those seen, plus an equal share of the others in the report.
 
-    Some servers count one choice only, so that more may be seen than is reported.
+    Some servers count only one choice, so there may be more tokens than reported.
     """
     rest = max(0, reported - sum(seen))
     part, extra = divmod(rest, len(seen))
@@ -129,17 +129,9 @@ def _shared(seen: Sequence[int], reported: int) -> list[int]:
 
 
 def _encodable(text: str) -> str:
-    """The text with halves of characters joined, or replaced where the other half is missing."""
+    """The text with surrogate pairs joined, and lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def _is_record(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _ok(value: object) -> TypeGuard[float]:
-    return is_number(value)

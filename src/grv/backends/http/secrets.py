@@ -1,9 +1,8 @@
-"""What must not leave a backend: keys, and what is secret in an address.
+"""Hides keys, and the secret parts of addresses, in everything that a server returns.
 
-A server may repeat what it was sent, in an error or in an answer. So everything that comes from a
-server passes `Secrets.hide` before anything else is done with it. A secret is recognized by any
-eight characters of it in a row, as it is, in percent-encoding, with the escapes of JSON, HTML or
-Python, in base64 or in hexadecimal, and in mixtures of these.
+A server may repeat a request in an error or in an answer, so `Secrets.hide` filters all of it. Any
+eight consecutive characters of a secret are recognized: plain, percent-encoded, with the escapes of
+JSON, HTML or Python, in base64, in hexadecimal, and in combinations of these.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
-_PIECE = 8  # characters of a secret that give it away
-_SHORTEST = 4  # a value of a query with fewer is no secret: version=2
-_ROUNDS = 3  # of encodings within encodings
+_PIECE = 8  # consecutive characters of a secret that are hidden
+_SHORTEST = 4  # a shorter value in a query is not secret: version=2
+_ROUNDS = 3  # of nested encodings
 _Data = TypeVar("_Data")
 
 _ENCODED = re.compile(
@@ -32,7 +31,11 @@ _ENCODED = re.compile(
 
 
 class Secrets:
-    """Texts that are struck out of what others say."""
+    """Texts that are replaced by *** in other texts.
+
+    >>> Secrets.of("http://host/v1", "sk-12345678").hide("the key sk-12345678 is wrong")
+    'the key *** is wrong'
+    """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         both = [each for text in texts for each in (text, _decoded(text)[0])]
@@ -45,11 +48,11 @@ class Secrets:
 
     @classmethod
     def of(cls, url: str | None, *keys: str | None) -> Secrets:
-        """The secrets of an address, and keys."""
+        """The secret parts of an address, and keys."""
         return cls([*(secrets_of(url) if url is not None else ()), *filter(None, keys)])
 
     def hide(self, text: str) -> str:
-        """The text without any of the secrets."""
+        """The text without secrets."""
         if len(text) < self._shortest:
             return text
         decoded, places = _decoded(text)
@@ -63,7 +66,7 @@ class Secrets:
         return "".join([*kept, text[at:]])
 
     def hide_all(self, data: _Data) -> _Data:
-        """JSON data without any of the secrets; only texts are changed."""
+        """JSON data without secrets; only texts are changed."""
         found: Any = data
         if isinstance(data, str):
             found = self.hide(data)
@@ -78,7 +81,7 @@ class Secrets:
         return self.hide(text) != text
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where pieces of secrets are, in order of their beginnings."""
+        """The spans of pieces of secrets, sorted."""
         spans = [
             (at, at + _PIECE)
             for at in range(len(text) - _PIECE + 1)
@@ -90,7 +93,7 @@ class Secrets:
 
 
 def secrets_of(url: str) -> list[str]:
-    """What is secret in an address: the user's name and password, the query, the fragment."""
+    """The secret parts of an address: user, password, query, fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -107,7 +110,7 @@ def secrets_of(url: str) -> list[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """The text and what it looks like in base64, wherever it begins there, and in hexadecimal."""
+    """The text, its forms in base64 at each of the three offsets, and in hexadecimal."""
     yield text
     yield text.replace(" ", "+")
     content = text.encode("utf-8", "surrogatepass")
@@ -115,7 +118,7 @@ def _forms(text: str) -> Iterator[str]:
         return
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + content).decode()
-        # What depends on the bytes before and after is left out.
+        # Leave out the characters that depend on neighbouring bytes.
         first, last = -(-before * 8 // 6), (before + len(content)) * 8 // 6
         core = encoded[first:last]
         yield core
@@ -125,7 +128,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans that overlap or touch, as one."""
+    """Spans, with those that overlap or touch merged."""
     current: tuple[int, int] | None = None
     for start, end in spans:
         if current is not None and start <= current[1]:
@@ -139,9 +142,9 @@ def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _decoded(text: str) -> tuple[str, list[int]]:
-    """The text as it is meant, and where each of its characters, and its end, was in the text.
+    """The decoded text, and the original position of each character and of the end.
 
-    No places means that nothing was encoded.
+    The positions are empty if nothing was encoded.
     """
     places: list[int] = []
     for _ in range(_ROUNDS):
@@ -160,7 +163,7 @@ def _decoded(text: str) -> tuple[str, list[int]]:
 
 
 def _meant(match: re.Match[str]) -> str:
-    """What an encoded piece stands for."""
+    """The decoded form of a match of `_ENCODED`."""
     piece = match.group()
     match match.lastgroup:
         case "percent":

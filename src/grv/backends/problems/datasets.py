@@ -1,7 +1,7 @@
 """Published datasets as problems: HMMT, LiveCodeBench, HumanEval.
 
-A record of a dataset becomes `{"problem", "prompt", "check"}`. Nothing in a record is executed, or
-unpickled: see `_private_tests`.
+A record of a dataset becomes `{"problem", "prompt", "check"}`. Nothing in a record is executed or
+unpickled; see `_private_tests`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ...parquet import read_parquet
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
 
-_Record = Mapping[str, Any]  # a record of somebody's dataset: JSON data, checked field by field
-_LARGEST = 1 << 30  # bytes of tests that one record may unpack to
+_Record = Mapping[str, Any]  # untrusted JSON data, checked field by field
+_LARGEST = 1 << 30  # unpacked bytes of the tests in one record
 _TEXT = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 _AROUND_TEXT = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
 
@@ -39,14 +39,14 @@ CODE_PROMPT = "{code}"
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A problem of a dataset, and its difficulty where the dataset says."""
+    """A problem of a dataset, and its difficulty if the dataset states it."""
 
     problem: Problem
     difficulty: str | None = None
 
 
 def hmmt(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
-    """A problem of HMMT as MathArena publishes it, or with its name, prompt and answer."""
+    """A problem of HMMT, as MathArena publishes it or with the fields problem, prompt, answer."""
     if "prompt" in record:
         name, question = str(_field(record, "problem", str | int)), _text(record, "prompt")
     else:
@@ -58,16 +58,17 @@ def hmmt(record: _Record, source: str, prompt: str | None, match: str) -> Conver
 
 
 def livecodebench(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
-    """A problem of LiveCodeBench, with its public and its hidden tests."""
+    """A problem of LiveCodeBench, with its public and hidden tests."""
     question, code = _text(record, "question_content"), _text(record, "starter_code", "")
     tests = _tests(_field(record, "public_test_cases", str | list), "public_test_cases")
     tests += _tests(_private_tests(record), "private_test_cases")
     check: dict[str, Any] = {"kind": "stdin"}
     if any(test.get("testtype") == "functional" for test in tests):
-        entry_point = _metadata(record).get("func_name")
-        if not isinstance(entry_point, str):
-            raise UsageError("metadata has no func_name, but the tests call a function")
-        check = {"kind": "function", "entry_point": entry_point}
+        match _parsed(record.get("metadata"), "metadata"):
+            case {"func_name": str(entry_point)}:
+                check = {"kind": "function", "entry_point": entry_point}
+            case _:
+                raise UsageError("metadata has no func_name, but the tests call a function")
     check["tests"] = [{name: _text(test, name) for name in ("input", "output")} for test in tests]
     form = prompt or (STDIN_PROMPT if check["kind"] == "stdin" else FUNCTION_PROMPT)
     name = str(_field(record, "question_id", str | int))
@@ -80,7 +81,7 @@ def humaneval(record: _Record, source: str, prompt: str | None, match: str) -> C
     name = record.get("task_id", record.get("problem"))
     if not isinstance(name, str):
         raise UsageError("there is no task_id")
-    # A model goes on best right after the docstring, and begins the line itself.
+    # A model continues best right after the docstring, and starts the line itself.
     code = _text(record, "prompt").rstrip()
     check = {
         "kind": "asserts",
@@ -100,17 +101,16 @@ DATASETS: Mapping[str, Reader] = MappingProxyType(
 def read_dataset(
     name: str, paths: Sequence[str], *, prompt: str | None = None, match: str = "equivalent"
 ) -> Iterator[Converted]:
-    """The problems of a dataset's files, each once; a mistake is named with its line.
+    """The problems of a dataset's files. An error names the line; a problem may occur only once.
 
     Args:
         name: one of `DATASETS`.
-        paths: JSON lines, perhaps with gzip, or Parquet.
-        prompt: what a model is given, with {question} and {code} where those go; each dataset has
-            its own.
+        paths: files of JSON lines, also compressed with gzip, or Parquet.
+        prompt: a template with {question} or {code}, instead of the dataset's own.
         match: how answers in mathematics are compared: equivalent or exact.
     """
     if prompt is not None and "{question}" not in prompt and "{code}" not in prompt:
-        raise UsageError("a prompt needs {question} or {code}, for the problem to be in it")
+        raise UsageError("the prompt must contain {question} or {code}")
     seen: dict[str, str] = {}
     for path in paths:
         source = Path(path).name.partition(".")[0]
@@ -142,7 +142,7 @@ def _field(record: _Record, name: str, kind: Any) -> Any:
     value = record.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         there = ", ".join(map(str, record))
-        raise UsageError(f"no {name} as this dataset has it; there are {there[:200]}")
+        raise UsageError(f"field {name} is missing or has the wrong type; there are {there[:200]}")
     return value
 
 
@@ -153,37 +153,33 @@ def _text(record: _Record, name: str, default: str | None = None) -> str:
 
 
 def _filled(form: str, question: str, code: str = "") -> str:
-    """A prompt with the problem in it. Braces in the problem are left alone."""
+    """The template with the problem in it. Braces in the problem are not replaced."""
     before, mark, after = form.partition("{question}")
     return (
         before.replace("{code}", code) + (question if mark else "") + after.replace("{code}", code)
     )
 
 
-def _metadata(record: _Record) -> _Record:
-    value = record.get("metadata")
+def _parsed(value: Any, name: str) -> Any:
+    """The value of a field that may be JSON in a text."""
     try:
-        parsed = parse_json(value) if isinstance(value, str) else value
-    except ValueError:
-        parsed = None
-    return parsed if isinstance(parsed, dict) else {}
+        return parse_json(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise UsageError(f"{name} is not JSON") from error
 
 
 def _tests(listed: str | list[Any], name: str) -> list[_Record]:
-    try:
-        tests = parse_json(listed) if isinstance(listed, str) else listed
-    except ValueError as error:
-        raise UsageError(f"{name} is not JSON") from error
+    tests = _parsed(listed, name)
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         raise UsageError(f"{name} is not a list of tests")
     return tests
 
 
 def _private_tests(record: _Record) -> str | list[Any]:
-    """The hidden tests: JSON, or JSON in a pickle, compressed, in base64.
+    """The hidden tests: JSON, or JSON in a compressed pickle in base64.
 
-    A pickle is a program, and this one comes from the outside. It is not run: a pickle of a single
-    text consists of that text and of marks around it, and whatever has anything else is refused.
+    Loading a pickle can run any code, so it is only scanned. A pickle of one text consists of the
+    text and a few opcodes around it; a pickle with any other opcode is refused.
     """
     packed: str | list[Any] = _field(record, "private_test_cases", str | list)
     if isinstance(packed, list) or packed.lstrip().startswith("["):
@@ -192,7 +188,7 @@ def _private_tests(record: _Record) -> str | list[Any]:
         unpacking = zlib.decompressobj()
         pickled = unpacking.decompress(base64.b64decode(packed, validate=True), _LARGEST)
         if not unpacking.eof:
-            raise UsageError(f"private_test_cases is torn, or larger than {_LARGEST} bytes")
+            raise ValueError(f"cut off, or larger than {_LARGEST} bytes")
         steps = [(step.name, value) for step, value, _ in pickletools.genops(pickled)]
     except (ValueError, zlib.error) as error:
         raise UsageError(f"private_test_cases cannot be unpacked: {error}"[:200]) from error
@@ -200,5 +196,5 @@ def _private_tests(record: _Record) -> str | list[Any]:
     texts = [value for name, value in steps if name in _TEXT]
     if others or len(texts) != 1:
         what = ", ".join(sorted(others)) or f"{len(texts)} texts"
-        raise UsageError(f"private_test_cases is no text but a pickle with {what}; refused")
+        raise UsageError(f"private_test_cases is a pickle with {what}, not with one text; refused")
     return str(texts[0])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.errors import UsageError
-from ...files import LARGEST_INT, json_lines, shown
+from ...files import json_lines, shown
+from ...text import is_name
 from ..protocols import Problem
 
 
 def read_problems(path: str) -> Iterator[Problem]:
-    """The problems of a file, each once; a mistake is named with its line."""
+    """The problems of a file. An error names the line; a problem may occur only once."""
     seen: dict[str, int] = {}
     for number, record in json_lines(path):
         problem = _problem(f"{path}:{number}", record)
@@ -23,7 +23,7 @@ def read_problems(path: str) -> Iterator[Problem]:
         seen[problem.id] = number
         yield problem
     if not seen:
-        raise UsageError(f"{path}: there are no problems in this file")
+        raise UsageError(f"{path}: no problems in this file")
 
 
 def _problem(place: str, record: Mapping[str, Any]) -> Problem:
@@ -35,13 +35,3 @@ def _problem(place: str, record: Mapping[str, Any]) -> Problem:
     if not isinstance(check, dict):
         raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
     return Problem(str(name), prompt, check)
-
-
-def is_name(value: object) -> bool:
-    """Whether a value names a problem: a text that is not empty and can be written, or a number."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) < LARGEST_INT
-    return isinstance(value, str) and value != "" and not _LONE_SURROGATE.search(value)
-
-
-_LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # JSON can say it, but no file can hold it

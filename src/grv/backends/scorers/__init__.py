@@ -1,1 +1,1 @@
-"""What gives candidates the cheap number that ranks them."""
+"""Backends that score candidates."""

@@ -1,4 +1,4 @@
-"""A model asked yes or no, as a score: the log-probability of yes against that of no."""
+"""A model as a judge: its log-probability of yes minus that of no is the score."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ Proposed answer:
 
 Is the proposed answer correct? Say only yes or no."""
 
-_TOPS = 20  # as many as OpenAI gives
+_TOPS = 20  # the most that OpenAI returns
 
 
 class JudgeScorer:
-    """Asks an OpenAI-compatible model about each draft, one request a draft.
+    """Asks an OpenAI-compatible model whether a draft is correct, with one request per draft.
 
-    The score is log p(yes) - log p(no) of the first token. A word that is not among the likely
-    ones is taken to be as likely as the least likely of them, which is the most it can be.
+    The score is log p(yes) - log p(no) of the first token. If one of the words is not among the
+    likely tokens, it gets the lowest probability among them, an upper bound.
 
     Args:
         model: the model's name.
         base_url: such as http://localhost:8000/v1; None is OpenAI.
-        question: what to ask, with {prompt} and {answer} in it.
+        question: the text to send; {prompt} and {answer} in it are replaced.
     """
 
     def __init__(
         self, model: str, *, base_url: str | None = None, question: str = QUESTION
     ) -> None:
         if not model:
-            raise UsageError("which model? as in judge:gpt-4o-mini")
+            raise UsageError("name the model, as in judge:gpt-4o-mini")
         if "{answer}" not in question:
-            raise UsageError("the question must have {answer} in it")
+            raise UsageError("the question must contain {answer}")
         self.model, self.question = model, question
         self._endpoint = Endpoint(base_url, backend=f"judge:{model}", error=ScorerError)
 
@@ -53,11 +53,7 @@ class JudgeScorer:
         return f"JudgeScorer({self.model!r}, base_url={self._endpoint.shown!r})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft.
-
-        Raises:
-            ScorerError: the model cannot be asked.
-        """
+        """One score per draft; a ScorerError if there is no answer."""
         return [await self._one(problem, draft) for draft in drafts]
 
     async def aclose(self) -> None:
@@ -88,7 +84,7 @@ class JudgeScorer:
             raise self._endpoint.failure(str(exc), problem.id) from exc
         used = usage(answer, time.monotonic() - started)
         if not tops:
-            return Score(None, used, "the judge gave no log-probabilities")
+            return Score(None, used, "the judge returned no log-probabilities")
         margin = _margin(tops)
         if margin is None:
             return Score(None, used, "the judge said neither yes nor no")
@@ -96,7 +92,7 @@ class JudgeScorer:
 
 
 def _margin(tops: dict[str, float]) -> float | None:
-    """The score of log-probabilities, or None where neither is likely."""
+    """The score, or None if neither word is among the likely tokens."""
     yes = _total(value for token, value in tops.items() if _word(token) == "yes")
     no = _total(value for token, value in tops.items() if _word(token) == "no")
     if yes is None and no is None:
@@ -106,12 +102,12 @@ def _margin(tops: dict[str, float]) -> float | None:
 
 
 def _word(token: str) -> str:
-    """The word of a token, whatever its tokenizer puts before it."""
+    """The word of a token, without the marks that tokenizers add."""
     return token.strip(" \t\n\u0120\u2581.,!*'\"").casefold()
 
 
 def _total(values: Iterable[float]) -> float | None:
-    """The logarithm of the sum of probabilities."""
+    """The logarithm of the sum of the probabilities."""
     known = list(values)
     if not known:
         return None

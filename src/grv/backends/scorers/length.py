@@ -1,4 +1,4 @@
-"""The plainest score: the length of a text."""
+"""The simplest score: the length of a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..protocols import Draft, Problem, Score
 
 
 class LengthScorer:
-    """Shorter texts first, or longer ones. Counts characters; an empty text has no score."""
+    """Prefers shorter texts, or longer ones, in characters. An empty text has no score."""
 
     def __init__(self, *, longer: bool = False) -> None:
         self.longer = longer
@@ -17,7 +17,7 @@ class LengthScorer:
         return f"LengthScorer(longer={self.longer})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         return [self._score(draft.text) for draft in drafts]
 
     def _score(self, text: str) -> Score:

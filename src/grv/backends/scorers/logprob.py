@@ -19,10 +19,7 @@ HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
 
 
 class LogprobScorer:
-    """The mean, the sum or the least of a draft's log-probabilities, as its generator gave them.
-
-    Costs nothing. An empty text has no score, whatever its last token says.
-    """
+    """The mean, sum or minimum of a draft's log-probabilities. An empty text has no score."""
 
     def __init__(self, how: str = "mean") -> None:
         if how not in HOW:
@@ -33,14 +30,14 @@ class LogprobScorer:
         return f"LogprobScorer({self.how!r})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score a draft."""
+        """One score per draft."""
         return [self._score(draft) for draft in drafts]
 
     def _score(self, draft: Draft) -> Score:
         if not draft.text.strip():
             return Score(None, reason="the text is empty")
         if not draft.logprobs:
-            return Score(None, reason="the generator gave no log-probabilities")
+            return Score(None, reason="the generator returned no log-probabilities")
         if not all(map(math.isfinite, draft.logprobs)):
             return Score(None, reason="a log-probability is not a number")
         return scored(HOW[self.how](draft.logprobs))

@@ -1,1 +1,1 @@
-"""What gives candidates their verdicts."""
+"""Backends that verify candidates."""

@@ -1,74 +1,58 @@
-"""From the `"check"` record of a problem to the check itself.
+"""Parses the `"check"` record of a problem.
 
 Every mistake in a record is a UsageError of one line that names the problem and the field.
 """
 
 from __future__ import annotations
 
-import hashlib
+import abc
 import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, cast
 
 from ...core.errors import UsageError
-from ...files import parse_json
+from ...files import parse_json, shown
+from ...options import did_you_mean
+from ...text import checksum
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
-from .programs.checks import AssertsCheck, FunctionCheck, FunctionTest, StdinCheck, StdinTest
-from .programs.extraction import checksum
-from .worker_pair import Seat
+from .programs.checks import (
+    AssertsCheck,
+    FunctionCheck,
+    FunctionTest,
+    ProgramCheck,
+    StdinCheck,
+    StdinTest,
+)
+from .worker_pair import WorkerPair
 
-KINDS = ("asserts", "command", "function", "math", "stdin")
+KINDS = ("asserts", "command", "function", "http", "math", "stdin")
 _MOST_REPEATS = 100
 
 
-class Judging(Protocol):
-    """What looks at a candidate's text."""
-
-    def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; None is in no class."""
-        ...
-
-    def identity(self, text: str) -> str:
-        """What is judged of a text. A pass holds for texts with the same identity."""
-        ...
-
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
-        """The finding on a candidate's text."""
-        ...
-
-
-class Comparing(Protocol):
-    """What looks at a candidate's text and needs no sandbox."""
-
-    def key(self, text: str) -> str | None:
-        """Texts with equal keys fail together; None is in no class."""
-        ...
-
-    def compare(self, text: str) -> Finding:
-        """The finding on a candidate's text."""
-        ...
-
-
-@dataclass(frozen=True)
-class TextCheck:
+class TextCheck(abc.ABC):
     """A check that needs no sandbox."""
 
-    how: Comparing
+    @abc.abstractmethod
+    def compare(self, text: str) -> Finding:
+        """The finding on a candidate's text. May be called from any thread."""
 
     def key(self, text: str) -> str | None:
         """Texts with equal keys fail together; None is in no class."""
-        return self.how.key(text)
+        return f"text:{checksum(text)}"
 
     def identity(self, text: str) -> str:
-        """A checksum of the whole text."""
+        """A checksum of the whole text. A pass holds for texts with the same identity."""
         return checksum(text)
 
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
-        return self.how.compare(text)
+        return self.compare(text)
+
+
+Judging = ProgramCheck | TextCheck
 
 
 @dataclass(frozen=True)
@@ -76,9 +60,9 @@ class Check:
     """How the candidates of one problem are verified.
 
     Attributes:
-        how: what looks at a candidate's text.
-        repeat: how often a candidate is verified; it must pass every time.
-        digest: stands for the record, the limits included, in a store of verdicts.
+        how: judges a candidate's text.
+        repeat: the number of verifications of a candidate; it must pass each of them.
+        digest: a checksum of the record with its limits, for a store of verdicts.
     """
 
     how: Judging
@@ -87,12 +71,12 @@ class Check:
 
 
 class _Record:
-    """A record with its place, for messages: `problem p7, check.tests[3].input: ...`."""
+    """A record with its position, for messages: `problem p7, check.tests[3].input: ...`."""
 
     def __init__(self, data: Any, place: str) -> None:
         self.place = place
         if not isinstance(data, Mapping):
-            raise self.wrong("", f"must be a record, not {_shown(data)}")
+            raise self.wrong("", f"must be a record, not {shown(data)}")
         self.data = data
 
     def wrong(self, name: str, problem: str) -> UsageError:
@@ -101,26 +85,26 @@ class _Record:
     def text(self, name: str, default: str | None = None) -> str:
         value = self.data.get(name, default)
         if not isinstance(value, str):
-            problem = "is missing" if value is None else f"must be a string, not {_shown(value)}"
+            problem = "is missing" if value is None else f"must be a string, not {shown(value)}"
             raise self.wrong(name, problem)
         return value
 
     def name(self, name: str) -> str:
         value = self.text(name)
         if not value.isidentifier():
-            raise self.wrong(name, f"must be a name, not {_shown(value)}")
+            raise self.wrong(name, f"must be a name, not {shown(value)}")
         return value
 
     def number(self, name: str, default: float) -> float:
         value = self.data.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise self.wrong(name, f"must be a number and not negative, not {_shown(value)}")
+            raise self.wrong(name, f"must be a number and not negative, not {shown(value)}")
         return float(value)
 
     def flag(self, name: str) -> bool:
         value = self.data.get(name, False)
         if not isinstance(value, bool):
-            raise self.wrong(name, f"must be true or false, not {_shown(value)}")
+            raise self.wrong(name, f"must be true or false, not {shown(value)}")
         return value
 
     def each(self, name: str) -> list[_Record]:
@@ -131,41 +115,36 @@ class _Record:
         return [_Record(v, f"{self.place}.{name}[{i}]") for i, v in enumerate(values)]
 
     def only(self, *names: str) -> None:
-        """Refuse unknown fields: a misspelt limit must not be a limit that is not kept."""
+        """Refuse unknown fields, so that no misspelt limit is ignored."""
         for name in self.data:
             if name not in names:
-                known = ", ".join(names)
-                raise self.wrong(str(name), f"no such field; there are {known}")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+                hint = did_you_mean(str(name), names) or f"; there are {', '.join(names)}"
+                raise self.wrong(str(name), f"no such field{hint}")
 
 
 def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
-    """The check of a problem; `defaults` are the limits where the record sets none of its own."""
+    """The check of a problem; `defaults` are the limits that the record does not set."""
     record = _Record(problem.check, f"problem {problem.id}, check")
     kind = record.text("kind")
     if kind not in KINDS:
-        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {_shown(kind)}")
+        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}")
     repeat = record.data.get("repeat", 1)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
-        raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {_shown(repeat)}")
+        raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
     limits = _limits(record, defaults or Limits())
     how = _PARSERS[kind](record, limits, problem)
-    prompt = problem.prompt if kind == "asserts" else ""  # it may be part of the program
+    prompt = problem.prompt if kind == "asserts" else ""  # a prompt may be part of the program
     try:
         text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
-    return Check(how, repeat, hashlib.sha256(text.encode()).hexdigest())
+    return Check(how, repeat, checksum(text))
 
 
 def _limits(record: _Record, defaults: Limits) -> Limits:
     changes = record.data.get("limits", {})
     if not isinstance(changes, Mapping):
-        raise record.wrong("limits", f"must be a record, not {_shown(changes)}")
+        raise record.wrong("limits", f"must be a record, not {shown(changes)}")
     try:
         return defaults.with_(changes)
     except ValueError as exc:
@@ -198,7 +177,7 @@ def _function(record: _Record, limits: Limits, problem: Problem) -> FunctionChec
 def _function_test(test: _Record) -> FunctionTest:
     """A test with `args` and `expected`, or with LiveCodeBench's strings `input` and `output`.
 
-    In those, each line of the input is one argument as JSON, and the output is JSON too.
+    Each line of `input` is one argument as JSON; `output` is JSON.
     """
     if "input" in test.data or "output" in test.data:
         test.only("input", "output")
@@ -212,7 +191,7 @@ def _function_test(test: _Record) -> FunctionTest:
     if isinstance(args, str):
         args = [_json(test, "args", line) for line in args.split("\n") if line.strip()]
     if not isinstance(args, list):
-        problem = "is missing" if args is None else f"must be a list, not {_shown(args)}"
+        problem = "is missing" if args is None else f"must be a list, not {shown(args)}"
         raise test.wrong("args", problem)
     return FunctionTest(tuple(args), test.data["expected"])
 
@@ -221,7 +200,7 @@ def _json(record: _Record, name: str, text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError:
-        raise record.wrong(name, f"is not JSON: {_shown(text)}") from None
+        raise record.wrong(name, f"is not JSON: {shown(text)}") from None
 
 
 def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
@@ -235,13 +214,14 @@ def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
     return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
 
 
-def _elsewhere(module: str, name: str) -> _Parser:
-    """A check of another module, loaded when it is needed: its libraries are optional."""
+def _text(module: str, name: str, *fields: str) -> _Parser:
+    """A check without a sandbox. Its module is imported on use, as its libraries are optional."""
 
     def parse(record: _Record, limits: Limits, problem: Problem) -> Judging:
+        record.only("kind", *fields, "limits", "repeat")
         kind = getattr(importlib.import_module(module, __package__), name)
         try:
-            return TextCheck(kind.of(record.data))
+            return cast(TextCheck, kind.of(problem))
         except UsageError as exc:
             raise record.wrong("", str(exc)) from None
 
@@ -251,8 +231,9 @@ def _elsewhere(module: str, name: str) -> _Parser:
 _Parser = Callable[[_Record, Limits, Problem], Judging]
 _PARSERS: Mapping[str, _Parser] = {
     "asserts": _asserts,
-    "command": _elsewhere(".command", "CommandCheck"),
+    "command": _text(".command", "CommandCheck", "argv"),
     "function": _function,
-    "math": _elsewhere(".math.check", "MathCheck"),
+    "http": _text(".http", "HttpCheck", "url", "data"),
+    "math": _text(".math.check", "MathCheck", "answer", "match"),
     "stdin": _stdin,
 }

@@ -1,8 +1,8 @@
-"""Files of candidates to be verified, and of their labels: one JSON record a line.
+"""Files of candidates to verify, and files of their labels, in JSON lines.
 
-The labels are appended as they come. A file that was cut short, by a crash or by Ctrl-C, is taken
-up where it stopped: a torn last line is dropped, and so are broken verdicts, which are no labels. A
-file that we did not write is never changed.
+Labels are appended one by one. After a crash or Ctrl-C a run continues in the same file. A last
+line that was cut off, and broken verdicts, which are not labels, are dropped. A file that grv did
+not write is never changed.
 """
 
 from __future__ import annotations
@@ -20,26 +20,36 @@ from typing import Any
 
 from ...core.errors import LogError, UsageError
 from ...core.values import Verdict
-from ...files import TEXT, Layout, bounded_lines, is_torn, json_lines, parse_json, shown, typed
-from ..problems.files import is_name
+from ...files import (
+    TEXT,
+    Layout,
+    bounded_lines,
+    error_line,
+    is_torn,
+    json_lines,
+    parse_json,
+    shown,
+    typed,
+)
+from ...text import is_name
 from ..protocols import Finding, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A problem and its candidates' texts."""
+    """A problem and the texts of its candidates."""
 
     problem: Problem
     texts: tuple[str, ...]
 
 
 def read_batches(path: str) -> Iterator[Batch]:
-    """The problems of a file, each with its candidates; a LogError names the line."""
+    """The problems of a file with their candidates; a LogError names the line."""
     seen: set[str] = set()
     for number, record in json_lines(path):
         batch = _batch(path, number, record)
         if batch.problem.id in seen:
-            message = f"problem {batch.problem.id} is there twice"
+            message = f"problem {batch.problem.id} occurs twice"
             raise LogError(message, path=path, line=number, problem_id=batch.problem.id)
         seen.add(batch.problem.id)
         yield batch
@@ -63,21 +73,20 @@ def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
 
 
 class LabelFile:
-    """A file of labels, open for more; no other process may write to it meanwhile.
+    """A file of labels, locked and open for appending.
 
-    An existing file is taken up only if it is ours: empty, or lines that are labels, the last of
-    which may be torn. Any other file is left as it is.
+    An existing file must be empty or consist of labels; its last line may be cut off.
 
     Args:
         path: the file.
-        candidates: the fingerprints of each problem's candidates; labels for others are a mistake.
+        candidates: the fingerprints of each problem's candidates; other labels are an error.
         source: the file of the candidates, for messages.
 
     Attributes:
-        done: the verdicts that it holds, by problem and number of the candidate.
+        done: the verdicts in the file, by problem and candidate number.
 
     Raises:
-        UsageError: the file is not ours, or another process writes to it.
+        UsageError: the file is not one of labels, or another process writes to it.
     """
 
     def __init__(
@@ -100,7 +109,7 @@ class LabelFile:
             raise
 
     def _read(self) -> tuple[bool, int]:
-        """Fill `done`; whether a verdict is broken, and where the last whole label ends."""
+        """Fill `done`. Returns whether a verdict is broken, and where the last whole label ends."""
         broken, end = False, 0
         with open(self._target, "rb") as file:
             for number, line in enumerate(bounded_lines(file, self.path), 1):
@@ -109,7 +118,7 @@ class LabelFile:
                     if not line.endswith(b"\n") and is_torn(line, _LAYOUT):
                         break
                     raise UsageError(
-                        f"{self.path}:{number}: not a label, so the file is not one of labels;"
+                        f"{self.path}:{number}: not a label, so this is not a file of labels;"
                         " give another --out"
                     )
                 end += len(line)
@@ -121,7 +130,7 @@ class LabelFile:
         return broken, end
 
     def _check(self, label: _Label) -> None:
-        """Refuse a label of another file: a verdict belongs to the text and the check it is of."""
+        """Refuse a label of another text, check or file of candidates."""
         if self._candidates is None:
             return
         known = self._candidates.get(label.problem, b"")
@@ -137,7 +146,7 @@ class LabelFile:
         raise UsageError(f"{self.path}: {wrong}; give another --out")
 
     def _repair(self, end: int, *, rewrite: bool) -> None:
-        """Drop a torn end; without the broken verdicts, a new file takes the old one's place."""
+        """Drop a partial last line; with `rewrite`, drop broken verdicts too, in a new file."""
         if not rewrite:
             if os.fstat(self._descriptor).st_size > end:
                 os.ftruncate(self._descriptor, end)
@@ -164,7 +173,7 @@ class LabelFile:
         key: str | None,
         evidence: Mapping[str, Any] | None = None,
     ) -> None:
-        """Append a label, in one piece; with `evidence` where it is given."""
+        """Append a label with one write; with `evidence` if given."""
         known = (self._candidates or {}).get(problem, b"")
         of = known[candidate * FINGERPRINT : (candidate + 1) * FINGERPRINT].hex()
         record: dict[str, Any] = {
@@ -172,38 +181,37 @@ class LabelFile:
             **{"verdict": finding.verdict.value, "reason": finding.reason},
             **{"seconds": round(finding.usage.seconds, 6), "key": key},
             **({"of": of} if of else {}),
+            **({} if evidence is None else {"evidence": dict(evidence)}),
         }
-        if evidence is not None:
-            record["evidence"] = dict(evidence)
         _write(self._descriptor, json.dumps(record).encode() + b"\n")
 
     def close(self) -> None:
-        """Close the file, with all of it on the disk."""
+        """Flush the file to disk and close it."""
         with contextlib.suppress(OSError):  # not a regular file
             os.fsync(self._descriptor)
         os.close(self._descriptor)
 
 
 def _opened(path: str, target: str) -> int:
-    """The file, made where there is none. A terminal or a pipe is only written to."""
+    """The descriptor of the file, created if absent. A terminal or pipe is opened for writing."""
     special = os.path.exists(target) and not os.path.isfile(target)
     try:
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC if special else _FLAGS, 0o666)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
 
 
 FINGERPRINT = 8  # bytes
 
 
 def fingerprint(check: str, text: str) -> bytes:
-    """Names a text under a check, given by its digest: what a label is of."""
+    """A checksum of a text and of the digest of its check. A label belongs to it."""
     content = f"{check}\n{text}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(content, digest_size=FINGERPRINT).digest()
 
 
 def _parse(line: bytes) -> _Label | None:
-    """A label; None where the line is none."""
+    """The label in a line; None if it is not a label."""
     try:
         return typed(_Label, parse_json(line))
     except ValueError:
@@ -212,7 +220,7 @@ def _parse(line: bytes) -> _Label | None:
 
 @dataclass(frozen=True)
 class _Label:
-    """What every label says; `of` is empty in files of earlier versions."""
+    """The fields of every label; `of` is empty in files of earlier versions."""
 
     problem: str
     candidate: int

@@ -36,7 +36,8 @@ class Verification(Family):
     )
     allow_commands: bool = option(
         False,
-        'Run the commands that checks of kind "command" name, with your rights.',
+        'Let checks of kind "command" run commands with your rights, and checks of kind "http" send'
+        " candidates to servers.",
         "--allow-commands",
     )
 

@@ -1,14 +1,12 @@
-"""The verifier: a pool of workers that gives candidates their verdicts.
+"""The verifier of all kinds of checks: a pool of workers.
 
-One for all kinds of checks; `await verify(problem, draft)` in a search, `find` or `find_all` in a
-plain loop.
+Use `await verify(problem, draft)` in a search, `find` or `find_all` in a plain loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
-import os
 import queue
 import threading
 import time
@@ -16,11 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
-from ...core.errors import UsageError
+from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
+from ...files import error_line
+from ..callables import processors
 from ..protocols import Draft, Finding, Problem, Usage
 from ..sandbox.limits import InForce, Isolation, Limits
 from ..sandbox.run import WorkerDied
@@ -29,18 +28,18 @@ from .checks import Check, parse_check
 from .command import check_allowed
 from .programs.findings import clean
 from .verdict_store import VerdictStore
-from .worker_pair import Seat
+from .worker_pair import WorkerPair
 
-_PARSED = 256  # problems whose checks are kept ready
-_KNOWN = 20_000  # findings that are kept for candidates with equal keys
-_WHILE = 0.1  # seconds that a free seat is waited for before one looks around
+_PARSED = 256  # parsed checks in the cache
+_KNOWN = 20_000  # findings in the cache, for candidates with equal keys
+_WAIT = 0.1  # seconds to wait for a free pair before checking for cancellation
 _MOST_LOSSES = 3  # workers that one candidate may lose before its verdict is broken
 Tag = TypeVar("Tag")
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding, with the key of the candidate's class where it has one."""
+    """A finding, and the key of the candidate, if it has one."""
 
     finding: Finding
     key: str | None
@@ -48,36 +47,28 @@ class Judged:
 
 @dataclass(slots=True)
 class _Job:
-    """One candidate on its way; may be called off from another thread."""
+    """One candidate in work; another thread may call it off."""
 
-    seat: Seat | None = None
+    pair: WorkerPair | None = None
     called_off: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def sit(self, seat: Seat) -> None:
+    def start(self, pair: WorkerPair) -> None:
         with self._lock:
-            seat.resume()
-            self.seat = seat
+            pair.resume()
+            self.pair = pair
             if self.called_off:
-                seat.interrupt()
+                pair.interrupt()
 
-    def rise(self) -> None:
+    def stop(self) -> None:
         with self._lock:
-            self.seat = None
+            self.pair = None
 
     def call_off(self) -> None:
         with self._lock:
             self.called_off = True
-            if self.seat is not None:
-                self.seat.interrupt()
-
-
-@dataclass(slots=True)
-class _Prepared:
-    """A problem with its check."""
-
-    problem: Problem
-    check: Check
+            if self.pair is not None:
+                self.pair.interrupt()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +79,9 @@ class _Known:
     identity: str
 
     def holds_for(self, identity: str) -> bool:
-        """Whether it is also the finding on a program with this identity and an equal key.
+        """Whether a program with an equal key and this identity has the same finding.
 
-        Equal keys share failures. A pass belongs to the very program that ran.
+        Programs with equal keys share failures. A pass holds only for the program that ran.
         """
         verdict = self.finding.verdict
         return verdict is Verdict.FAILED or (
@@ -99,17 +90,17 @@ class _Known:
 
 
 class CheckVerifier:
-    """Gives candidates their verdicts, by the check of their problem.
+    """Verifies candidates by the checks of their problems.
 
     Args:
-        workers: how many candidates are verified at once; one a processor by default.
-        isolation: how far programs are kept from the machine.
-        limits: what programs may use where their check does not say.
-        attempts: how often a candidate is tried before its verdict is broken. Losing a worker is
-            not an attempt; after three losses the verdict is broken as well.
-        store: where verdicts are remembered across runs.
-        allow_commands: whether checks of kind "command" may run, which nothing confines. Never
-            under strict isolation.
+        workers: the number of candidates verified at once; by default one per processor.
+        isolation: how strictly programs are confined.
+        limits: the limits of programs whose check sets none.
+        attempts: the number of attempts until a verdict is broken. A lost worker is not an attempt;
+            after three losses the verdict is broken.
+        store: remembers verdicts across runs.
+        allow_commands: allow checks of kind "command", which are not confined, and "http". They are
+            never allowed under strict isolation.
     """
 
     def __init__(
@@ -122,20 +113,21 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
     ) -> None:
-        count = workers if workers is not None else _processors()
+        count = workers if workers is not None else processors()
         if count < 1 or attempts < 1:
-            raise UsageError("there must be at least one worker and one attempt")
+            raise UsageError("workers and attempts must be at least 1")
         self.workers = count
         self._isolation, self._allow_commands = isolation, allow_commands
         self._limits = limits or Limits()
         self._attempts = attempts
         self._store = store
-        self._seats: queue.LifoQueue[Seat] = queue.LifoQueue()
-        self._all = [Seat(isolation) for _ in range(count)]
-        for seat in reversed(self._all):
-            self._seats.put(seat)
+        self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
+        self._all = [WorkerPair(isolation) for _ in range(count)]
+        for pair in reversed(self._all):
+            self._free.put(pair)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="verify")
-        self._prepared: collections.OrderedDict[str, _Prepared] = collections.OrderedDict()
+        self._prepared: collections.OrderedDict[str, tuple[Problem, Check]]
+        self._prepared = collections.OrderedDict()
         self._known: collections.OrderedDict[tuple[str, str], Future[_Known]]
         self._known = collections.OrderedDict()
         self._lock = threading.Lock()
@@ -144,33 +136,30 @@ class CheckVerifier:
 
     @property
     def in_force(self) -> InForce:
-        """What keeps programs in; a UsageError where the level cannot be had here."""
+        """How programs are confined; a UsageError if this machine lacks the level."""
         return self._all[0].candidate.in_force
 
     def prepare(self, problem: Problem) -> Check:
-        """The check of a problem, parsed; a UsageError where its record is wrong."""
-        return self._prepare(problem).check
-
-    def key(self, problem: Problem, draft: Draft) -> str | None:
-        """The key of a draft: drafts with equal keys fail together. None is in no class."""
-        return self.prepare(problem).how.key(draft.text)
-
-    def _prepare(self, problem: Problem) -> _Prepared:
+        """The check of a problem; a UsageError if its record is wrong or not allowed."""
         with self._lock:
-            found = self._prepared.get(problem.id)
-            if found is not None and found.problem == problem:
+            earlier, check = self._prepared.get(problem.id, (None, None))
+            if check is not None and earlier == problem:
                 self._prepared.move_to_end(problem.id)
-                return found
+                return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
-        prepared = _Prepared(problem, parse_check(problem, self._limits))
+        check = parse_check(problem, self._limits)
         with self._lock:
-            self._prepared[problem.id] = prepared
+            self._prepared[problem.id] = problem, check
             while len(self._prepared) > _PARSED:
                 self._prepared.popitem(last=False)
-        return prepared
+        return check
+
+    def key(self, problem: Problem, draft: Draft) -> str | None:
+        """The key of a draft: drafts with equal keys fail together. None means no class."""
+        return self.prepare(problem).how.key(draft.text)
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
-        """The finding on a draft. Cancelled, it ends the run."""
+        """The finding on a draft. A cancellation stops the program."""
         job = _Job()
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text)
@@ -181,14 +170,14 @@ class CheckVerifier:
             raise
 
     def find(self, problem: Problem, text: str) -> Finding:
-        """The finding on a text, from a plain loop or thread."""
-        return self._find(_Job(), problem, text).finding
+        """The finding on a text."""
+        return self._judged(_Job(), problem, text).finding
 
     def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
-        """The findings on many texts, each with its tag, as they come.
+        """The findings on many texts, each with its tag, in the order of completion.
 
-        Takes from `jobs` no more than the workers need. When the caller stops early, what is going
-        on is called off.
+        Takes from `jobs` only what the workers need. If the caller stops early, running jobs are
+        called off.
         """
         running: dict[Future[Judged], tuple[Tag, _Job]] = {}
         source = iter(jobs)
@@ -202,7 +191,7 @@ class CheckVerifier:
                         more = False
                         break
                     job = _Job()
-                    running[self._threads.submit(self._find, job, problem, text)] = (tag, job)
+                    running[self._threads.submit(self._judged, job, problem, text)] = (tag, job)
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     tag, _ = running.pop(future)
@@ -212,28 +201,40 @@ class CheckVerifier:
                 future.cancel()
                 job.call_off()
 
+    def _judged(self, job: _Job, problem: Problem, text: str) -> Judged:
+        """Like `_find`, but a server that does not answer makes the finding broken."""
+        try:
+            return self._find(job, problem, text)
+        except VerifierError as exc:
+            return Judged(Finding(Verdict.BROKEN, str(exc)), None)
+
     def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
-        prepared = self._prepare(problem)
-        how = prepared.check.how
+        check = self.prepare(problem)
+        how = check.how
         try:
             key, identity = how.key(text), how.identity(text)
-        except Exception as exc:  # an error while reading one candidate concerns it alone
+        except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(_fault(exc), None)
         if key is None:
-            return Judged(self._ask(job, prepared, text), None)
+            return Judged(self._ask(job, check, text), None)
 
-        digest = prepared.check.digest
+        digest = check.digest
         finding = None if self._store is None else self._store.get(digest, key, identity)
         if finding is None:
 
             def ask() -> Finding:
-                return self._ask_and_store(job, prepared, text, key, identity)
+                found = self._ask(job, check, text)
+                if job.called_off:
+                    return Finding(Verdict.BROKEN, "called off")
+                if self._store is not None:
+                    self._store.put(digest, key, identity, found)
+                return found
 
             finding = self._once((digest, key), identity, ask)
         return Judged(finding, key)
 
     def _once(self, place: tuple[str, str], identity: str, ask: Callable[[], Finding]) -> Finding:
-        """The finding that is known at a place, where it holds; else a new one."""
+        """The finding in the cache if it holds for this identity, otherwise a new one."""
         mine: Future[_Known] = Future()
         with self._lock:
             earlier = self._known.setdefault(place, mine)
@@ -257,21 +258,11 @@ class CheckVerifier:
                     self._known.pop(place, None)
             mine.set_result(_Known(finding, identity))
 
-    def _ask_and_store(
-        self, job: _Job, prepared: _Prepared, text: str, key: str, identity: str
-    ) -> Finding:
-        finding = self._ask(job, prepared, text)
-        if job.called_off:
-            return Finding(Verdict.BROKEN, "called off")
-        if self._store is not None:
-            self._store.put(prepared.check.digest, key, identity, finding)
-        return finding
-
-    def _ask(self, job: _Job, prepared: _Prepared, text: str) -> Finding:
-        """The finding, asked as often as the check says."""
+    def _ask(self, job: _Job, check: Check, text: str) -> Finding:
+        """The finding of as many runs as the check wants."""
         findings: list[Finding] = []
-        for seed in range(prepared.check.repeat):
-            finding = self._try(job, prepared.check, text, seed)
+        for seed in range(check.repeat):
+            finding = self._try(job, check, text, seed)
             if finding.verdict is Verdict.BROKEN:
                 return finding
             findings.append(finding)
@@ -283,92 +274,77 @@ class CheckVerifier:
         return replace(first, usage=_sum(findings))
 
     def _try(self, job: _Job, check: Check, text: str, seed: int) -> Finding:
-        """The finding of one run, tried again where it is broken.
+        """The finding of one run; a broken run is repeated.
 
-        A worker that is lost says nothing about the candidate, so that is not one of its attempts.
-        But a candidate may not lose workers without end.
+        A lost worker says nothing about the candidate, so it does not count as an attempt. But one
+        candidate may lose only `_MOST_LOSSES` workers.
         """
         attempts = losses = 0
         while True:
-            while (seat := None if self._is_off(job) else self._seat()) is None:
+            while (pair := None if self._is_off(job) else self._free_pair()) is None:
                 if self._is_off(job):
                     return Finding(Verdict.BROKEN, "called off")
             started = time.monotonic()
-            job.sit(seat)
+            job.start(pair)
             try:
-                finding = check.how.judge(text, seat, seed)
+                finding = check.how.judge(text, pair, seed)
                 attempts += 1
             except WorkerDied as exc:
                 losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
-            except UsageError:  # the isolation cannot be had: no candidate can be verified
+            except (UsageError, VerifierError):  # no isolation, or no answer from a server
                 raise
-            except Exception as exc:  # an error while judging one candidate concerns it alone
+            except Exception as exc:  # an error in judging one candidate must not affect others
                 attempts += 1
-                seat.close()
+                pair.close()
                 finding = _fault(exc)
             finally:
-                job.rise()
-                self._seats.put(seat)
+                job.stop()
+                self._free.put(pair)
             broken = finding.verdict is Verdict.BROKEN
             if not broken or attempts == self._attempts or losses == _MOST_LOSSES:
                 return finding
 
     def folders(self) -> list[Path]:
-        """The directories that its workers use now."""
-        workers = [worker for seat in self._all for worker in (seat.candidate, seat.test)]
+        """The directories that the workers use now."""
+        workers = [worker for pair in self._all for worker in (pair.candidate, pair.test)]
         return [worker.folder for worker in workers if worker.folder is not None]
 
     def _is_off(self, job: _Job) -> bool:
         return job.called_off or self._closed
 
     def close(self) -> None:
-        """End the workers. What is going on is broken off."""
+        """Stop the workers, also those that are busy."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         for _ in self._all:
-            while (seat := self._seat()) is None:
+            while (pair := self._free_pair()) is None:
                 for each in self._all:
                     each.interrupt()
-            seat.close()
+            pair.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _seat(self) -> Seat | None:
-        """A free seat; None where there is none for a while."""
+    def _free_pair(self) -> WorkerPair | None:
+        """A free pair, or None after a short wait."""
         try:
-            return self._seats.get(timeout=_WHILE)
+            return self._free.get(timeout=_WAIT)
         except queue.Empty:
             return None
 
     def __enter__(self) -> CheckVerifier:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _fault(exc: Exception) -> Finding:
-    """The finding where judging one candidate raised what it should not."""
-    return Finding(Verdict.BROKEN, clean(f"the judge failed: {type(exc).__name__}: {exc}"))
+    """The finding if judging one candidate raised an exception."""
+    return Finding(Verdict.BROKEN, clean(f"the judge failed: {error_line(exc, named=True)}"))
 
 
 def _sum(findings: list[Finding]) -> Usage:
-    total = Usage()
-    for finding in findings:
-        total += finding.usage
-    return total
+    return sum((finding.usage for finding in findings), Usage())

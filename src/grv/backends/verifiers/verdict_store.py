@@ -1,7 +1,7 @@
-"""Verdicts remembered across runs, in a file that the user names.
+"""A file that remembers verdicts across runs.
 
-A finding belongs to the program that ran, which its `identity` names. Programs with equal keys
-share failures, as long as none of them has passed.
+A finding belongs to the program that ran, named by its `identity`. Programs with equal keys share
+failures, as long as none of them has passed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...core.values import Verdict
 from ..protocols import Finding
 
 _FORMAT = 2  # format 1 shared passes by key; its findings are not read
-# These depend on the machine, and may differ another time.
+# These reasons depend on the machine, so a later run may differ.
 _FLEETING = ("timeout", "memory", "crash", "no answer")
 
 
 class VerdictStore:
-    """A file of verdicts; safe to use from several threads, and from several processes."""
+    """A file of verdicts. Several threads and several processes may use it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,14 +43,16 @@ class VerdictStore:
             raise UsageError(f"{self._path}: not a store of verdicts: {exc}") from exc
 
     def _check_format(self) -> None:
-        """Refuse a newer format, and a database of another kind."""
+        """Refuse a newer format, and any other database."""
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
         if version > _FORMAT and "findings" in tables:
             raise UsageError(f"{self._path}: written by a newer version (format {version})")
         own = {1: "verdicts", _FORMAT: "findings"}.get(version)
         if tables and own not in tables:
-            raise UsageError(f"{self._path}: not a store of verdicts, but another database")
+            raise UsageError(
+                f"{self._path}: not a store of verdicts but another database; give another file"
+            )
 
     def _prepare(self) -> None:
         self._database.execute("DROP TABLE IF EXISTS verdicts")
@@ -63,10 +65,7 @@ class VerdictStore:
         self._database.execute("CREATE INDEX IF NOT EXISTS by_key ON findings (digest, key)")
 
     def get(self, digest: str, key: str, identity: str) -> Finding | None:
-        """The finding on record for a program, None where there is none.
-
-        It is that of the same program, or a failure of one with the same key.
-        """
+        """The stored finding on the program, or a failure of one with an equal key; or None."""
         columns = "SELECT identity, verdict, reason, evidence FROM findings WHERE digest = ?"
         query = f"{columns} AND identity = ? UNION {columns} AND key = ?"
         with self._errors_named():
@@ -80,7 +79,7 @@ class VerdictStore:
         return None
 
     def put(self, digest: str, key: str, identity: str, finding: Finding) -> None:
-        """Remember a finding that holds for good; others are not kept."""
+        """Store a finding, unless it is broken or may differ in another run."""
         if finding.verdict is Verdict.BROKEN or finding.reason in _FLEETING:
             return
         row = (digest, identity, key, finding.verdict.value, finding.reason)

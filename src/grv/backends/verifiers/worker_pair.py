@@ -1,4 +1,4 @@
-"""Where a judging thread sits: the workers that it has to itself."""
+"""The two workers of one judging thread."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..sandbox.limits import Isolation, Limits
 from ..sandbox.run import Run, WorkerDied
 from ..sandbox.worker import Worker
 
-TEST_SECONDS = 10.0  # what the user's own test may use on top of the candidate's time
-_MOST_TESTS = 500  # that one process for tests carries out
+TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
+_MOST_TESTS = 500  # tests that one process runs before it is replaced
 
 
-class Seat:
-    """The workers that one judging thread has to itself: for candidates, and for tests."""
+class WorkerPair:
+    """The workers of one judging thread: one for candidates, one for tests."""
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         self.candidate = Worker(isolation)
@@ -24,11 +24,10 @@ class Seat:
         self._ending = contextlib.ExitStack()
 
     def tester(self, check: object, memory_mb: int) -> Run:
-        """A process for the test of a check, ready for an order.
+        """A process for the test of a check, ready for a message.
 
-        It is kept for the next candidates of the same check: the test is the user's own code, and
-        nothing of a candidate gets into its process but plain data. Each order is carried out in a
-        namespace of its own.
+        It is reused for the next candidates of the same check: the test is the user's code, and it
+        receives only plain data from candidates. Each message runs in a new namespace.
         """
         fresh = self._tester is None or self._tested is not check or self._tests >= _MOST_TESTS
         if self._tester is None or fresh or not self._tester.is_waiting():
@@ -42,18 +41,18 @@ class Seat:
         return self._tester
 
     def dismiss(self) -> None:
-        """End the test's process, where there is one."""
+        """End the test's process, if there is one."""
         self._tester = self._tested = None
         with contextlib.suppress(WorkerDied):
             self._ending.close()
 
     def interrupt(self) -> None:
-        """End what is going on, from another thread."""
+        """Stop both workers' runs, from another thread."""
         self.candidate.interrupt()
         self.test.interrupt()
 
     def resume(self) -> None:
-        """Forget that something was interrupted."""
+        """Clear the interruption."""
         self.candidate.interrupted = self.test.interrupted = False
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from ...learning.score_combination import read_scored
 from ...logs.log import Log
 from ...logs.readers import log_of
 from ...logs.reading import Unlabelled
-from ...logs.tables import Table, column
+from ...logs.tables import ColumnTable, column
 from ...parsing import parse_cascade
 from .given import Given
 from .source import Source, is_comparison, read_comparison
@@ -62,7 +62,7 @@ def _read_ledger(given: Given, name: str) -> Source:
         label: column(values)
         for label, values in log_columns(SqliteLedger(given.path, read_only=True)).items()
     }
-    table = Table(given.path, columns, range(1, len(columns["problem"]) + 1))
+    table = ColumnTable(given.path, columns, range(1, len(columns["problem"]) + 1))
     # A live run does not verify most of its candidates.
     unlabelled = given.reading.unlabelled
     if unlabelled is Unlabelled.ERROR:

@@ -56,7 +56,7 @@ def test_measured_costs_are_those_of_compare() -> None:
     assert made["optimal_pairs"].only(costs="measured").column("orders") == [2] * 4
     assert any("on average a candidate cost" in note for note in made["summary"].notes)
     assert "measured" in " ".join(made["cheaper_verifier"].notes)
-    with pytest.raises(LogError, match="'generate_cost' is not there"):
+    with pytest.raises(LogError, match="'generate_cost' is missing"):
         make_report([Source("x", log=OTHER)], asked)
     with pytest.raises(UsageError, match="given twice"):
         Request(costs=(None, Measured(1, 10)))

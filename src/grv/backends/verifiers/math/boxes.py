@@ -1,16 +1,16 @@
-r"""The answer in the boxes of a text, read with what stands around them.
+r"""The answer in the boxes of a text, read with its surroundings.
 
-- What stands beside a box belongs to the answer: `\boxed{5}\text{ cm}` is 5 cm, and `6\boxed{5}`,
-  `\sqrt{\boxed{5}}`, "not \boxed{5}", "\boxed{5} squared" and "\boxed{5} is wrong" are no answers.
+- Text beside a box belongs to the answer: `\boxed{5}\text{ cm}` is 5 cm, and `6\boxed{5}`,
+  `\sqrt{\boxed{5}}`, "not \boxed{5}", "\boxed{5} squared" and "\boxed{5} is wrong" are not answers.
 - `2+3=\boxed{5}` is the chain `2+3=5`, and `x=6=\boxed{5}` the chain `6=5`, which is false.
-- Several boxes with nothing but commas, "and" or "or" between them are several answers. Else a
-  later box replaces an earlier one, if a sentence ends between them or a correction ("no, ") stands
-  there; if neither is so, they contradict one another and there is no answer.
-- A text after the box that takes it back, or gives another answer, leaves none.
-- A box that is never closed was cut: there is no answer.
+- Several boxes with only commas, "and" or "or" between them are a list. Otherwise a later box
+  replaces an earlier one if the end of a sentence or a correction ("no, ") is between them. If
+  neither is, the boxes contradict each other and there is no answer.
+- If the text after the box takes it back or gives another answer, there is no answer.
+- A box that is never closed is not an answer.
 
-One search finds the boxes and one scan the end of each of the last ones; around them, only `_NEAR`
-or `_TAIL` characters are looked at.
+One search finds the boxes and one scan their ends; around them, `_NEAR` or `_TAIL` characters are
+read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .tree import Quantity, names
 from .words import unit_of
 from .writing import canonical
 
-_NEAR = 400  # characters beside a box
-_TAIL = 4_000  # characters after it, where it may be taken back
+_NEAR = 400  # characters beside a box that are read
+_TAIL = 4_000  # characters after it, which may take it back
 _MOST = 8  # boxes at the end of a text
 
 _BOX = re.compile(r"\\(?:boxed|fbox(?:ed)?)\s{0,9}\{")
@@ -34,15 +34,15 @@ _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _JOINED = re.compile(r"(?:[\s$,;*]|\\[()\[\]]|\\text\{ *(?:and|or) *\}|\b(?:and|or)\b)*", re.I)
 _CORRECTED = re.compile(r"\bno[,:;!]|\b(?:wait|rather|actually|correction)\b", re.I)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s$*\"')\\]|$)|\n")
-_OPENED = re.compile(  # an opened formula or typeface, and arrows before an answer
+_OPENED = re.compile(  # the opening of a formula or typeface, and arrows before an answer
     r"(?:\\?\$\$?|\\[(\[]|&|\\\\|\\begin\{[a-z]+\*?\}|\\(?:text|math)(?:bf|rm|it)?\s*\{"
     r"|\\f?boxed\s*\{|\\(?:therefore|implies|Rightarrow|Longrightarrow|q?quad|displaystyle|[Ll]arge)"
     r"|\\(?:huge|bf)|\\[,;! ]|\*\*|__)$"
 )
-_FORMULA = re.compile(  # where a formula may begin
+_FORMULA = re.compile(  # the beginning of a formula
     r"\$|\\[(\[]|\\begin\{[a-z*]+\}|\n|(?<![\\A-Za-z])[A-Za-z]{2,}\s|\\f?boxed\{"
 )
-_PROSE = re.compile(  # what may stand before that: nothing, a word, or the end of a clause
+_PROSE = re.compile(  # before a formula: nothing, a word, or the end of a clause
     r"(?:^|\n|[.:;!?][\s$*]|(?<![\\A-Za-z])(?:[A-Za-z'’]{2,}|[aI])[.:;,!?]?|[)}\"”][.:;,!?]?\s"
     r"|[)}\"”][.:;,!?])\s*$"
 )
@@ -54,7 +54,7 @@ _CLOSED = re.compile(r"\s*(?:\$\$?|\\[)\]]|\}|\*\*|__|\\[,;! ](?![A-Za-z]))")
 _OPERATOR = (  # in the line after a box
     r"\s*(?:[-+*/^=<>]\s*[0-9\\]|\\(?!(?:end|begin|f?box(?:ed)?|textbf|item|section|square)\b)[a-z])"
 )
-_ENDED = re.compile(  # what may follow a box
+_ENDED = re.compile(  # text that may follow a box
     rf"\s*(?:$|\n(?!{_OPERATOR})|\\end\{{|\\\\|\\(?:black)?square|[■∎]"
     r"|\.(?=[\s$*\"')}]|\\[)\]\\e]|$)|!(?!\s*[$\\^_=+*/-])"
     r"|[,;:](?=\s|\$|$)(?!\s*(?:or\b|and (?!we|this|so|that|it|the)))(?!\s*[$\\]*\s*[-+0-9])"
@@ -74,13 +74,13 @@ def has_box(text: str) -> bool:
 
 
 def last_box(text: str) -> str | None:
-    """What is in the last box, whatever stands around it."""
+    """The content of the last box, without its surroundings."""
     boxes = _boxes(text)
     return boxes[-1][1] if boxes else None
 
 
 def in_boxes(text: str) -> str | None:
-    """The answer in the boxes of a text, with what belongs to it, by the rules above."""
+    """The answer in the boxes of a text; see the rules above."""
     boxes = _boxes(text)
     if not boxes:
         return None
@@ -108,10 +108,7 @@ def in_boxes(text: str) -> str | None:
 
 
 def _boxes(text: str) -> list[tuple[int, str, int]]:
-    """The last boxes with something in them, inner ones only: start, inside, end.
-
-    One that is not closed ends the list.
-    """
+    """The last non-empty innermost boxes: start, content, end. An open box ends the list."""
     starts = [box.span() for box in deque(_BOX.finditer(text), maxlen=_MOST)]
     ends = _closings(text, {opened for _, opened in starts})
     found: list[tuple[int, str, int]] = []
@@ -126,7 +123,7 @@ def _boxes(text: str) -> list[tuple[int, str, int]]:
 
 
 def _closings(text: str, opened: set[int]) -> dict[int, int]:
-    """Where the braces close behind which these places are, in one scan; without those open."""
+    """The closing brace for each of the positions after an opening brace, in one scan."""
     ends: dict[int, int] = {}
     stack: list[int] = []
     for mark in _BRACES.finditer(text, min(opened, default=1) - 1):
@@ -140,13 +137,13 @@ def _closings(text: str, opened: set[int]) -> dict[int, int]:
 
 
 def _thin(text: str) -> str:
-    """The text with one space or line break for several."""
+    """The text with runs of white space reduced to one space or line break."""
     text = re.sub(r"(?<!\\)\\(?=\s)", "", text)
     return re.sub(r"\s+", lambda spaces: "\n" if "\n" in spaces[0] else " ", text)
 
 
 def _before(text: str) -> str | None:
-    """The values that are equal to the box by an equals sign, as a chain; None if it is denied."""
+    """The values before an equals sign and the box, as a chain; None if the text denies the box."""
     if re.search(r"(?:^|\n)\s*%[^\n]*$", text):
         return None
     if re.search(r"(?:[-+*/^_<>(|]|\\[A-Za-z]+)\s*\n\s*$", text):
@@ -168,14 +165,14 @@ def _before(text: str) -> str | None:
 
 
 def _without_openings(text: str) -> str:
-    """The text without what opens a formula at its end; one space or line break may remain."""
+    """The text without the opening of a formula at its end; white space may remain."""
     while opened := _OPENED.search(text.rstrip(" \t")):
         text = text[: opened.start()]
     return text
 
 
 def _is_constant(side: str) -> bool:
-    """Whether it can be read as a value without variables."""
+    """Whether the text is a value without variables."""
     try:
         answer = read(canonical(side))
     except Unreadable:
@@ -184,7 +181,7 @@ def _is_constant(side: str) -> bool:
 
 
 def _with_unit(answer: str, text: str) -> str | None:
-    """The answer with the unit that follows its box; None if something else follows."""
+    """The answer with the unit after its box; None if other text follows."""
     while True:
         unit = _UNIT.match(text)
         if unit:
@@ -201,7 +198,7 @@ def _with_unit(answer: str, text: str) -> str | None:
 
 
 def _with_words(answer: str, words: list[str], text: str) -> str | None:
-    """The answer with the words of a unit, if the rest of the sentence does not change it."""
+    """The answer with a unit in words, unless the rest of the sentence changes it."""
     sentence = _SENTENCE_END.split(text)[0]
     for count in range(len(words), 0, -1):
         unit = " ".join(words[:count])
@@ -212,7 +209,7 @@ def _with_words(answer: str, words: list[str], text: str) -> str | None:
 
 
 def _is_taken_back(answer: str, text: str) -> bool:
-    """Whether what follows takes the answer back, or gives another one."""
+    """Whether the text takes the answer back, or gives another one."""
     if takes_back(text):
         return True
     others = (m[1].strip("$*\\()[].").strip() for m in _OTHER_ANSWER.finditer(text))

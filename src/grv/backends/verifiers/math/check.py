@@ -1,39 +1,38 @@
 r"""Verify by comparing final answers in mathematics: checks of kind "math".
 
-`{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The final answer is taken out
-of the candidate's text by the rules of `math_text`, and judged so:
+`{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The module `text` finds the
+final answer in the candidate's text. Then:
 
-* Written in the same way as the reference (`math_writing`: spaces, typefaces, thousands,
-  decimals, fractions of integers), it passed: nothing is left to compare.
-* Else both are read (`math_reading`) and compared (`math_matching`, `math_values`: exact rationals,
-  or as many bits as it takes).
-* An answer that is not understood as a whole passes only as the same text.
+* If it is written like the reference, up to spaces, typefaces, separators and the form of numbers
+  (`writing`), it passed.
+* Otherwise both are read (`reading`) and compared (`matching`, `values`), with exact rationals or
+  as many bits as needed.
+* An answer that is not fully understood passes only if it is the same text.
 
-Nothing of a candidate is evaluated but by these rules, in this process, and everything is bounded:
-an answer is read if it has at most 2,000 characters, numbers have limited digits and bits, and a
-comparison has limited work. An answer that would need more has failed.
+Nothing of a candidate is executed, and all work is limited: an answer has at most 2,000 characters,
+numbers have limited digits and bits, a comparison has limited work. Beyond that an answer failed.
 
-`"match": "exact"` is the comparison of strings of the paper's published code: commas and spaces
-dropped, integers, decimals to ten digits and fractions `a/b` in lowest terms, all else letter by
-letter. (A text without a box, wrong by that code, is judged here by its final answer.)
+`"match": "exact"` compares strings as the paper's published code does: without commas and spaces;
+integers, decimals to ten digits, and fractions `a/b` in lowest terms. (That code fails a text
+without a box; here its final answer is judged.)
 """
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import decimal
-import hashlib
 import importlib.util
 import math
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from ....core.errors import UsageError
 from ....core.values import Verdict
-from ...protocols import Draft, Finding, Problem, Usage
+from ....text import checksum
+from ...protocols import Finding, Problem, Usage
+from ..checks import TextCheck
 from .matching import match as matched
 from .reading import read
 from .scalars import Unreadable
@@ -42,14 +41,13 @@ from .tree import Answer
 from .writing import LONGEST, canonical
 
 _SHOWN = 200  # characters of an answer in evidence and keys
-_FIELDS = ("kind", "answer", "match", "limits", "repeat")
 
 
-class MathCheck:
+class MathCheck(TextCheck):
     """Compares a candidate's final answer with a reference.
 
     Args:
-        answer: the reference, in LaTeX or plain; if there is a box or `####` in it, what is there.
+        answer: the reference, in LaTeX or plain; a box or `####` in it marks the answer.
         match: "equivalent", or "exact" for the paper's comparison of strings.
 
     Raises:
@@ -66,37 +64,35 @@ class MathCheck:
         self._text = canonical(self.answer)
         if not self._text:
             raise UsageError("the answer of a check of kind 'math' is empty")
-        self._reading = None
+        self._reading: Answer | None = None
         if match == "equivalent":
             if importlib.util.find_spec("mpmath") is None:
                 raise UsageError("checks of kind 'math' need mpmath: pip install 'grv[math]'")
-            self._reading = _read(self._text)
+            with contextlib.suppress(Unreadable):
+                self._reading = read(self._text)
 
     @classmethod
-    def of(cls, check: Mapping[str, Any]) -> MathCheck:
-        """The check that a record describes."""
-        for name in check:
-            if name not in _FIELDS:
-                raise UsageError(f"{name}: no such field; there are {', '.join(_FIELDS)}")
-        answer = check.get("answer")
+    def of(cls, problem: Problem) -> MathCheck:
+        """The check of a problem."""
+        answer = problem.check.get("answer")
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = repr(answer)
         if not isinstance(answer, str):
             raise UsageError(f"a check of kind 'math' needs an answer, a string, not {answer!r}")
-        return cls(answer, match=check.get("match", "equivalent"))
+        return cls(answer, match=problem.check.get("match", "equivalent"))
 
     def key(self, text: str) -> str | None:
-        """The canonical answer, None if there is none. Equal keys have equal verdicts."""
+        """The canonical answer; None if there is none. Equal keys have equal verdicts."""
         answer = final_answer(text)
         if answer is None:
             return None
         form = exact_form(answer) if self.match == "exact" else canonical(answer)
         if len(form) > _SHOWN:
-            form = "sha256:" + hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+            form = f"sha256:{checksum(form)}"
         return f"{self.match}:{form}"
 
     def compare(self, text: str) -> Finding:
-        """The finding on a candidate's text. May be called from any thread."""
+        """The finding on a candidate's text."""
         started = time.monotonic()
         answer = final_answer(text)
         if answer is None:
@@ -110,12 +106,8 @@ class MathCheck:
         usage = Usage(seconds=time.monotonic() - started)
         return replace(finding, evidence=evidence, usage=usage)
 
-    async def verify(self, problem: Problem, draft: Draft) -> Finding:
-        """The finding on a draft, compared in a thread."""
-        return await asyncio.to_thread(self.compare, draft.text)
-
     def _judge(self, text: str) -> Finding:
-        """The verdict on an answer, which depends on its canonical text and on nothing else."""
+        """The verdict on an answer. It depends only on the canonical text."""
         if text == self._text:
             return _passed("same text")
         if self._reading is None:
@@ -132,13 +124,6 @@ def _passed(how: str) -> Finding:
     return Finding(Verdict.PASSED, "right answer", {"compared": how})
 
 
-def _read(text: str) -> Answer | None:
-    try:
-        return read(text)
-    except Unreadable:
-        return None
-
-
 def _short(answer: str | None) -> str | None:
     if answer is None or len(answer) <= _SHOWN:
         return answer
@@ -153,7 +138,7 @@ _TEN_DIGITS = decimal.Context(prec=10)
 
 
 def exact_form(answer: str) -> str:
-    r"""The string that stands for an answer in the paper's comparison.
+    r"""The form of an answer that the paper's code compares.
 
     >>> exact_form("$1,000.0$"), exact_form("4/-6"), exact_form(r"\left( 1, 2 \right)")
     ('1000', '-2/3', '(12)')

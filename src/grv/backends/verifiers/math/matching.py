@@ -1,15 +1,15 @@
-r"""Whether an answer is the reference: members, units and names matched, scalars compared.
+r"""Whether an answer equals the reference: members, units and names match, scalars are equal.
 
-The rules, where a strict reading would refuse what people accept:
+These rules accept what a strict reading would refuse:
 
-- A unit on one side only does not count. On both sides it must be of the same kind, and is
+- A unit on one side only is ignored. Units on both sides must be of the same kind and are
   converted: 50 mm is 5 cm.
-- `x%` is x/100. Where the reference has the percent sign, and x is greater than 1, x alone will do.
+- `x%` is x/100. If the reference has the percent sign and x > 1, x alone is accepted too.
 - `x = 5` is 5, and `f(2) = 7`, `m + n = 7`, `AB = 7` are 7. `2x = 10` is neither 5 nor 10.
-- Answers one after the other, and sets, are in any order and equal to one another; between round
-  brackets the order counts, and may be given without them.
+- Lists and sets have no order, and equal each other. In round brackets the order counts; the
+  brackets are optional.
 - `x > 3` is the interval `(3,\infty)`.
-- A rounded decimal is another number.
+- A rounded decimal is a different number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from .tree import (
     Answer,
     Assignment,
     Choice,
-    Collection,
     Degrees,
     Equation,
     Inequality,
@@ -35,26 +34,23 @@ from .tree import (
     Scalar,
     Sequence,
     Sum,
+    Unordered,
     Word,
     mentions,
 )
-from .values import Comparing, equal, proportional, rough
+from .values import WorkLimit, equal, proportional, rough
 from .words import DEGREE, PERCENT, Unit
 
 
 def match(reference: Answer, candidate: Answer, seed: str) -> bool:
-    """Whether the candidate's answer is the reference.
-
-    Raises:
-        Unreadable: it cannot be told.
-    """
+    """Whether the candidate's answer equals the reference; `Unreadable` if that is undecidable."""
     return _Matching(seed).match(_alone(reference), _alone(candidate))
 
 
 def _alone(answer: Answer) -> Answer:
-    """The only member of a set that has one."""
+    """The member of a set with only one."""
     match answer:
-        case Collection((Quantity() as only,)):
+        case Unordered((Quantity() as only,)):
             return only
         case _:
             return answer
@@ -62,7 +58,7 @@ def _alone(answer: Answer) -> Answer:
 
 class _Matching:
     def __init__(self, seed: str) -> None:
-        self._comparing = Comparing(seed)
+        self._work = WorkLimit(seed)
 
     def match(self, reference: Answer, candidate: Answer) -> bool:
         match reference, candidate:
@@ -74,10 +70,8 @@ class _Matching:
                 return letter == name.upper()
             case (Infinity(), Infinity()) | (Word(), Word()) | (Choice(), Choice()):
                 return reference == candidate
-            case Equation(), Equation():
-                return self._equations(reference, candidate)
-            case Inequality(), Inequality():
-                return self._inequalities(reference, candidate)
+            case Equation() | Inequality(), Equation() | Inequality():
+                return self._proportional(reference, candidate)
             case Assignment(these), Assignment(those):
                 same = [m.name for m in these] == [m.name for m in those]
                 return same and self._in_order(these, those)
@@ -88,20 +82,20 @@ class _Matching:
                 return self._in_order(tuple(m.value for m in these), those)
             case Sequence(opening, these, closing), Sequence(other, those, end):
                 return (opening, closing) == (other, end) and self._in_order(these, those)
-            case (Sequence("(", these, ")"), Collection(those, is_set=False)) | (
-                Collection(these, is_set=False),
+            case (Sequence("(", these, ")"), Unordered(those, is_set=False)) | (
+                Unordered(these, is_set=False),
                 Sequence("(", those, ")"),
             ):
                 return self._in_order(these, those)
-            case Collection(these), Collection(those):
+            case Unordered(these), Unordered(those):
                 return self._in_any_order(these, those)
-            case (Region(), Region() | Sequence()) | (Sequence() | Collection(), Region()):
+            case (Region(), Region() | Sequence()) | (Sequence() | Unordered(), Region()):
                 return self._regions(reference, candidate)
             case _:
                 return False
 
     def _named(self, reference: Answer, candidate: Answer) -> bool:
-        """Values with names: the names are the same, or one side has none."""
+        """Named values: the names are equal, or one side has no name."""
         for side in (reference, candidate):
             if isinstance(side, Named) and not self._is_true(side):
                 return False
@@ -113,7 +107,7 @@ class _Matching:
                 Named() as named,
             ):
                 other = _as_equation(named)
-                return other is not None and self._equations(other, equation)
+                return other is not None and self._proportional(other, equation)
             case Named(value=value), _:
                 return self.match(value, candidate)
             case _, Named(value=value):
@@ -140,28 +134,24 @@ class _Matching:
         return self._equal(a, b)
 
     def _equal(self, reference: Scalar, candidate: Scalar) -> bool:
-        return equal(reference, candidate, self._comparing)
+        return equal(reference, candidate, self._work)
 
-    def _equations(self, reference: Equation, candidate: Equation) -> bool:
-        a = Sum((reference.left, negative(reference.right)))
-        b = Sum((candidate.left, negative(candidate.right)))
-        return proportional(a, b, self._comparing)
-
-    def _inequalities(self, reference: Inequality, candidate: Inequality) -> bool:
-        if reference.sign != candidate.sign:
-            return False
-        a = Sum((reference.left, negative(reference.right)))
-        b = Sum((candidate.left, negative(candidate.right)))
-        return proportional(a, b, self._comparing, positive=reference.sign != "!=")
+    def _proportional(self, these: Equation | Inequality, those: Equation | Inequality) -> bool:
+        """Whether two equations are multiples of each other, or two inequalities with one sign."""
+        sign = getattr(these, "sign", "=")
+        a, b = (Sum((each.left, negative(each.right))) for each in (these, those))
+        return sign == getattr(those, "sign", "=") and proportional(
+            a, b, self._work, positive=sign in {"<", "<="}
+        )
 
     def _regions(self, reference: Answer, candidate: Answer) -> bool:
-        """Intervals in any order, of the same variable where both say which."""
+        """Intervals in any order, of the same variable if both sides name one."""
         sides: list[tuple[str | None, tuple[Answer, ...]]] = []
         for side in (reference, candidate):
             match side:
                 case Region(name, intervals):
                     sides.append((name, intervals))
-                case Collection(members):
+                case Unordered(members):
                     sides.append((None, members))
                 case Sequence():
                     sides.append((None, (side,)))
@@ -185,10 +175,10 @@ class _Matching:
         return True
 
     def _rough(self, answer: Answer) -> tuple[float, ...]:
-        """Where an answer is on the line or in the plane, so that equal ones come together."""
+        """The approximate value, for sorting, so that equal answers come together."""
         match answer:
             case Quantity(scalar):
-                return rough(scalar, self._comparing)
+                return rough(scalar, self._work)
             case Sequence(members=members):
                 return tuple(x for member in members for x in self._rough(member))
             case _:

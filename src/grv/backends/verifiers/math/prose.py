@@ -1,8 +1,8 @@
-"""What the words around a box say: whether a sentence plainly states the answer in it.
+"""Whether the words around a box plainly state that it is the answer.
 
-Before a box only a short list of words may stand between the verb and the box, and what comes
-before the verb must not doubt or deny. After a box, nothing may take it back. What is not known
-counts as a denial.
+Between the verb and the box only words of a short list may stand, and the words before the verb
+must not doubt or deny. No text after the box may take it back. An unknown phrase counts as a
+denial.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _TAKEN_BACK = _any_of(
 
 
 def states(text: str, *, has_verb: bool) -> bool:
-    """Whether the end of `text` plainly states what follows it.
+    """Whether the end of `text` plainly states that the answer follows.
 
-    The last clause must have no doubt and no negation outside of what modifies a noun, and nothing
-    but fillers between the verb and the end. `has_verb` says that an equals sign is the verb.
+    The last clause must contain no doubt and no negation, except in a modifier of a noun, and only
+    fillers between the verb and the end. `has_verb` means that an equals sign is the verb.
     """
     *_, sentence = _SENTENCE_END.split(text.rstrip(" "))
     *_, clause = _CLAUSE.split(sentence)
@@ -89,5 +89,5 @@ def changes(text: str) -> bool:
 
 
 def takes_back(text: str) -> bool:
-    """Whether a text takes the answer before it back."""
+    """Whether a text takes back the answer before it."""
     return _TAKEN_BACK.search(text) is not None

@@ -1,4 +1,4 @@
-r"""Reading one value: a number with its unit, a number in another base, words, a choice."""
+r"""Reads one value: a number with its unit, a number in another base, words, a choice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMERAL = re.compile(r"\{?([0-9A-F]+)\}?_(?:([0-9]+)|\{\(?([0-9]+)\)?\}|\{\\tex
 def split(
     tokens: Tokens[str], separators: frozenset[str] | set[str]
 ) -> tuple[list[Tokens[str]], list[str]]:
-    """The pieces between separators that are in no brackets, and the separators."""
+    """The pieces between separators outside brackets, and the separators."""
     pieces, found, depth, start = [], [], 0, 0
     for at, token in enumerate(tokens):
         if token in _OPENING or token.startswith(r"\begin"):
@@ -37,7 +37,7 @@ def split(
 
 
 def closes_last(tokens: Tokens[str]) -> bool:
-    """Whether the first bracket is closed by the last one."""
+    """Whether the last token closes the first bracket."""
     depth = 0
     for at, token in enumerate(tokens):
         depth += (token in _OPENING) - (token in _CLOSING)
@@ -47,7 +47,7 @@ def closes_last(tokens: Tokens[str]) -> bool:
 
 
 def bare(tokens: Tokens[str]) -> Tokens[str]:
-    """The tokens without spaces and braces around all of them."""
+    """The tokens without surrounding spaces and braces."""
     while tokens and tokens[0] == " ":
         tokens = tokens[1:]
     while tokens and tokens[-1] == " ":
@@ -59,7 +59,7 @@ def bare(tokens: Tokens[str]) -> Tokens[str]:
 
 
 def numeral_of(text: str) -> Answer | None:
-    """A number in a base; in base ten it is the number. None where there is no base."""
+    """A number in another base; None if the text has no base."""
     numeral = _NUMERAL.fullmatch(text)
     if numeral is None:
         return None
@@ -68,12 +68,12 @@ def numeral_of(text: str) -> Answer | None:
     if base == 10 and digits.isdigit():
         return Quantity(Number(Fraction(digits)))
     if base is None or not 2 <= base <= 16:
-        raise Unreadable("a subscript of a number that is no base")
+        raise Unreadable("a subscript of a number that is not a base")
     return Word(f"{digits.lstrip('0') or '0'}_{base}")
 
 
 def word_of(text: str) -> Answer | None:
-    """Words, a number in words, or a choice; None where it is none of them."""
+    """Words, a number in words, or a choice; None if it is none of these."""
     choice = _CHOICE.fullmatch(TEXT.sub(r"\1", text).strip())
     if choice:
         return Choice((choice[1] or choice[2]).upper())
@@ -131,7 +131,7 @@ def _united(tokens: Tokens[str]) -> tuple[Tokens[str], int, Unit]:
     words = re.sub(r"\^\{?(-?[0-9])\}?", r"^\1", words.replace(r"\cdot", "*"))
     found = unit_of(re.sub(r" *([/^*]) *", r"\1", re.sub(" +", " ", words)))
     if found is None:
-        raise Unreadable(f"{words.strip()!r} is no unit")
+        raise Unreadable(f"{words.strip()!r} is not a unit")
     return tokens[:at], *found
 
 

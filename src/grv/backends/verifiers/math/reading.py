@@ -1,8 +1,7 @@
-r"""Reading an answer: from canonical text to a tree, or `Unreadable`.
+r"""Reads an answer: canonical text becomes a tree, or `Unreadable` is raised.
 
-Here the text is cut into members, sides and units; `math_scalars` reads what has a value. The
-whole text must be understood: what has two readings, and what has a word or a sign without a
-meaning in it, is not read at all.
+This module splits the text into members, sides and units; `scalars` reads values. The whole text
+must be understood: an ambiguous text, and a text with an unknown word or sign, is not read.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from .tree import (
     CONSTANTS,
     Answer,
     Assignment,
-    Collection,
     Equation,
     Inequality,
     Infinity,
     Named,
     Quantity,
     Sequence,
+    Unordered,
     names,
 )
 from .words import NO_UNIT
@@ -51,21 +50,17 @@ _NOUN = (
     "distance|time|speed|cost|price|profit|radius|angle|slope|mean|median|mode|average|remainder|"
     "product|difference|ratio|solution|count|ways"
 )
-_NAMING = re.compile(  # what only names the answer: x, m+n, f(2), a_{10}, AB, [ABC], (x,y)
+_NAMING = re.compile(  # names of answers: x, m+n, f(2), a_{10}, AB, [ABC], (x,y)
     rf"{_NAME}(?:[+-]{_NAME})*|[A-Za-z](?:_[0-9]|')?\([^()]{{1,20}}\)|[A-Z]{{2,3}}|\|[A-Z]+\|"
     rf"|\[(?:[A-Z]{{1,3}}|\\text\{{[A-Z]+\}})\]|\([a-z](?:,[a-z])+\)"
     rf"|\\(?:angle|triangle) ?[A-Z]{{1,3}}|\\overline\{{[A-Z]+\}}"
     rf"|\\text\{{ ?(?:(?:the|final|total|maximum|minimum) )*(?i:{_NOUN}) ?\}}"
 )
-_COORDINATES = re.compile("[xyz][+-][xyz]|[+-].*[xyz].*[+-]")  # of a line or a plane: no name
+_COORDINATES = re.compile("[xyz][+-][xyz]|[+-].*[xyz].*[+-]")  # a line or a plane, not a name
 
 
 def read(text: str) -> Answer:
-    """The tree of an answer in canonical text.
-
-    Raises:
-        Unreadable: it is not understood, or has more than one meaning.
-    """
+    """The tree of an answer in canonical text; `Unreadable` if it is not understood."""
     if not text or len(text) > LONGEST:
         raise Unreadable(f"{len(text)} characters")
     return _answer(tokens_of(_REPEATING.sub(_repeating, text)), 0)
@@ -81,12 +76,12 @@ def _repeating(number: re.Match[str]) -> str:
 
 
 def _answer(tokens: Tokens[str], depth: int) -> Answer:
-    """One answer, or several with commas or words between them."""
+    """One answer, or several separated by commas or words."""
     if depth > _DEEPEST:
         raise Unreadable("members inside members")
     tokens = bare(tokens)
     if not tokens:
-        raise Unreadable("something was expected")
+        raise Unreadable("an empty answer")
     announced = TEXT.fullmatch(tokens[0]) if len(tokens) > 1 else None
     if announced and _ANNOUNCED.fullmatch(announced[1].strip()):
         tokens = tokens[2 if tokens[1] == ":" else 1 :]
@@ -106,13 +101,13 @@ def _answer(tokens: Tokens[str], depth: int) -> Answer:
 
 
 def _several(members: list[Answer]) -> Answer:
-    """A list; `x=1,2` is a list with a name, `x=3,y=4` the values of variables."""
+    """A list; `x=1,2` is a named list, `x=3,y=4` assigns several variables."""
     named = [m for m in members if isinstance(m, Named) and m.name]
     if not named:
-        return Collection(tuple(x for member in members for x in listed(member)))
+        return Unordered(tuple(x for member in members for x in listed(member)))
     if len({m.name for m in named}) == 1 and members[0] is named[0]:
         values = (_value(m) for m in members)
-        return Named(named[0].name, Collection(tuple(x for v in values for x in listed(v))))
+        return Named(named[0].name, Unordered(tuple(x for v in values for x in listed(v))))
     if len({m.name for m in named}) == len(members):
         return Assignment(tuple(sorted(named, key=lambda m: m.name)))
     raise Unreadable("values of several variables")
@@ -128,7 +123,7 @@ def _value(member: Answer) -> Answer:
 
 def listed(answer: Answer) -> tuple[Answer, ...]:
     """The answers of a list, or the one answer."""
-    if isinstance(answer, Collection) and not answer.is_set:
+    if isinstance(answer, Unordered) and not answer.is_set:
         return answer.members
     return (answer,)
 
@@ -155,7 +150,7 @@ def _member(tokens: Tokens[str], depth: int) -> Answer:
     if len(united) > 1:
         region = region_of([_member(part, depth) for part in united], only_or=True)
         if region is None:
-            raise Unreadable("a union of what are no intervals")
+            raise Unreadable("a union of other things than intervals")
         return region
     return _object(tokens, depth)
 
@@ -163,17 +158,17 @@ def _member(tokens: Tokens[str], depth: int) -> Answer:
 def _inside(name: Tokens[str], place: Answer) -> Answer:
     r"""`x \in` a set or a region."""
     if len(name) != 1 or not re.fullmatch(_LETTER, name[0]):
-        raise Unreadable("a member of a set that is no variable")
-    if isinstance(place, Collection):
+        raise Unreadable("a set with something else than a variable before it")
+    if isinstance(place, Unordered):
         return Named(name[0], place)
     region = region_of([place], only_or=True)
     if region is None:
-        raise Unreadable("a variable in what is no set")
+        raise Unreadable("a variable in something else than a set")
     return region_of([region], only_or=True, name=name[0]) or region
 
 
 def _equal_sides(sides: list[Tokens[str]], depth: int) -> Answer:
-    """A name and its values, an equation with variables, or a chain of values."""
+    """A named value, an equation with variables, or a chain of values."""
     called = [_naming("".join(side)) for side in sides]
     if all(called) and len(sides) == 2:
         return Equation(read_scalar(sides[0]), read_scalar(sides[1]))
@@ -226,10 +221,10 @@ def _infinity(tokens: Tokens[str]) -> Infinity | None:
 
 
 def _object(tokens: Tokens[str], depth: int) -> Answer:
-    """What stands on one side of an equation, or alone."""
+    """One side of an equation, or an answer without an equals sign."""
     tokens = bare(tokens)
     if not tokens:
-        raise Unreadable("something was expected")
+        raise Unreadable("an empty answer")
     text = "".join(tokens)
     infinity = _infinity(tokens)
     if infinity is not None:
@@ -238,9 +233,9 @@ def _object(tokens: Tokens[str], depth: int) -> Answer:
     if word is not None:
         return word
     if text == r"\emptyset":
-        return Collection((), is_set=True)
+        return Unordered((), is_set=True)
     if text.startswith(r"\reals"):
-        return without(_object(tokens[2:], depth + 1) if tokens[1:] else Collection(()), tokens)
+        return without(_object(tokens[2:], depth + 1) if tokens[1:] else Unordered(()), tokens)
     brackets = tokens[0] == "(" and tokens[1:2] and _MATRIX.fullmatch(tokens[1])
     matrix = tokens[1:-1] if brackets and tokens[-1] == ")" else tokens
     if matrix and _MATRIX.fullmatch(matrix[0]):
@@ -256,7 +251,7 @@ def _object(tokens: Tokens[str], depth: int) -> Answer:
 
 
 def _bracketed(tokens: Tokens[str], depth: int) -> Answer | None:
-    """A set, a point or an interval; None where the brackets only hold a scalar together."""
+    """A set, a point or an interval; None if the brackets only group a scalar."""
     inside = tokens[1:-1]
     if tokens[0] == r"\{":
         builder, _ = split(inside, {":", r"\mid", "|"})
@@ -267,12 +262,12 @@ def _bracketed(tokens: Tokens[str], depth: int) -> Answer | None:
             if region is None or region.name != name:
                 raise Unreadable("a set that is described by more than a condition")
             return region
-        return Collection(_set(inside, depth), is_set=True)
+        return Unordered(_set(inside, depth), is_set=True)
     pieces, _ = split(inside, {","})
     if len(pieces) < 2:
         return None
     if tokens[0] == "{":
-        return Collection(_set(inside, depth), is_set=True)
+        return Unordered(_set(inside, depth), is_set=True)
     return Sequence(tokens[0], tuple(_member(piece, depth + 1) for piece in pieces), tokens[-1])
 
 

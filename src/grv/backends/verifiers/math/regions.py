@@ -10,13 +10,13 @@ from .scalars import Unreadable, negative
 from .tree import (
     Answer,
     Call,
-    Collection,
     Infinity,
     Name,
     Number,
     Quantity,
     Region,
     Sequence,
+    Unordered,
     names,
 )
 from .words import NO_UNIT
@@ -26,10 +26,10 @@ _LEAST, _MOST = Infinity(False), Infinity(True)
 
 
 def interval(sides: Several[Quantity | Infinity], signs: list[str]) -> Region | None:
-    r"""The region of one variable that inequalities describe; None if they are of another kind.
+    r"""The region of one variable that inequalities describe; None if they describe none.
 
-    `1 < x \le 2` is `(1,2]`, `x > 3` is `(3,\infty)`, `x \ne 3` both sides of it, `|x| < 2` the
-    interval `(-2,2)`.
+    `1 < x \le 2` is `(1,2]`, `x > 3` is `(3,\infty)`, `x \ne 3` is two intervals, `|x| < 2` is
+    `(-2,2)`.
     """
     match sides, signs:
         case [low, Quantity(Name(name)), high], [first, second]:
@@ -72,16 +72,15 @@ def _around_zero(name: str, value: Fraction, high: Quantity, sign: str) -> Regio
 
 
 def region_of(members: Several[Answer], *, only_or: bool, name: str | None = None) -> Region | None:
-    """The union of intervals, of regions and of sets of points; None if there is no region in it.
+    """The union of intervals, regions and sets of points; None if it contains no region.
 
-    Raises:
-        Unreadable: there is a region in it, but it is not a union.
+    Raises `Unreadable` if it contains a region but is not a union.
     """
     if not any(isinstance(m, Region) or _is_interval(m) for m in members):
         return None
     if not only_or:
         if any(isinstance(m, Region) for m in members):
-            raise Unreadable("conditions that are not joined by or")
+            raise Unreadable("conditions not joined by or")
         return None
     pieces: list[Sequence] = []
     called = {name} if name else set()
@@ -92,10 +91,10 @@ def region_of(members: Several[Answer], *, only_or: bool, name: str | None = Non
                 pieces += intervals
             case Sequence() if _is_interval(member):
                 pieces.append(member)
-            case Collection(points):
+            case Unordered(points):
                 pieces += [Sequence("[", (point, point), "]") for point in points]
             case _:
-                raise Unreadable("a union of what are no intervals")
+                raise Unreadable("a union of other things than intervals")
     if len(called) > 1:
         raise Unreadable("conditions on several variables")
     return Region(called.pop() if called else None, tuple(pieces))
@@ -112,15 +111,15 @@ def _is_interval(answer: Answer) -> bool:
 
 def without(points: Answer, tokens: Several[str]) -> Region:
     """The real numbers without some points."""
-    if not isinstance(points, Collection) or (len(tokens) > 1 and tokens[1] not in _MINUS):
-        raise Unreadable("the real numbers and something else")
+    if not isinstance(points, Unordered) or (len(tokens) > 1 and tokens[1] not in _MINUS):
+        raise Unreadable("the real numbers with unknown text")
     values: dict[Fraction, Answer] = {}
     for point in points.members:
         match point:
             case Quantity(Number(value), unit) if unit == NO_UNIT:
                 values[value] = point
             case _:
-                raise Unreadable("the real numbers without what is no number")
+                raise Unreadable("the real numbers without something else than numbers")
     ends: list[Answer] = [_LEAST, *(values[value] for value in sorted(values)), _MOST]
     return Region(None, tuple(Sequence("(", pair, ")") for pair in itertools.pairwise(ends)))
 

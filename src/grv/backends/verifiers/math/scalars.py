@@ -1,7 +1,7 @@
-r"""Reading what has a value: sums, products, powers, roots, functions, in LaTeX or plain.
+r"""Reads values: sums, products, powers, roots, functions, in LaTeX or plain.
 
-What has two readings is refused: `1/2x`, `\sin(x)^2`, `f(2x)`, `x2`, `3\frac{5}{2}`, `\sqrt12`.
-A recursive descent of bounded depth.
+Ambiguous text is refused: `1/2x`, `\sin(x)^2`, `f(2x)`, `x2`, `3\frac{5}{2}`, `\sqrt12`. The parser
+is a recursive descent of limited depth.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from .tree import Call, Degrees, Name, Number, Power, Product, Scalar, Sum
 
-_DEEPEST = 40  # brackets inside brackets
+_DEEPEST = 40  # nested brackets
 _LONGEST_NUMBER = 1_000  # digits
-_LARGEST_EXPONENT = 4_000  # of the notation 1.5e10
-_LONGEST_RUN = 3  # letters in a row that are a product of variables, and not a word
+_LARGEST_EXPONENT = 4_000  # in the notation 1.5e10
+_LONGEST_RUN = 3  # letters in a row that are variables; more are a word
 
 _TOKEN = re.compile(
     r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -40,15 +40,11 @@ _HALF = Number(Fraction(1, 2))
 
 
 class Unreadable(Exception):
-    """The text is not an answer that is understood, or has more than one meaning."""
+    """The text is not understood, or ambiguous."""
 
 
 def tokens_of(text: str) -> list[str]:
-    """The text cut into numbers, commands, letters and signs.
-
-    Raises:
-        Unreadable: it has a sign that is none of them.
-    """
+    """The text as numbers, commands, letters and signs; `Unreadable` if it has any other sign."""
     tokens, at = [], 0
     while at < len(text):
         token = _TOKEN.match(text, at)
@@ -60,11 +56,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def read_scalar(tokens: Sequence[str]) -> Scalar:
-    """The tree of an expression.
-
-    Raises:
-        Unreadable: it is not one expression with one meaning.
-    """
+    """The tree of one expression; `Unreadable` if it is ambiguous or not understood."""
     run = 0
     for token in tokens:
         run = run + 1 if len(token) == 1 and token.isalpha() else 0
@@ -83,7 +75,7 @@ def negative(scalar: Scalar) -> Scalar:
 
 
 class _Reader:
-    """Reads from the front of its tokens; spaces only keep numbers and letters apart."""
+    """Consumes tokens from the front; spaces only separate numbers and letters."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
@@ -143,7 +135,7 @@ class _Reader:
                 return factors[0] if len(factors) == 1 else Product(tuple(factors))
 
     def _starts_factor(self, token: str) -> bool:
-        """Whether what follows is a factor of its own; a number there has two readings."""
+        """Whether a factor follows without a sign; a number there is ambiguous."""
         if token[:1].isdigit() or token[:1] in {".", "{"}:
             raise Unreadable("a number on the right of a product")
         return bool(token) and (
@@ -170,7 +162,7 @@ class _Reader:
         return scalar
 
     def _exponent(self) -> Scalar:
-        """What stands after a caret; a tower is read from its top."""
+        """The exponent after a caret; towers are right-associative."""
         self._enter()
         if self._next() == "-":
             self._take()
@@ -245,7 +237,7 @@ class _Reader:
         return Number(value + self._proper_fraction() if mantissa.isdigit() else value)
 
     def _proper_fraction(self) -> Fraction:
-        r"""The `\frac{1}{2}` or ` 1/2` of a mixed number, which is taken; else 0."""
+        r"""The `\frac{1}{2}` or ` 1/2` of a mixed number, which is consumed; otherwise 0."""
         start = self.tokens[:8]
         plain = len(start) > 3 and start[0] == " " and start[1].isdigit() and start[2] == "/"
         latex = start[:1] == [r"\frac"] or start[:2] == [" ", r"\frac"]

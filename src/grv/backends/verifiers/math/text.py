@@ -1,18 +1,17 @@
-r"""Finding the final answer in a candidate's text.
+r"""Finds the final answer in a candidate's text.
 
-Whatever stands before the last `</think>` does not count. The final answer is
+Text before the last `</think>` is ignored. The final answer is
 
-1. what is in the last `\boxed{...}` or `\fbox{...}` that is not empty, read with what stands
-   around it (`math_boxes`);
-2. without a box, what follows the last `####` on its line;
-3. without either, what the last sentence states. The sentence begins with words of a short list
-   that announce an answer ("therefore, the answer is", "there are"), or it stands alone on its
-   line and is all answer. If the last sentence is of neither kind, the last one that says
-   "answer is" counts, where nothing after it doubts it or speaks of another answer.
+1. the content of the last non-empty `\boxed{...}` or `\fbox{...}`, read with its surroundings
+   (`boxes`);
+2. without a box, the rest of the line after the last `####`;
+3. without either, the value that the last sentence states. That sentence begins with an
+   announcement from a short list ("therefore, the answer is", "there are"), or is alone on its line
+   and consists only of an answer. Otherwise the last sentence with "answer is" counts, unless a
+   later sentence doubts it or gives another answer.
 
-The value that a sentence states is everything after the announcing words: "the answer is at least
-5" states "at least 5", which is not 5. All of it is linear in the length of the text: a text
-without a box is looked at from its end only.
+A sentence states everything after the announcement: "the answer is at least 5" states "at least 5",
+which is not 5. The time is linear in the length of the text; without a box only its end is read.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import re
 
 from .boxes import has_box, in_boxes, last_box
 
-_TAIL = 4_000  # characters at the end of a text that are looked at, where it has no box
+_TAIL = 4_000  # characters at the end of a text without a box that are read
 
 _OPENING = (
     r"(?:(?:so|thus|hence|therefore|then|and|but|now|finally|consequently|clearly|overall|"
@@ -74,7 +73,7 @@ _DOUBT = re.compile(
 
 
 def final_answer(text: str) -> str | None:
-    """The final answer as it stands in `text`, or None; by the rules above."""
+    """The final answer in `text`, or None; see the rules above."""
     text = text.rpartition("</think>")[2]
     if has_box(text):
         return in_boxes(text)
@@ -87,12 +86,12 @@ def final_answer(text: str) -> str | None:
 
 
 def reference_answer(text: str) -> str:
-    """The answer in a reference: the marked one if there is a mark, else all of the text."""
+    """The answer in a reference: the marked part, or else the whole text."""
     return last_box(text) or (text.rpartition("####")[2] or text).strip()
 
 
 def _stated(text: str) -> str | None:
-    """What the last sentence states, or the last one that says "answer is"."""
+    """The value in the last sentence, or in the last one that says "answer is"."""
     lines = _lines(text)
     sentences = [(s, len(line) == 1) for line in lines for s in line]
     if not sentences:
@@ -114,7 +113,7 @@ def _stated(text: str) -> str | None:
 
 
 def _lines(text: str) -> list[list[str]]:
-    """The sentences of each line that has some, without polite ones at the end."""
+    """The sentences of each non-empty line, without polite ones at the end."""
     text = _DISPLAYED.sub(lambda m: f" ${(m[1] or m[2] or '').strip()}$ ", text)
     lines: list[str] = []
     for line in text.replace("**", "").replace("__", "").replace("`", "").splitlines():
@@ -134,14 +133,14 @@ def _lines(text: str) -> list[list[str]]:
 
 
 def _continues(line: str, following: str) -> bool:
-    """Whether a sentence goes on in the next line."""
+    """Whether a sentence continues in the next line."""
     if re.search(r"(?:[:=]|\b(?:is|are|equals))$", line):
         return True
     return re.search("[A-Za-z,(]$", line) is not None and not re.match("[A-Z*]", following)
 
 
 def _statement(sentence: str, announcing: re.Pattern[str]) -> str | None:
-    """What follows the announcing words; None where the sentence does not begin with them."""
+    """The text after the announcement; None if the sentence does not begin with one."""
     turned = _TURNED.fullmatch(sentence) if announcing is _ANSWER else None
     if turned:
         return _trimmed(turned[1])
@@ -155,7 +154,7 @@ def _statement(sentence: str, announcing: re.Pattern[str]) -> str | None:
 
 
 def _trimmed(value: str) -> str | None:
-    """The value without a reason and without words that change nothing."""
+    """The value without a reason and without words that do not change it."""
     value = re.sub(r"(?<=[A-Za-z$])!$|(?<!\.)\.$", "", " ".join(value.split()))
     for _ in range(2):
         rest = _REST.search(value)

@@ -1,4 +1,4 @@
-"""An answer in mathematics as a tree. Scalars are what has a value; the rest is made of them."""
+"""An answer in mathematics as a tree. Scalars have a value; other answers consist of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of the table in `math_values`, with its arguments."""
+    """A function of the table in `values`, with its arguments."""
 
     function: str
     arguments: tuple[Scalar, ...]
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """An angle in degrees, inside a formula; at the end of an answer, degrees are a unit."""
+    """An angle in degrees inside a formula. At the end of an answer, degrees are a unit."""
 
     amount: Scalar
 
@@ -80,14 +80,14 @@ class Infinity:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An answer in words, lower case, or a number in another base than ten, as `101_2`."""
+    """An answer in words, in lower case; or a number in another base than ten, as `101_2`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the answers of a multiple choice, by its letter in upper case."""
+    """An answer to a multiple-choice question, by its letter in upper case."""
 
     letter: str
 
@@ -102,8 +102,8 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """Members in any order: a set, or answers one after the other."""
+class Unordered:
+    """Members without an order: a set, or a list of answers."""
 
     members: tuple[Answer, ...]
     is_set: bool = False
@@ -111,7 +111,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Intervals joined, with the name of the variable that lies in them, where it is said."""
+    """A union of intervals, with the name of their variable, if given."""
 
     name: str | None
     intervals: tuple[Sequence, ...]
@@ -119,12 +119,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value with its name, as `m+n=5` or `x=1,2`; where `name` is empty, the value of a chain.
+    """A value with its name, as `m+n=5` or `x=1,2`; an empty name is for a chain of values.
 
     Attributes:
-        name: the name, or several with commas between them where all have the value.
+        name: the name, or several with commas between them.
         value: the last value of the chain.
-        others: the other values of the chain, which must be equal to it.
+        others: the other values of the chain, which must equal it.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """Two sides, with variables, that are equal."""
+    """Two equal sides with variables."""
 
     left: Scalar
     right: Scalar
@@ -149,7 +149,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """Two scalars with `<`, `<=` or `!=` between them, where they are no interval."""
+    """Two scalars with `<`, `<=` or `!=` between them that do not describe an interval."""
 
     left: Scalar
     sign: str
@@ -162,7 +162,7 @@ Answer = (
     | Word
     | Choice
     | Sequence
-    | Collection
+    | Unordered
     | Region
     | Named
     | Assignment
@@ -174,7 +174,7 @@ CONSTANTS = frozenset({"pi", "e", "i"})
 
 
 def names(scalar: Scalar) -> frozenset[str]:
-    """The variables in a scalar, constants left out."""
+    """The variables in a scalar, without constants."""
     return frozenset(_names(scalar)) - CONSTANTS
 
 
@@ -193,7 +193,7 @@ def _names(scalar: Scalar) -> Iterator[str]:
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
-    """What a scalar is made of, one level down."""
+    """The direct parts of a scalar."""
     match scalar:
         case Number() | Name():
             return ()

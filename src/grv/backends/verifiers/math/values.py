@@ -1,16 +1,16 @@
-r"""Values of scalars: exact rationals as long as possible, else numbers of as many bits as needed.
+r"""Values of scalars: exact rationals if possible, otherwise numbers with as many bits as needed.
 
-Theory of operation. A scalar is evaluated to a `Fraction`, or, once a root, a constant or a
-function makes it irrational, to a complex number of mpmath. Two values are equal if
+A scalar evaluates to a `Fraction`, or, after a root, a constant or a function makes it irrational,
+to a complex number of mpmath. Two values are equal if
 
 1. both are fractions, and the same; or
-2. they differ by less than 2^-(128 + b), evaluated with 256 + 2b bits, where b is twice the bits
-   of the largest fraction that took part plus three times the largest binary exponent, positive or
-   negative, of any other intermediate value: the cosine of x is as near to 1 as the square of x is
-   to 0. So 1/2^99 and 1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are never confused.
+2. they differ by less than 2^-(128 + b), evaluated with 256 + 2b bits, where b is twice the bits of
+   the largest fraction involved plus three times the largest absolute binary exponent of any other
+   intermediate value: the cosine of x is as close to 1 as the square of x is to 0. So 1/2^99 and
+   1/2^98, or sqrt(2) and sqrt(2) + 10^-300, are never confused.
 
-Variables are given values drawn from a seed that the candidate does not know. All work is bounded:
-what would need larger numbers raises `Unreadable`.
+Variables get values drawn from a seed that the candidate does not know. All work is limited: larger
+numbers raise `Unreadable`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .scalars import Unreadable
 from .tree import Call, Degrees, Name, Number, Power, Product, Scalar, Sum, names, parts
 
 _MOST_BITS = 40_000  # of one integer
-_MOST_BITS_OF_A_POWER = 2_000  # whose root is looked for
+_MOST_BITS_OF_A_POWER = 2_000  # for taking an exact root
 _MOST_PRECISION = 12_000  # bits of a number that is not exact
 _MOST_WORK = 400_000_000  # for one comparison: about half a second
 _LARGEST_SIZE = 20_000  # binary exponent of a number that is not exact
@@ -45,34 +45,34 @@ class Undefined(Exception):
     """There is no value at this point."""
 
 
-class Comparing:
-    """One comparison of answers: the seed of its points, and the work it may still do, in bits."""
+class WorkLimit:
+    """The limit on the work of one comparison, in bits, and the seed of its points."""
 
     def __init__(self, seed: str) -> None:
         self.seed = seed
         self._left = _MOST_WORK
 
     def spend(self, work: int) -> None:
-        """Count work; raise `Unreadable` where it is too much."""
+        """Count work; `Unreadable` if it exceeds the limit."""
         self._left -= work
         if self._left < 0:
             raise Unreadable("more work than allowed")
 
 
 def agree(
-    comparing: Comparing,
+    work: WorkLimit,
     left: Callable[[Evaluation], Value],
     right: Callable[[Evaluation], Value],
 ) -> bool:
-    """Whether both are equal, evaluated with as many bits as that takes.
+    """Whether both values are equal, evaluated with as many bits as needed.
 
     Raises:
-        Unreadable: it would take too many.
-        Undefined: one of them has no value.
+        Unreadable: more bits are needed than allowed.
+        Undefined: one side has no value.
     """
     precision = 256
     for _ in range(4):
-        evaluation = Evaluation(precision, comparing)
+        evaluation = Evaluation(precision, work)
         a, b = left(evaluation), right(evaluation)
         if isinstance(a, Fraction) and isinstance(b, Fraction):
             return a == b
@@ -85,22 +85,18 @@ def agree(
     raise Unreadable("values that do not settle")
 
 
-def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
-    """Whether two scalars are equal: as numbers, or at every point tried.
-
-    Raises:
-        Unreadable: it cannot be told.
-    """
+def equal(a: Scalar, b: Scalar, work: WorkLimit) -> bool:
+    """Whether two scalars are equal, at every point tried; `Unreadable` if that is undecidable."""
     variables = names(a) | names(b)
     if not variables:
         try:
-            return agree(comparing, _at(a, {}), _at(b, {}))
+            return agree(work, _at(a, {}), _at(b, {}))
         except Undefined as exc:
             raise Unreadable("no value") from exc
     tried = 0
-    for point in _points(variables, comparing.seed, whole=_is_discrete(a) or _is_discrete(b)):
+    for point in _points(variables, work.seed, whole=_is_discrete(a) or _is_discrete(b)):
         try:
-            if not agree(comparing, _at(a, point), _at(b, point)):
+            if not agree(work, _at(a, point), _at(b, point)):
                 return False
         except Undefined:
             continue
@@ -110,38 +106,35 @@ def equal(a: Scalar, b: Scalar, comparing: Comparing) -> bool:
     return True
 
 
-def rough(scalar: Scalar, comparing: Comparing) -> tuple[float, ...]:
-    """The value as a point of the plane, to sort by; nothing where that is not easily known."""
+def rough(scalar: Scalar, work: WorkLimit) -> tuple[float, ...]:
+    """The approximate value, as a point of the plane; empty if not easily known."""
     if names(scalar):
         return ()
     try:
-        value = complex(Evaluation(64, comparing).value(scalar))
+        value = complex(Evaluation(64, work).value(scalar))
     except (Undefined, OverflowError, ValueError, ZeroDivisionError):
         return ()
     return (round(value.real, 9), round(value.imag, 9))
 
 
-def proportional(a: Scalar, b: Scalar, comparing: Comparing, *, positive: bool = False) -> bool:
-    """Whether `a` is a constant times `b`, not 0: whether `a = 0` and `b = 0` are one equation.
+def proportional(a: Scalar, b: Scalar, work: WorkLimit, *, positive: bool = False) -> bool:
+    """Whether `a` is a nonzero constant times `b`, so that `a = 0` and `b = 0` are one equation.
 
-    Raises:
-        Unreadable: it cannot be told.
+    `positive` requires a positive constant. Raises `Unreadable` if that is undecidable.
     """
     variables = names(a)
     if not variables:
         raise Unreadable("an equation without variables")
     if variables != names(b):
         return False
-    points = _points(variables, comparing.seed, whole=_is_discrete(a) or _is_discrete(b))
+    points = _points(variables, work.seed, whole=_is_discrete(a) or _is_discrete(b))
     try:
-        first = next(p for p in points if not _vanishes(a, p, comparing))
-        if _vanishes(b, first, comparing):
+        first = next(p for p in points if not _vanishes(a, p, work))
+        if _vanishes(b, first, work):
             return False
-        if positive and _sign(a, first, comparing) != _sign(b, first, comparing):
+        if positive and len({Evaluation(256, work).real_sign(x, first) for x in (a, b)}) > 1:
             return False
-        return all(
-            agree(comparing, _crossed(a, p, b, first), _crossed(b, p, a, first)) for p in points
-        )
+        return all(agree(work, _crossed(a, p, b, first), _crossed(b, p, a, first)) for p in points)
     except (Undefined, StopIteration) as exc:
         raise Unreadable("no value at a point") from exc
 
@@ -154,23 +147,19 @@ def _crossed(a: Scalar, p: Point, b: Scalar, q: Point) -> Callable[[Evaluation],
     return lambda evaluation: evaluation.times(evaluation.value(a, p), evaluation.value(b, q))
 
 
-def _vanishes(scalar: Scalar, point: Point, comparing: Comparing) -> bool:
-    return agree(comparing, _at(scalar, point), lambda _: Fraction(0))
-
-
-def _sign(scalar: Scalar, point: Point, comparing: Comparing) -> int:
-    return Evaluation(256, comparing).real_sign(scalar, point)
+def _vanishes(scalar: Scalar, point: Point, work: WorkLimit) -> bool:
+    return agree(work, _at(scalar, point), lambda _: Fraction(0))
 
 
 def _is_discrete(scalar: Scalar) -> bool:
-    """Whether it has a value only where its variables are integers."""
+    """Whether it has a value only if its variables are integers."""
     if isinstance(scalar, Call) and scalar.function in {"factorial", "binomial"} and names(scalar):
         return True
     return any(map(_is_discrete, parts(scalar)))
 
 
 def _points(variables: frozenset[str], seed: str, *, whole: bool) -> list[Point]:
-    """Points to compare at: some greater than 1, some less, some negative."""
+    """The points to compare at: with values above 1, below 1 and negative."""
     draw = random.Random(seed)
     if whole:
         return [{v: Fraction(draw.randint(5, 60)) for v in sorted(variables)} for _ in range(8)]
@@ -182,17 +171,17 @@ def _points(variables: frozenset[str], seed: str, *, whole: bool) -> list[Point]
 
 
 class Evaluation:
-    """One evaluation at one precision, that keeps count of how large its numbers became."""
+    """One evaluation at one precision. It records the sizes of its numbers."""
 
-    def __init__(self, precision: int, comparing: Comparing) -> None:
+    def __init__(self, precision: int, work: WorkLimit) -> None:
         self._precision = precision
-        self._comparing = comparing
+        self._work = work
         self._longest = 0  # bits of the largest fraction
         self._size = 0  # the largest binary exponent of an inexact value
 
     @functools.cached_property
     def _mp(self) -> Any:
-        """Mpmath's context of this thread, at this precision: one evaluation at a time uses it."""
+        """The mpmath context of this thread, set to this precision."""
         if not hasattr(_threads, "context"):
             import mpmath
 
@@ -202,11 +191,11 @@ class Evaluation:
 
     @property
     def bits(self) -> int:
-        """Bits that a difference may have: of fractions, and of the range of inexact values."""
+        """The bits that a difference may have, from fractions and from inexact values."""
         return 2 * self._longest + 3 * self._size
 
     def close(self, a: Value, b: Value) -> bool:
-        """Whether two values differ by less than what rounding explains."""
+        """Whether two values differ by no more than rounding errors."""
         difference = abs(self._inexact(a) - self._inexact(b))
         return bool(difference < self._mp.ldexp(1, -128 - self.bits))
 
@@ -215,7 +204,7 @@ class Evaluation:
         return int(self._mp.sign(self._inexact(self.value(scalar, point)).real))
 
     def value(self, scalar: Scalar, point: Point | None = None) -> Value:
-        """The value of a scalar where its variables are at `point`."""
+        """The value of a scalar with its variables at `point`."""
         match scalar:
             case Number(value):
                 return self._exact(value)
@@ -246,7 +235,7 @@ class Evaluation:
 
     def _exact(self, value: Fraction) -> Fraction:
         bits = value.numerator.bit_length() + value.denominator.bit_length()
-        self._comparing.spend(2_000 + 100 * bits)
+        self._work.spend(2_000 + 100 * bits)
         self._longest = max(self._longest, bits)
         if bits > _MOST_BITS:
             raise Unreadable("numbers larger than allowed")
@@ -258,8 +247,8 @@ class Evaluation:
         return value
 
     def _sized(self, value: Any) -> Any:
-        """The inexact value, its exponent noted."""
-        self._comparing.spend(20_000 + 20 * self._precision)
+        """The inexact value; records its exponent."""
+        self._work.spend(20_000 + 20 * self._precision)
         size = self._mp.mag(value) if value else 0
         if not self._mp.isfinite(value) or abs(size) > _LARGEST_SIZE:
             raise Unreadable("numbers larger than allowed")
@@ -267,9 +256,9 @@ class Evaluation:
         return value
 
     def _settled(self, value: Any, scale: Any) -> Any:
-        """Zero for what is only rounding, `scale` being the binary exponent it was made from.
+        """Zero if the value is only a rounding error of numbers with the binary exponent `scale`.
 
-        Its own size says nothing, and would ask for more bits each time that it has more.
+        A rounding error shrinks with the precision, so its size must not raise the precision.
         """
         noise = value and self._mp.mag(value) < scale - self._precision + 16
         return self._mp.mpc(0) if noise else value
@@ -301,7 +290,7 @@ class Evaluation:
                 return Fraction(0)
             raise Undefined
         if exponent == Fraction(1, 2):
-            self._comparing.spend(1000 * self._precision)
+            self._work.spend(1000 * self._precision)
             return self._sized(self._mp.sqrt(self._inexact(base)))
         return self._exp(self._inexact(exponent) * self._log(base))
 
@@ -319,13 +308,13 @@ class Evaluation:
     def _exp(self, value: Any) -> Any:
         if abs(value) > _LARGEST_SIZE:
             raise Unreadable("numbers larger than allowed")
-        self._comparing.spend(self._precision**2)
+        self._work.spend(self._precision**2)
         return self._sized(self._mp.exp(value))
 
     def _log(self, value: Value) -> Any:
         if not value:
             raise Undefined
-        self._comparing.spend(self._precision**2)
+        self._work.spend(self._precision**2)
         return self._sized(self._mp.log(self._inexact(value)))
 
     def _call(self, function: str, arguments: list[Value]) -> Value:
@@ -346,7 +335,7 @@ class Evaluation:
                 return self._exp(self._inexact(value))
             case "ln":
                 return self._log(value)
-            case "log":  # to a base that is not said: equal to another logarithm of its kind only
+            case "log":  # to an unnamed base: equal only to another such logarithm
                 return self._sized(self._log(value) / self._mp.apery)
             case "log_base":
                 below = self._log(value)
@@ -360,7 +349,7 @@ class Evaluation:
         name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan"}.get(function, function)
         if abs(value) > 10**6:
             raise Unreadable("numbers larger than allowed")
-        self._comparing.spend(3 * self._precision**2)
+        self._work.spend(3 * self._precision**2)
         try:
             result = self._mp.mpc(getattr(self._mp, name)(value))
         except (ZeroDivisionError, ValueError) as exc:
@@ -377,7 +366,7 @@ def _whole(value: Value, most: int) -> int:
 
 
 def _exact_root(value: Fraction, degree: int) -> Fraction | None:
-    """The rational root of a positive number, if there is one."""
+    """The root of a positive number, if it is rational."""
     bits = max(value.numerator.bit_length(), value.denominator.bit_length())
     if value <= 0 or degree > 64 or (degree > 2 and bits > _MOST_BITS_OF_A_POWER):
         return Fraction(0) if not value else None
@@ -386,7 +375,7 @@ def _exact_root(value: Fraction, degree: int) -> Fraction | None:
 
 
 def _integer_root(value: int, degree: int) -> int:
-    """The root of a positive integer; 0 if it is not an integer."""
+    """The root of a positive integer; 0 if it is irrational."""
     if degree == 2:
         root = math.isqrt(value)
     else:

@@ -1,7 +1,4 @@
-"""The words that an answer in mathematics may have: units, nouns that are counted, number words.
-
-A word that is in none of these tables has no meaning here, and an answer with it is not read.
-"""
+"""The words that answers may contain: units, counted nouns, numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ Dimension = tuple[tuple[str, int], ...]  # base units with their powers, sorted;
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How many of which base units: 1 km is 1000 of ("m", 1)."""
+    """A factor and base units: 1 km is 1000 of ("m", 1)."""
 
     factor: Fraction
     dimension: Dimension
@@ -52,27 +49,15 @@ _UNITS = {  # base unit: names of the base unit, then names with their factors
         " quart quarts=473176473/500000000 cup cups=473176473/2000000000",
     ),
     "dollar": ("dollar dollars usd buck bucks", "cent cents penny pennies=1/100"),
-    "euro": ("euro euros eur", ""),
-    "rupee": ("rupee rupees", ""),
-    "yen": ("yen", ""),
-    "peso": ("peso pesos", ""),
-    "degree": ("degree degrees deg", ""),
-    "radian": ("radian radians rad rads", ""),
-    "celsius": ("celsius", ""),
-    "fahrenheit": ("fahrenheit", ""),
-    "newton": ("newton newtons", ""),
     "joule": ("joule joules", "kj=1000"),
     "watt": ("watt watts", "kw=1000"),
-    "volt": ("volt volts", ""),
-    "ohm": ("ohm ohms", ""),
-    "ampere": ("amp amps ampere amperes", ""),
     "hertz": ("hertz hz", "khz=1000"),
-    "mole": ("mole moles mol", ""),
-    "kelvin": ("kelvin kelvins", ""),
-    "byte": ("byte bytes", ""),
-    "bit": ("bit bits", ""),
-    "acre": ("acre acres", ""),
 }
+_SIMPLE_UNITS = """
+    euro euros eur, rupee rupees, yen, peso pesos, degree degrees deg, radian radians rad rads,
+    celsius, fahrenheit, newton newtons, volt volts, ohm ohms, ampere amperes amp amps,
+    mole moles mol, kelvin kelvins, byte bytes, bit bits, acre acres
+"""
 _NOUN_LIST = """
     animal answer apple arrangement arrow bag ball balloon banana bead bean bike bird block
     board boat book bottle bowl box boy bracelet brick bus cake calorie candle candy car card
@@ -107,6 +92,8 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 def _table() -> dict[str, Unit]:
     table: dict[str, Unit] = {}
+    for simple in map(str.split, _SIMPLE_UNITS.split(",")):
+        table |= dict.fromkeys(simple, Unit(Fraction(1), ((simple[0], 1),)))
     for base, (names, others) in _UNITS.items():
         groups = [(names, "1")] + [
             (group, factor) for group, factor in re.findall(r"([a-z ]+)=([0-9/]+)", others)
@@ -123,7 +110,7 @@ WORDS = frozenset(_TABLE) | frozenset(_MULTIPLIERS) | {"sq", "cu", "per", "mph",
 
 
 def unit_of(words: str) -> tuple[int, Unit] | None:
-    """The multiplier and the unit that the words name, as `million dollars`; None if unknown.
+    """The multiplier and the unit in a phrase such as `million dollars`; None if unknown.
 
     >>> unit_of("square meters"), unit_of("million miles per hour")[0]
     ((1, Unit(factor=Fraction(1, 1), dimension=(('m', 2),))), 1000000)
@@ -149,7 +136,7 @@ def unit_of(words: str) -> tuple[int, Unit] | None:
 
 
 def _product(text: str) -> Unit | None:
-    """Units side by side, with powers before or after them."""
+    """A product of units, with powers before or after them."""
     product, power = NO_UNIT, 1
     *before, last = re.split("[ *]+", text.strip())
     for word in before:
@@ -192,7 +179,7 @@ def _merged(some: Dimension, others: Dimension) -> Dimension:
 
 
 def number_of(words: str) -> int | None:
-    """The number that the words name, below a hundred; None if they name none.
+    """The number below a hundred that the words name; None if they name none.
 
     >>> number_of("twenty-five"), number_of("Negative Seven"), number_of("five hundred")
     (25, -7, None)

@@ -1,6 +1,6 @@
-r"""Answers in mathematics written in one way, so that answers written alike are one text.
+r"""Writes answers in one canonical form, so that equivalent notations are the same text.
 
-Nothing is evaluated here but numbers, and what is not known is left as it stands.
+Only numbers are evaluated; unknown text is not changed.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ _JOINING = frozenset({"dne", "is", "no", "not", "yes", "the", "in", "by", "of"})
 
 
 def canonical(answer: str) -> str:
-    r"""The answer written in one way.
+    r"""The answer in canonical form.
 
-    Spaces, sizes of brackets, typefaces, dialects of LaTeX and unicode signs go; numbers, fractions
-    of integers and mixed numbers become a reduced `p/q`. A comma between groups of three digits,
-    with no space and outside brackets, separates thousands.
+    Spaces, sizes of brackets, typefaces, LaTeX variants and Unicode signs are unified; numbers,
+    fractions of integers and mixed numbers become a reduced `p/q`. Outside brackets, a comma
+    without a space between groups of three digits separates thousands.
 
     >>> canonical(r"\dfrac{6}{8}"), canonical("0.750"), canonical("1,000"), canonical(" $ x^2 $.")
     ('3/4', '3/4', '1000', 'x^2')
@@ -101,7 +101,7 @@ def canonical(answer: str) -> str:
 
 
 def _signs(text: str) -> Iterator[str]:
-    """Unicode's signs in ASCII and LaTeX; NFKC alone would make 31/2 of 3½, and 22 of 2²."""
+    """Unicode signs as ASCII and LaTeX; NFKC alone would turn 3½ into 31/2, and 2² into 22."""
     if text.isascii():
         yield text
         return
@@ -121,7 +121,7 @@ def _signs(text: str) -> Iterator[str]:
 
 
 def _typeface(match: re.Match[str]) -> str:
-    r"""A formula in another typeface as `{...}`, words as `\text{...}`."""
+    r"""Text in another typeface: a formula as `{...}`, words as `\text{...}`."""
     command, inside = match.groups()
     name = inside.strip()
     if name.strip(" ,") in _OR_AND:
@@ -134,7 +134,7 @@ def _typeface(match: re.Match[str]) -> str:
 
 
 def _word(match: re.Match[str]) -> str:
-    r"""A word outside `\text` inside one; letters that are variables as they stand."""
+    r"""A word as `\text{...}`; letters that are variables are not changed."""
     word = match[0]
     lower = word.casefold()
     if word[0] == "\\" or word in _PLAIN:
@@ -158,7 +158,7 @@ _BRACKET = re.compile(r"\\[{}]|[()\[\]]")
 
 
 def _join_groups(text: str) -> str:
-    """Without the separators of thousands; inside brackets a bare comma is never one."""
+    """The text without separators of thousands; inside brackets a bare comma is never one."""
     pieces, depth, at = [], 0, 0
     for bracket in _BRACKET.finditer(text):
         pieces.append(_RUN.sub(_joined if depth else _joined_outside, text[at : bracket.start()]))
@@ -173,7 +173,7 @@ def _joined_outside(number: re.Match[str]) -> str:
 
 
 def _joined(number: re.Match[str], separator: str = _SURE) -> str:
-    """The number without separators, if there is one kind of them and every group has 3 digits."""
+    """The number without separators, if they are of one kind and every group has 3 digits."""
     grouped = rf"[1-9][0-9]{{0,2}}({separator})[0-9]{{3}}(?:\1[0-9]{{3}})*(?:\.[0-9]+)?"
     if re.fullmatch(grouped, number[0]):
         return re.sub(r"[^0-9.]", "", number[0])
@@ -181,7 +181,7 @@ def _joined(number: re.Match[str], separator: str = _SURE) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Spaces only between letters and digits, where they may keep two words or numbers apart."""
+    """The text with spaces only between letters and digits, where they may separate words."""
     text = re.sub(r"(\\[A-Za-z]+) (?=[0-9])", r"\1", re.sub(r"\s+", " ", text.strip()))
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", text)
 
@@ -199,7 +199,7 @@ _LONGEST_NUMBER = 1_000  # digits of a number that is reduced; longer ones are c
 
 
 def literal(text: str) -> str | None:
-    """A number as reduced fraction; None if the text is not one number."""
+    """A number as a reduced fraction; None if the text is not one number."""
     number = _NUMBER_LITERAL.fullmatch(text)
     if number:
         whole = (number["whole"] or "0").lstrip("0") or "0"

@@ -1,7 +1,7 @@
-"""Checks that run programs: what is sent to the sandbox, and how the verdict is decided from it.
+"""Checks that run programs in the sandbox.
 
-A verdict is decided here, in the judge, and nowhere else. Expected values stay here; of a test, the
-candidate's process is sent the input or the arguments alone.
+The verdict is decided only here, in the judge. Expected values stay here: the candidate's process
+receives only the input or the arguments of a test.
 """
 
 from __future__ import annotations
@@ -10,64 +10,67 @@ import abc
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.values import Verdict
+from ....text import checksum
 from ...protocols import Finding, Usage
 from ...sandbox import plain
 from ...sandbox.limits import DEFAULT_LIMITS, End, Limits
 from ...sandbox.run import Run, WorkerDied
 from ...sandbox.worker import Worker
-from ..worker_pair import Seat
-from . import comparing
-from . import extraction as programs
+from ..worker_pair import WorkerPair
+from . import comparing, extraction
 from .findings import clean, failed, raised, refused, silent
 
 
 class ProgramCheck(abc.ABC):
-    """A way to verify programs: where they are in a text, and how they are run."""
+    """A way to verify programs: how they are found in a text, and how they are run."""
+
+    prompt: str
+
+    def program(self, text: str) -> extraction.Program:
+        """The program in a candidate's text; with an `entry_point`, one that defines it."""
+        return extraction.find(text, self.prompt, getattr(self, "entry_point", ""))
 
     @abc.abstractmethod
-    def program(self, text: str) -> programs.Program:
-        """The program in a candidate's text."""
-
-    @abc.abstractmethod
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program."""
 
     def key(self, text: str) -> str:
         """Texts with equal keys fail together."""
-        return programs.key(self.program(text))
+        return extraction.key(self.program(text))
 
     def identity(self, text: str) -> str:
         """A checksum of the program that is run."""
-        return programs.checksum(self.program(text).source)
+        return checksum(self.program(text).source)
 
-    def judge(self, text: str, seat: Seat, seed: int = 0) -> Finding:
-        """The finding on a candidate's text; a WorkerDied where there is none."""
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
+        """The finding on a candidate's text; raises WorkerDied if there is none."""
         started = time.monotonic()
         program = self.program(text)
         if program.error:
             return failed("syntax error", error=clean(program.error))
-        finding = self.run(program.source, seat, seed)
-        evidence = clean(finding.evidence) | {"isolation": str(seat.candidate.in_force)}
+        finding = self.run(program.source, pair, seed)
+        evidence = clean(finding.evidence) | {"isolation": str(pair.candidate.in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
 
 
 class FailureCount:
-    """How often each test of a problem has failed: those that failed most are run first."""
+    """Counts the failures of each test of a problem: the test that failed most runs first."""
 
-    def __init__(self, tests: int) -> None:
-        self._failures = [0] * tests
+    def __init__(self) -> None:
+        self._failures = Counter[int]()
         self._lock = threading.Lock()
 
-    def order(self) -> Sequence[int]:
-        """The tests' numbers, in the order to be run."""
+    def order(self, tests: int) -> Sequence[int]:
+        """The numbers of the tests, in the order to run them."""
         with self._lock:
-            return sorted(range(len(self._failures)), key=lambda test: -self._failures[test])
+            return sorted(range(tests), key=lambda test: -self._failures[test])
 
     def failed(self, test: int) -> None:
         """Note a failure."""
@@ -77,7 +80,7 @@ class FailureCount:
 
 @dataclass(frozen=True, slots=True)
 class StdinTest:
-    """What a program is given, and what it must print."""
+    """The input of a program, and the output it must print."""
 
     input: str
     output: str
@@ -85,25 +88,18 @@ class StdinTest:
 
 @dataclass(frozen=True)
 class StdinCheck(ProgramCheck):
-    """A whole program, run once a test in a process of its own."""
+    """A whole program, run in a new process for each test."""
 
     tests: tuple[StdinTest, ...]
     limits: Limits = DEFAULT_LIMITS
     tolerance: float = 1e-6
     prompt: str = ""
-    failures: FailureCount = field(init=False, compare=False, repr=False)
+    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "failures", FailureCount(len(self.tests)))
-
-    def program(self, text: str) -> programs.Program:
-        """The program in a candidate's text."""
-        return programs.find(text, self.prompt)
-
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
-        """The finding on a program: passed when each output agrees."""
-        for number in self.failures.order():
-            finding = self._one(source, seat.candidate, seed, number)
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+        """The finding on a program: passed if every output agrees."""
+        for number in self.failures.order(len(self.tests)):
+            finding = self._one(source, pair.candidate, seed, number)
             if finding.verdict is not Verdict.PASSED:
                 self.failures.failed(number)
                 return finding
@@ -118,7 +114,7 @@ class StdinCheck(ProgramCheck):
             end = run.drain()
             if end is not End.CLOSED:
                 return silent(run, end, seconds, **evidence)
-            # Both its streams are closed, but it may go on.
+            # Both its streams are closed, but it may still run.
             ended = run.wait_for_end()
             if isinstance(ended, End):
                 return silent(run, ended, seconds, **evidence)
@@ -137,7 +133,7 @@ class StdinCheck(ProgramCheck):
 
 @dataclass(frozen=True, slots=True)
 class FunctionTest:
-    """What a function is called with, and what it must return. JSON data."""
+    """The arguments of a function, and the value it must return. JSON data."""
 
     args: tuple[Any, ...]
     expected: Any
@@ -145,31 +141,24 @@ class FunctionTest:
 
 @dataclass(frozen=True)
 class FunctionCheck(ProgramCheck):
-    """A function, or a method of `Solution`, called once a test in one process."""
+    """A function, or a method of `Solution`, called once per test in one process."""
 
     entry_point: str
     tests: tuple[FunctionTest, ...]
     limits: Limits = DEFAULT_LIMITS
     tolerance: float = 1e-9
     prompt: str = ""
-    failures: FailureCount = field(init=False, compare=False, repr=False)
+    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "failures", FailureCount(len(self.tests)))
-
-    def program(self, text: str) -> programs.Program:
-        """The program in a candidate's text."""
-        return programs.find(text, self.prompt, self.entry_point)
-
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
-        """The finding on a program: passed when each value that it returns is the expected one."""
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+        """The finding on a program: passed if it returns every expected value."""
         tests = len(self.tests)
         order = loading(source, self.entry_point, self.limits, seed)
-        with seat.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
+        with pair.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
             refusal = load(run, self.entry_point, self.limits)
             if refusal is not None:
                 return refusal
-            for number in self.failures.order():
+            for number in self.failures.order(len(self.tests)):
                 test = self.tests[number]
                 run.clock.begin()
                 answer = call(run, {"args": plain.encode(list(test.args))})
@@ -181,7 +170,7 @@ class FunctionCheck(ProgramCheck):
         return Finding(Verdict.PASSED, "", {"tests": tests})
 
     def _is_right(self, answer: Mapping[str, Any], test: FunctionTest) -> bool:
-        """The comparison that a pass consists of."""
+        """Whether an answer passes a test."""
         if "value" not in answer or "raised" in answer or "refused" in answer:
             return False
         return comparing.same_value(test.expected, answer["value"], self.tolerance)
@@ -207,13 +196,13 @@ class FunctionCheck(ProgramCheck):
 
 
 def loading(source: str, entry_point: str, limits: Limits, seed: int) -> dict[str, Any]:
-    """The order to load a program, and to answer calls of one of its functions."""
+    """The message that loads a program and names the function to call."""
     order = {"mode": "functions", "source": source, "entry_point": entry_point}
     return order | {"room": limits.output_bytes, "seed": seed}
 
 
 def load(run: Run, entry_point: str, limits: Limits) -> Finding | None:
-    """The finding on a program that could not be loaded; None where it was."""
+    """The finding on a program that could not be loaded; None if it was loaded."""
     match run.receive():
         case End() as end:
             return silent(run, end, limits.seconds, test="while loading")
@@ -227,10 +216,7 @@ def load(run: Run, entry_point: str, limits: Limits) -> Finding | None:
 
 
 def call(run: Run, message: Mapping[str, Any]) -> dict[str, Any] | End:
-    """The candidate's answer to one call.
-
-    Calls are numbered at random: an answer sent before its question is recognised as such.
-    """
+    """The candidate's answer to one call. Random numbers expose answers sent before the call."""
     number = secrets.randbits(48)
     run.send({"kwargs": ["d"], "in_place": False} | dict(message) | {"id": number})
     answer = run.receive()
@@ -241,7 +227,7 @@ def call(run: Run, message: Mapping[str, Any]) -> dict[str, Any] | End:
 
 @dataclass(frozen=True)
 class AssertsCheck(ProgramCheck):
-    """The user's test code, run in a process of its own against a proxy of the candidate."""
+    """The user's test code, run in a separate process against a proxy of the candidate."""
 
     entry_point: str
     test: str
@@ -249,19 +235,15 @@ class AssertsCheck(ProgramCheck):
     limits: Limits = DEFAULT_LIMITS
     in_place: bool = False
 
-    def program(self, text: str) -> programs.Program:
-        """The program in a candidate's text."""
-        return programs.find(text, self.prompt, self.entry_point)
-
-    def run(self, source: str, seat: Seat, seed: int) -> Finding:
-        """The finding on a program: passed when the test came to its end."""
+    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+        """The finding on a program: passed if the test ran to its end."""
         limits = self.limits
         order = loading(source, self.entry_point, limits, seed)
-        with seat.candidate.run("candidate", limits, first=order) as run:
+        with pair.candidate.run("candidate", limits, first=order) as run:
             refusal = load(run, self.entry_point, limits)
             if refusal is not None:
                 return refusal
-            test = seat.tester(self, int(limits.memory_mb))
+            test = pair.tester(self, int(limits.memory_mb))
             ended = False
             try:
                 test.clock.begin()
@@ -273,15 +255,15 @@ class AssertsCheck(ProgramCheck):
                 )
                 finding, ended = self._dialogue(test, run)
             finally:
-                if not ended:  # it waits for an answer that will not come
-                    seat.dismiss()
+                if not ended:  # it still waits for an answer
+                    pair.dismiss()
         return finding
 
     def _dialogue(self, test: Run, run: Run) -> tuple[Finding, bool]:
-        """The finding, and whether the test came to its end.
+        """The finding, and whether the test ran to its end.
 
-        Passes the test's calls on, and the answers back. The candidate's time is that of loading
-        and of all calls together.
+        Forwards the test's calls to the candidate, and the answers back. The candidate's time is
+        the sum of loading and all calls.
         """
         question: dict[str, Any] = {}
         answer: dict[str, Any] | End = {}
@@ -307,20 +289,21 @@ class AssertsCheck(ProgramCheck):
                     shown = _last_call(question, answer)
                     return _exhausted(test, end, bool(answer), shown), False
                 case _:
-                    raise WorkerDied("the test's process is confused", backend="sandbox")
+                    raise WorkerDied(
+                        "the test's process sent an unknown message", backend="sandbox"
+                    )
 
 
-_PASSED_ON = ("value", "args", "raised", "message")  # of an answer, to the test
+_PASSED_ON = ("value", "args", "raised", "message")  # the fields of an answer that the test gets
 
 
 def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) -> Finding:
-    """The finding where the test's process came to its end before the test.
+    """The finding if the test's process ended before the test did.
 
-    With an answer of the candidate's in hand, that is what it did with the answer; without one it
-    says nothing about the candidate.
+    After an answer of the candidate, the answer is the cause. Otherwise the candidate is not.
     """
     if end is End.CLOSED:
-        test.wait(0.5)  # a WorkerDied where it was killed from outside
+        test.wait(0.5)  # raises WorkerDied if it was killed from outside
     evidence = {"message": f"the test did not end: {end.value}", **shown}
     if answered and end is not End.STARVED:
         return failed("test exhausted", **evidence)
@@ -330,7 +313,7 @@ def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) ->
 def _last_call(
     question: Mapping[str, Any], answer: Mapping[str, Any] | End | None = None
 ) -> dict[str, Any]:
-    """The last call of a test, for people: what was asked, and what came back."""
+    """The last call of a test, as evidence: the arguments and the answer."""
     if not question:
         return {}
     shown = {"args": comparing.show_node(question.get("args"))}

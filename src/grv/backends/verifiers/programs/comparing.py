@@ -1,30 +1,33 @@
-"""The two comparisons behind a pass: of printed tokens, and of returned values.
+"""The two comparisons that decide a pass: of printed tokens, and of returned values.
 
-Returned values arrive as tagged nodes (sandbox/plain.py) and are compared as they are. No set or
-dictionary is ever built from them, since keys can be chosen so that building one takes for ever.
+Returned values arrive as tagged nodes (sandbox/plain.py) and are compared as nodes. No set or
+dictionary is built from them, because a candidate can choose keys that make this very slow. All
+comparisons take linear time: no greatest common divisors, and no conversions between binary and
+decimal of numbers whose length the candidate chose.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ...sandbox import plain
-from .numbers import same_number
 
 _INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
 _CANONICAL = re.compile(r"-?(?:0|[1-9]\d*)\Z", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?\Z", re.ASCII)
 _LONGEST_NUMBER = 1000
 _SHOWN = 300
+_Number = int | float | Decimal | tuple[int, int]  # the pair is a fraction in lowest terms
 
 
 def first_difference(expected: str, got: str, tolerance: float) -> str | None:
-    """Where two outputs differ, token by token; None where they do not."""
+    """The first difference of two outputs, token by token; None if there is none."""
     wanted, printed = expected.split(), got.split()
     for number, (one, other) in enumerate(zip(wanted, printed, strict=False), 1):
         if not same_token(one, other, tolerance):
@@ -35,9 +38,9 @@ def first_difference(expected: str, got: str, tolerance: float) -> str | None:
 
 
 def same_token(expected: str, got: str, tolerance: float) -> bool:
-    """Whether two tokens agree: as text, or as numbers where both are numbers.
+    """Whether two tokens agree: as text, or as numbers if both are numbers.
 
-    Integers must be written alike, or as `3.0` for `3`; the tolerance, absolute or relative, is for
+    Integers must be written alike, or as `3.0` for `3`. The tolerance, absolute or relative, is for
     expected tokens with a decimal point or an exponent.
     """
     if expected == got:
@@ -51,7 +54,7 @@ def same_token(expected: str, got: str, tolerance: float) -> bool:
     except InvalidOperation:
         return False
     if _INTEGER.match(expected):
-        # `007` is no number but a code; two integers that are written differently are different.
+        # `007` is a code, not a number; integers that are written differently are different.
         whole = _CANONICAL.match(expected) and not _INTEGER.match(got)
         return bool(whole) and wanted == printed
     limit = Decimal(tolerance) * max(Decimal(1), abs(wanted))
@@ -61,8 +64,8 @@ def same_token(expected: str, got: str, tolerance: float) -> bool:
 def same_value(expected: Any, node: Any, tolerance: float) -> bool:
     """Whether a returned value, as a node, equals an expected value of JSON types.
 
-    Numbers are equal by value, with the tolerance where the expected one is a float; tuples equal
-    lists, and arrays do; an integer key equals the text that JSON makes of it.
+    Numbers are equal by value, with the tolerance if the expected one is a float; tuples and arrays
+    equal lists; an integer key equals the text that JSON makes of it.
     """
     if isinstance(expected, list | tuple):
         items = _items(node)
@@ -107,7 +110,7 @@ def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> b
 
 
 def _name(key: Any) -> str | None:
-    """A key as JSON has it: a text, or an integer's digits."""
+    """A key as JSON writes it: a text, or the digits of an integer."""
     match key:
         case str():
             return key
@@ -121,42 +124,82 @@ def _name(key: Any) -> str | None:
     return None
 
 
+def same_number(expected: int | float, node: Any, tolerance: float) -> bool:
+    """Whether a node is the expected number; with the tolerance if that is a float."""
+    try:
+        got = _number(node)
+        if got is None:
+            return False
+        if _is_exactly(expected, got):
+            return True
+        return isinstance(expected, float) and _is_close(expected, got, tolerance)
+    except (plain.PlainError, InvalidOperation, OverflowError, ValueError):
+        return False  # not a number, or too large for a float
+
+
+def _number(node: Any) -> _Number | None:
+    match node:
+        case int():
+            return node
+        case ["n", text]:
+            return plain.integer(text)
+        case ["f", text]:
+            return plain.real(text)
+        case ["D", str(text)]:
+            return Decimal(text)
+        case ["F", upper, lower]:
+            match _number(upper), _number(lower):
+                case int(numerator), int(denominator) if denominator > 0:
+                    return numerator, denominator
+    return None
+
+
+def _is_exactly(expected: int | float, got: _Number) -> bool:
+    if isinstance(got, tuple):  # Python's fractions are in lowest terms
+        return math.isfinite(expected) and got == expected.as_integer_ratio()
+    if isinstance(got, Decimal) and got.is_nan():
+        return False
+    return bool(got == expected)
+
+
+def _is_close(expected: float, got: _Number, tolerance: float) -> bool:
+    """Whether the nearest float is close enough."""
+    nearest = got[0] / got[1] if isinstance(got, tuple) else float(got)
+    if math.isnan(expected):
+        return math.isnan(nearest)
+    if not tolerance or math.isinf(expected):
+        return False
+    return math.isclose(expected, nearest, rel_tol=tolerance, abs_tol=tolerance)
+
+
 def show(value: Any) -> str:
-    """A value of JSON types, for people: cut to a few hundred characters."""
+    """A value of JSON types as evidence, cut to a few hundred characters."""
     return json.dumps(value, ensure_ascii=True, default=str)[:_SHOWN]
 
 
 def show_node(node: Any) -> str:
-    """A returned value, for people: cut to a few hundred characters."""
+    """A returned value as evidence, cut to a few hundred characters."""
     parts: list[str] = []
     _describe(node, parts, [_SHOWN], 0)
     return "".join(parts)[:_SHOWN]
 
 
-_BRACKETS = {"l": "[]", "t": "()", "s": "{}", "z": "{}", "i": "<>"}
+_BRACKETS = {"l": "[]", "t": "()", "s": "{}", "z": "{}", "i": "<>", "d": "{}"}
 
 
 def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
     if room[0] <= 0 or depth > plain.DEEPEST:
         return
     match node:
-        case ["l" | "t" | "s" | "z" | "i" as tag, *items]:
+        case ["l" | "t" | "s" | "z" | "i" | "d" as tag, *items]:
             parts.append(_BRACKETS[tag][0])
             for index, item in enumerate(items):
                 if room[0] <= 0:
                     break
-                parts.append(", " if index else "")
+                between = ": " if tag == "d" and index % 2 else ", "
+                parts.append(between if index else "")
                 _describe(item, parts, room, depth + 1)
             parts.append(_BRACKETS[tag][1])
-            return
-        case ["d", *items]:
-            parts.append("{")
-            for index, item in enumerate(items):
-                if room[0] <= 0:
-                    break
-                parts.append("" if not index else ": " if index % 2 else ", ")
-                _describe(item, parts, room, depth + 1)
-            parts.append("}")
             return
         case ["f", str(text)]:
             try:
@@ -171,7 +214,7 @@ def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
             shown = repr(node[:_SHOWN])
         case None | bool() | int() | float():
             shown = repr(node)[:_SHOWN]
-        case _:  # of any size
+        case _:  # may have any size
             shown = "<...>"
     parts.append(shown)
     room[0] -= len(shown) + 2

@@ -1,58 +1,49 @@
-"""Programs in the texts that models write: found, parsed, and given their key.
+"""Finds programs in the texts of models, parses them and computes their keys.
 
-Parsing happens in the judge and executes nothing. It takes time and memory in proportion to the
-text, a quarter of a second at most: a text too large or too deep to be parsed here is left to the
-sandbox.
+Parsing runs in the judge and executes nothing. Its time and memory are proportional to the text, at
+most a quarter of a second: larger or deeper texts are left to the sandbox.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import re
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LARGEST = 1 << 16  # characters that are parsed here
-_KEPT = 1 << 13  # characters of a text whose tree is kept; a tree takes 500 times as much
+from ....text import checksum
+
+_LARGEST = 1 << 16  # characters of the longest text that is parsed here
+_KEPT = 1 << 13  # characters of the longest text whose tree is cached; a tree is 500 times larger
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 _LANGUAGES = {"", "python", "py", "python3", "py3", "python2"}
-# Programs that use these may look at docstrings, at line numbers, or at any name by its text. The
-# list is not complete, and no pass depends on it.
-_INTROSPECTIVE = frozenset(
-    {
-        *("__doc__", "__dict__", "__code__", "__traceback__", "__import__"),
-        *("getattr", "vars", "dir", "globals", "locals"),
-        *("eval", "exec", "compile", "help", "inspect"),
-        *("doctest", "linecache", "traceback", "tracemalloc", "warnings"),
-        *("logging", "ast", "dis", "gc", "pydoc"),
-        *("importlib", "builtins", "pickle", "marshal", "ctypes"),
-        *("operator", "_getframe", "_current_frames", "settrace", "setprofile"),
-        *("exc_info", "excepthook", "last_traceback", "modules", "with_traceback"),
-        *("tb_lineno", "f_lineno", "co_firstlineno", "stack", "format_exc"),
-        *("print_exc", "attrgetter", "methodcaller", "__getattribute__", "__getattr__"),
-        *("cProfile", "profile", "unittest", "pdb", "bdb"),
-        *("trace", "timeit"),
-    }
-)
+# Programs that use these may read docstrings, line numbers, or any name by its text. The list is
+# not complete; no pass depends on it.
+_INTROSPECTIVE_NAMES = """
+    __doc__ __dict__ __code__ __traceback__ __import__ getattr vars dir globals locals eval exec
+    compile help inspect doctest linecache traceback tracemalloc warnings logging ast dis gc pydoc
+    importlib builtins pickle marshal ctypes operator _getframe _current_frames settrace setprofile
+    exc_info excepthook last_traceback modules with_traceback tb_lineno f_lineno co_firstlineno
+    stack format_exc print_exc attrgetter methodcaller __getattribute__ __getattr__ cProfile profile
+    unittest pdb bdb trace timeit
+"""
+_INTROSPECTIVE = frozenset(_INTROSPECTIVE_NAMES.split())
 
-
-# Before Python 3.12 two threads that parse at once share a count of depth, and may find it wrong
-# (a SystemError).
+# Before Python 3.12 threads that parse at once share a depth counter: a SystemError is possible.
 _parser = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program taken out of a text.
+    """A program found in a text.
 
     Attributes:
-        source: what is to be run.
-        tree: its syntax tree; None where it was not parsed.
-        error: why it is no program, "" where it is one or nobody knows.
+        source: the text to run.
+        tree: its syntax tree; None if it was not parsed.
+        error: the syntax error; "" if there is none, or it was not parsed.
     """
 
     source: str
@@ -69,7 +60,7 @@ def parse(source: str) -> Program:
             return Program(source, ast.parse(source, "<candidate>"))
     except SyntaxError as exc:
         if exc.msg.startswith("invalid escape sequence") or "literal" in exc.msg:
-            return Program(source)  # perhaps a warning that somebody has made an error of
+            return Program(source)  # perhaps a warning that was turned into an error
         return Program(source, error=f"line {exc.lineno}: {exc.msg}"[:200])
     except ValueError as exc:  # null bytes
         return Program(source, error=str(exc)[:200])
@@ -80,10 +71,10 @@ def parse(source: str) -> Program:
 def find(text: str, prompt: str = "", entry_point: str = "") -> Program:
     """The program in a model's text.
 
-    With a prompt that is the beginning of a program, a text that continues it is taken whole.
-    Otherwise the last fenced block of Python counts, the last that defines `entry_point` first; or
-    the text itself, where nothing is fenced. A block that stands by itself still gets the prompt in
-    front, for its imports and helpers.
+    If the prompt is the beginning of a program and the text continues it, the whole text counts.
+    Otherwise the last fenced block of Python counts, preferably one that defines `entry_point`; or
+    the text itself, if nothing is fenced. A complete block still gets the prompt in front, for its
+    imports and helpers.
     """
     small = len(prompt) + len(text) <= _KEPT
     return (_find_once if small else _find)(text, prompt, entry_point)
@@ -106,13 +97,13 @@ def _find(text: str, prompt: str, entry_point: str) -> Program:
     return parse(block)
 
 
-_find_once = functools.lru_cache(maxsize=32)(_find)  # looked at for its key, and again to be run
+_find_once = functools.lru_cache(maxsize=32)(_find)  # used for the key, and again for the run
 
 
 def fenced(text: str) -> Iterator[tuple[str, str]]:
-    """The fenced blocks of a text, each with its language: one pass over the lines.
+    """The fenced blocks of a text with their languages, in one pass over the lines.
 
-    A block ends with the first line that holds its fence alone, or with the text.
+    A block ends with the first line that consists of its fence, or with the text.
     """
     fence, language, body = "", "", list[str]()
     lines = text.split("\n")
@@ -135,7 +126,7 @@ def fenced(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _block(text: str, entry_point: str) -> str | None:
-    """The fenced block that counts; None where there is none."""
+    """The fenced block that counts; None if there is none."""
     blocks = [
         body for language, body in fenced(text) if language.lower() in _LANGUAGES and body.strip()
     ]
@@ -149,17 +140,12 @@ def _block(text: str, entry_point: str) -> str | None:
     return blocks[-1]
 
 
-def checksum(text: str) -> str:
-    """Equal for equal texts only."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def key(program: Program) -> str:
-    """Equal for programs that differ in layout, comments and docstrings alone.
+    """Equal for programs that differ only in layout, comments and docstrings.
 
-    Programs with equal keys almost always behave equally, so they share failures. They do not share
-    passes: there is no complete list of the ways in which a program can read its own docstrings.
-    A program that uses a well-known one has its whole text for a key.
+    Programs with equal keys almost always behave alike, so they share failures. They do not share
+    passes: no list of the ways in which a program can read its own docstrings is complete. For a
+    program that uses a well-known way, the key is a checksum of the whole text.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     form = _form(program)
@@ -170,7 +156,7 @@ def key(program: Program) -> str:
 
 
 class _Introspective(Exception):
-    """The program could look at what its form leaves out."""
+    """The program may inspect the parts that its form leaves out."""
 
 
 def _form(program: Program) -> str | None:
@@ -185,7 +171,7 @@ def _form(program: Program) -> str | None:
 
 
 def _write(node: ast.AST, parts: list[str]) -> None:
-    """The tree without places and docstrings: kinds of nodes and `repr`s, without newlines."""
+    """The tree without positions and docstrings: types of nodes and `repr`s."""
     kind = node.__class__
     parts.append(kind.__name__)
     if kind in _NAMING and not _INTROSPECTIVE.isdisjoint(_names(node)):
@@ -204,7 +190,7 @@ def _write(node: ast.AST, parts: list[str]) -> None:
                 else:
                     parts.append(repr(item))
             parts.append("]")
-        elif name != "kind":  # of a string: whether it was written with a u
+        elif name != "kind":  # the prefix u of a string
             parts.append(repr(value))
 
 

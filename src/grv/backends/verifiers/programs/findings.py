@@ -1,7 +1,7 @@
-"""Findings on programs that did not answer, or answered badly: from the candidate's own words.
+"""Findings on programs that did not answer, or answered badly.
 
-Nothing that a candidate says is believed, and nothing of any shape, size or encoding may be more
-than a failure of the candidate that said it.
+A candidate's answer is never trusted. Whatever its shape, size or encoding, it can only fail the
+candidate that sent it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def failed(reason: str, **evidence: Any) -> Finding:
 
 
 def raised(message: Mapping[str, Any], **evidence: Any) -> Finding:
-    """The finding on a program that raised, from its own description."""
+    """The finding on a program that raised, from its own report."""
     names, said, line = (message.get(name) for name in ("raised", "message", "line"))
     listed = names[:50] if isinstance(names, list) else []
     kinds = [name[:100] for name in listed if isinstance(name, str)]
@@ -44,7 +44,7 @@ def refused(answer: Mapping[str, Any], **evidence: Any) -> Finding:
 
 
 def silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
-    """The finding on a program from which no answer came; broken where it is not to blame."""
+    """The finding on a program without an answer; broken if the program is not the cause."""
     match end:
         case End.STARVED:
             return Finding(Verdict.BROKEN, end.value, evidence)
@@ -57,7 +57,7 @@ def silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
     ended = run.wait(0.5)
     if ended is not None and ended.cause == "stopped":
         return Finding(Verdict.BROKEN, "called off")
-    ended = ended or run.end()  # it lives on, but will say no more
+    ended = ended or run.end()  # it still runs, but will not answer
     if run.out_of_cpu:
         return failed("timeout", cpu_seconds=round(ended.cpu_seconds, 2), **evidence)
     if ended.cause in ("threads", "files"):
@@ -68,7 +68,7 @@ def silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
 
 
 def signal_name(number: int) -> str:
-    """A signal by its name; most real-time signals have numbers alone."""
+    """The name of a signal; most real-time signals only have a number."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -76,7 +76,7 @@ def signal_name(number: int) -> str:
 
 
 def clean(evidence: Any) -> Any:
-    """Evidence that any file and any database takes: of bounded size, without half characters."""
+    """Evidence that every file and database can store: of limited size, valid UTF-8."""
     match evidence:
         case str():
             cut = evidence[:_LONGEST]

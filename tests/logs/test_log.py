@@ -30,7 +30,7 @@ def test_a_log_without_problems_is_refused() -> None:
 
 
 def test_two_problems_of_one_name_are_refused() -> None:
-    with pytest.raises(UsageError, match="some file has two problems of one name"):
+    with pytest.raises(UsageError, match="some file has two problems with the same name"):
         Log((tied(3).logged("a"), tied(4).logged("a")), path="some file")
 
 

@@ -1,14 +1,15 @@
-"""An HTTP endpoint as a verifier, against a real server on this machine."""
+"""Checks of kind "http", against a real server on this machine."""
 
 from __future__ import annotations
 
-import asyncio
 import http.server
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,16 @@ pytest.importorskip("httpx2")
 
 import httpx2
 
-from grv.backends.protocols import Draft, Finding, Problem, Verifier
-from grv.backends.verifiers.http import HttpVerifier, foreign_errors
+from grv.apps import cli
+from grv.backends.http.web import client_errors
+from grv.backends.protocols import Draft, Finding, Problem
+from grv.backends.sandbox.limits import Isolation
+from grv.backends.verifiers.http import HttpCheck
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError, VerifierError
 from grv.core.values import Verdict
 
-PROBLEM = Problem("p7", "What is 6 times 7?", {"kind": "custom", "answer": "42"})
+PROBLEM = Problem("p7", "What is 6 times 7?", {"kind": "http", "data": {"answer": "42"}})
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -81,12 +86,11 @@ def server() -> Iterator[Server]:
 
 
 def ask(url: str, text: str = "42", **options: Any) -> Finding:
-    verifier: Verifier = HttpVerifier(url, **options)
-    return asyncio.run(verifier.verify(PROBLEM, Draft(text)))
+    return HttpCheck(PROBLEM, url, **options).compare(text)
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_the_endpoint_says_the_verdict(server: Server, verdict: Verdict) -> None:
+def test_the_server_decides_the_verdict(server: Server, verdict: Verdict) -> None:
     server.reply = lambda body: said(verdict.value, reason="why", evidence={"a": [1]})
     finding = ask(server.url)
     assert (finding.verdict, finding.reason) == (verdict, "why")
@@ -98,14 +102,17 @@ def test_reason_and_evidence_may_be_left_out(server: Server) -> None:
     assert ask(server.url).reason == ""
 
 
-def test_the_endpoint_is_sent_the_problem_and_the_candidate(server: Server) -> None:
-    ask(server.url, "it is 42 \ud800", headers={"authorization": "Bearer k"})
+def test_the_server_receives_the_problem_the_candidate_and_the_key(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERIFIER_API_KEY", "k")
+    ask(server.url, "it is 42 \ud800")
     headers, body = server.requests[0]
     assert body == {
         "problem": "p7",
         "prompt": "What is 6 times 7?",
         "candidate": "it is 42 \ud800",
-        "check": {"kind": "custom", "answer": "42"},
+        "check": {"kind": "http", "data": {"answer": "42"}},
     }
     assert headers["authorization"] == "Bearer k"
     assert headers["content-type"] == "application/json"
@@ -123,7 +130,7 @@ BAD_ANSWERS: list[Reply] = [
     said(["passed"]),
     said("passed", reason=3),
     said("passed", evidence=[1]),
-    (200, {}, b" " * (1 << 20) + b'{"verdict": "passed"}'),
+    (200, {}, b" " * (16 << 20) + b'{"verdict": "passed"}'),
     (200, {"content-encoding": "gzip"}, b'{"verdict": "passed"}'),
     (204, {}, b""),
     (302, {"location": "/elsewhere"}, b'{"verdict": "passed"}'),
@@ -138,7 +145,7 @@ def test_any_other_answer_is_the_verifiers_error(server: Server, answer: Reply) 
     with pytest.raises(VerifierError) as caught:
         ask(server.url)
     assert caught.value.problem_id == "p7"
-    assert caught.value.backend == "http verifier"
+    assert caught.value.backend == f"http:{server.url}"
     assert len(str(caught.value)) < 400
 
 
@@ -177,22 +184,9 @@ def test_a_server_that_is_too_slow_is_the_verifiers_error(server: Server) -> Non
     server.reply = slow
     started = time.monotonic()
     with pytest.raises(VerifierError):
-        ask(server.url, timeout_seconds=0.3)
+        ask(server.url, seconds=0.3)
     assert time.monotonic() - started < 10
     release.set()
-
-
-def test_connections_are_kept_inside_the_context(server: Server) -> None:
-    async def several() -> None:
-        async with HttpVerifier(server.url) as verifier:
-            for _ in range(4):
-                await verifier.verify(PROBLEM, Draft("42"))
-
-    asyncio.run(several())
-    assert server.connections == 1
-    ask(server.url)
-    ask(server.url)
-    assert server.connections == 3
 
 
 EXCEPTIONS = sorted(
@@ -203,7 +197,7 @@ EXCEPTIONS = sorted(
 
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
 def test_no_exception_of_the_library_leaks(kind: type[Exception]) -> None:
-    assert issubclass(kind, foreign_errors())
+    assert issubclass(kind, client_errors())
 
     class Failing(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: Any) -> Any:
@@ -216,19 +210,75 @@ def test_no_exception_of_the_library_leaks(kind: type[Exception]) -> None:
     assert isinstance(caught.value.__cause__, kind)
 
 
-@pytest.mark.parametrize("url", ["", "verify", "ftp://host/", "http://", "http://[::bad", "\0"])
-def test_what_is_no_address_is_the_callers_mistake(url: str) -> None:
-    with pytest.raises(UsageError):
-        HttpVerifier(url)
+@pytest.mark.parametrize("url", ["", "verify", "ftp://host/", "http://", "http://[::bad", None])
+def test_an_invalid_address_is_the_callers_mistake(url: object) -> None:
+    with CheckVerifier(workers=1, allow_commands=True) as verifier, pytest.raises(UsageError):
+        verifier.prepare(Problem("p", check={"kind": "http", "url": url}))
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
-def test_a_senseless_time_limit_is_the_callers_mistake(seconds: float) -> None:
-    with pytest.raises(UsageError):
-        HttpVerifier("http://127.0.0.1/", timeout_seconds=seconds)
+def checked(url: str) -> Problem:
+    return Problem("p", "?", {"kind": "http", "url": url, "limits": {"seconds": 9}})
 
 
-def test_a_check_that_is_not_json_is_the_callers_mistake() -> None:
-    verifier = HttpVerifier("http://127.0.0.1:9/")
-    with pytest.raises(UsageError):
-        asyncio.run(verifier.verify(Problem("p", check={"f": print}), Draft("42")))
+def test_a_file_of_problems_contacts_no_server_unless_the_user_allows_it() -> None:
+    problem = checked("http://me:pass@127.0.0.1:9/")
+    with CheckVerifier(workers=1) as verifier:
+        with pytest.raises(UsageError, match=r"sends candidates to http://127.*--allow") as e:
+            verifier.prepare(problem)
+        assert "pass" not in str(e.value)
+    strict = CheckVerifier(workers=1, isolation=Isolation.STRICT, allow_commands=True)
+    with strict, pytest.raises(UsageError, match="strict isolation forbids"):
+        strict.prepare(problem)
+
+
+@pytest.mark.anyio
+async def test_in_a_search_the_runtime_learns_when_to_retry(server: Server) -> None:
+    server.reply = lambda body: (429, {"retry-after": "7"}, b"")
+    with CheckVerifier(workers=1, allow_commands=True) as verifier:
+        with pytest.raises(VerifierError) as caught:
+            await verifier.verify(checked(server.url), Draft("42"))
+        assert (caught.value.retry_after, caught.value.final) == (7.0, False)
+        server.reply = lambda body: (401, {}, b"")
+        with pytest.raises(VerifierError) as caught:
+            await verifier.verify(checked(server.url), Draft("42"))
+        assert caught.value.final
+        server.reply = lambda body: said("passed")
+        assert (await verifier.verify(checked(server.url), Draft("42"))).verdict is Verdict.PASSED
+
+
+def test_in_a_plain_loop_a_server_that_fails_is_a_broken_verdict(server: Server) -> None:
+    server.reply = lambda body: (500, {}, b"full")
+    with CheckVerifier(workers=1, allow_commands=True) as verifier:
+        finding = verifier.find(checked(server.url), "42")
+        assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "status 500: full")
+        server.reply = lambda body: said("failed", reason="wrong")
+        assert verifier.find(checked(server.url), "42").reason == "wrong"
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "http-verifier.md"
+
+
+def test_the_server_on_the_page_verifies_for_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(example, names)
+    monkeypatch.chdir(tmp_path)
+    server = http.server.HTTPServer(("127.0.0.1", 0), names["Handler"])
+    monkeypatch.setattr(names["Handler"], "log_message", lambda *_: None)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    check = {"kind": "http", "url": url, "data": {"answer": "42"}}
+    record = {"problem": "p", "check": check, "candidates": ["It is 42.", "41"]}
+    Path("candidates.jsonl").write_text(json.dumps(record) + "\n")
+    try:
+        given = ["verify", "candidates.jsonl", "--out", "labels.jsonl"]
+        assert cli.run(given) == 2
+        assert cli.run([*given, "--allow-commands"]) == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert "1 passed, 1 failed, 0 broken" in capsys.readouterr().out

@@ -248,7 +248,7 @@ def test_the_score_may_be_chosen_among_several(tmp_path: Path) -> None:
     rows = [row("a", 0, True, 1, score_b=2, note="good")]
 
     assert loaded(tmp_path, rows, score="score_b").score == "score_b"
-    with pytest.raises(LogError, match=r"which score\? There are 'score', 'score_b'; choose with"):
+    with pytest.raises(LogError, match=r"several scores: 'score', 'score_b'; choose one with"):
         loaded(tmp_path, rows)
     with pytest.raises(LogError, match="no score 'scor'; there are 'score', 'score_b', 'note'"):
         loaded(tmp_path, rows, score="scor")

@@ -163,7 +163,9 @@ def test_a_list_may_be_chosen_by_name() -> None:
     rows = [{"id": "a", "tests": [{"x": 1}], "samples": [{"passed": True, "score": 1}]}]
 
     assert len(joined(rows, list="samples")) == 1
-    with pytest.raises(LogError, match=r"1.jsonl:1: which list holds the candidates, tests or"):
+    with pytest.raises(
+        LogError, match=r"1.jsonl:1: several lists could hold the candidates: tests, "
+    ):
         joined(rows)
 
 
@@ -226,19 +228,22 @@ def test_what_nobody_said_is_null_in_every_format(ending: str) -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([{"candidate": 0, "score": 1}], "no problem: looked for problem or id or task_id among"),
+        ([{"candidate": 0, "score": 1}], "no problem: no field problem or id or task_id among"),
         (
             [{"id": 1.5, "candidate": 0, "score": 1}],
-            "a problem is a name or a whole number, not 1.5",
+            "a problem must be a name or a whole number, not 1.5",
         ),
         (
             [{"id": True, "candidate": 0, "score": 1}],
-            "a problem is a name or a whole number, not T",
+            "a problem must be a name or a whole number, not T",
         ),
-        ([{"id": "", "candidate": 0, "score": 1}], "a problem is a name or a whole number, not ''"),
+        (
+            [{"id": "", "candidate": 0, "score": 1}],
+            "a problem must be a name or a whole number, not ''",
+        ),
         (
             [{"id": "a", "score": 1}],
-            "no candidate number: looked for candidate or idx among id, sc",
+            "no candidate number: no field candidate or idx among id, sc",
         ),
         ([{"id": "a", "idx": 0.5, "score": 1}], "a candidate must be a whole number, not 0.5"),
         ([{"id": "a", "idx": "x", "score": 1}], "a candidate must be a whole number, not 'x'"),
@@ -248,7 +253,7 @@ def test_what_nobody_said_is_null_in_every_format(ending: str) -> None:
         ([{"id": "a", "idx": 0, "score": float("inf")}], "score must be a finite number"),
         ([{"id": "a", "idx": 0, "score": 1, "key": [1]}], "a key must be text, a number or null"),
         ([{"id": "a", "passed": [True], "score": [1, 2]}], "passed and score differ in length"),
-        ([FLAT[0]] * 2, "candidate 0 of 'a' is there twice"),
+        ([FLAT[0]] * 2, "candidate 0 of 'a' occurs twice"),
         ([[1]], "a line must be an object, not a list"),
     ],
 )
@@ -278,8 +283,7 @@ def test_two_files_that_contradict_each_other_are_an_error(name: str, other: Any
         joined([row], [{**row, name: other}])
 
     assert str(caught.value) == (
-        f"2.jsonl:1: {name} of candidate 3 of 'a' is {other!r} here,"
-        " and something else in another file"
+        f"2.jsonl:1: {name} of candidate 3 of 'a' is {other!r} here, but differs in another file"
     )
 
 
@@ -289,8 +293,7 @@ def test_two_files_that_contradict_each_other_are_an_error(name: str, other: Any
         (
             [{"id": "a", "idx": 0, "passed": True, "rm": 1}],
             {},
-            "no field of these files is called score...; name one with --score"
-            " (numbers are in: idx, rm)",
+            "no numeric field begins with score; name one with --score (numbers are in: idx, rm)",
         ),
         (
             [{"id": "a", "idx": 0, "passed": True, "rm": 1}],
@@ -300,9 +303,9 @@ def test_two_files_that_contradict_each_other_are_an_error(name: str, other: Any
         (
             [{"id": "a", "idx": 0, "ok": True, "score": 1}],
             {},
-            "no label in these files: looked for passed or correct or verdict among id, idx, ok,",
+            "no label in these files: no field passed or correct or verdict among id, idx, ok,",
         ),
-        ([{"id": "a", "samples": []}], {"scores": (("s", "s"),)}, "there are no candidates"),
+        ([{"id": "a", "samples": []}], {"scores": (("s", "s"),)}, "no candidates in these files"),
     ],
 )
 def test_what_is_missing_altogether_is_said_and_what_there_is(
@@ -315,7 +318,9 @@ def test_what_is_missing_altogether_is_said_and_what_there_is(
 
 
 def test_a_log_has_one_of_three_endings() -> None:
-    with pytest.raises(UsageError, match=r"log.txt: a log ends in .parquet, .jsonl, .csv"):
+    with pytest.raises(
+        UsageError, match=r"log.txt: the name of a log must end in .parquet, .jsonl, .csv"
+    ):
         write_log(joined(FLAT).columns, "log.txt")
     assert not Path("log.txt").exists()
 

@@ -1,0 +1,120 @@
+"""Posts JSON to one address and reads the answer, within a size limit. Never retries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.errors import BackendError, UsageError
+from ...files import error_line, parse_json
+from .secrets import Secrets
+from .web import Failures, address, client_errors, complaint, seconds_to_wait
+
+if TYPE_CHECKING:
+    import httpx2
+
+_LARGEST = 16 << 20  # bytes of an answer
+_Error = TypeVar("_Error", bound=BackendError)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response: its status, its body, and the pause that it asks for."""
+
+    status: int
+    content: bytes
+    retry_after: float | None
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def message(self) -> str:
+        """What an error response says."""
+        return f"status {self.status}: {complaint(self.text)}"
+
+
+class JsonClient(Failures[_Error]):
+    """Posts JSON to one address; failures become errors of the class `error`.
+
+    Args:
+        url: the address.
+        key: sent as a bearer token; may be None.
+        backend: the name for errors.
+        error: the class of errors.
+        seconds: the time limit for connecting, and between two reads.
+        transport: used instead of the network.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        *,
+        backend: str,
+        error: type[_Error],
+        seconds: float = 3600.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        try:
+            import httpx2
+        except ImportError as exc:
+            raise UsageError(f"{backend} needs httpx2: pip install 'grv[http]'") from exc
+        address(url)
+        super().__init__(backend, error, Secrets.of(url, key))
+        self._httpx2, self.url, self._transport = httpx2, url, transport
+        self._headers = {"content-type": "application/json"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._timeout = httpx2.Timeout(seconds, connect=min(seconds, 60.0))
+        # A connection works only in the event loop that opened it.
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def post(self, body: Mapping[str, Any], problem_id: str) -> Reply:
+        """The response to a POST request, with any status; an error if there is none."""
+        try:
+            content = json.dumps(body).encode()
+            async with self._client().stream("POST", self.url, content=content) as response:
+                parts, size = [], 0
+                async for part in response.aiter_bytes():
+                    size += len(part)
+                    if size > _LARGEST:
+                        raise self.failure(f"an answer of more than {_LARGEST} bytes", problem_id)
+                    parts.append(part)
+                wait = seconds_to_wait(response.headers)
+                return Reply(response.status_code, b"".join(parts), wait)
+        except client_errors() as exc:
+            message = error_line(exc, named=True, most=10_000)
+            raise self.failure(message, problem_id) from self.cause(exc)
+
+    def data(self, reply: Reply, problem_id: str) -> Any:
+        """The JSON data of a reply, without secrets."""
+        try:
+            return self.secrets.hide_all(parse_json(reply.content))
+        except ValueError:
+            raise self.failure(f"not JSON: {reply.text}", problem_id) from None
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            self._clients[loop] = self._httpx2.AsyncClient(
+                headers=self._headers,
+                timeout=self._timeout,
+                limits=self._httpx2.Limits(max_connections=None),
+                transport=self._transport,
+            )
+        return self._clients[loop]
