@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .experiments.rows import DEFAULT_ROWS
     from .ledger.sqlite import SqliteLedger
     from .logs.log import Log, LoggedProblem
-    from .runtime.solution import Solution
+    from .runtime.results.solution import Solution
     from .runtime.solve import solve, solve_many, solve_many_now, solve_now
 
 __version__ = "0.1.0"

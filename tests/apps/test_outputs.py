@@ -154,7 +154,7 @@ def test_no_command_writes_over_what_it_reads(folder: Path, arguments: list[str]
 
 
 def test_answers_to_other_problems_stay_when_a_file_of_answers_is_taken_up() -> None:
-    from grv.apps.answers import AnswerFile
+    from grv.runtime.results.answers import AnswerFile
 
     lines = [
         {"problem": "a", "outcome": "solved", "answer": "1"},

@@ -16,7 +16,7 @@ from grv.core.errors import UsageError
 from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.runtime.calls import Caller
-from grv.runtime.collect import Collected, Collection, collect_many
+from grv.runtime.collecting.collect import Collected, Collection, collect_many
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices

@@ -21,7 +21,7 @@ from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.one_search import spent_before
-from grv.runtime.solution import Solution
+from grv.runtime.results.solution import Solution
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,

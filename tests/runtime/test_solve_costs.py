@@ -22,7 +22,7 @@ from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.one_search import spent_before
 from grv.runtime.prices import Meter, Prices
-from grv.runtime.solution import Solution
+from grv.runtime.results.solution import Solution
 from grv.runtime.spending import TotalBudget
 from grv.testing.drivers import run
 from grv.testing.fakes import (

@@ -11,7 +11,7 @@ from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.ledger_writer import LedgerWriter
 from grv.runtime.one_search import run_search
-from grv.runtime.solution import Solution
+from grv.runtime.results.solution import Solution
 from grv.runtime.solve import solve_many
 from grv.runtime.spending import TotalBudget
 

@@ -21,9 +21,9 @@ from .options.live import LiveOptions, backends_of, unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..runtime.collect import Collected, Collection
+    from ..runtime.collecting.collect import Collected, Collection
+    from ..runtime.collecting.resources import Resources
     from ..runtime.progress import CandidateListener
-    from .resources import Resources
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _check(run: Run, job: str | None) -> None:
 def _run(run: Run) -> bool:
     """Collect, and write the log; whether every problem is in it."""
     from ..backends.problems.files import read_problems
-    from ..runtime.collect import Collection
+    from ..runtime.collecting.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
     problems = list(read_problems(run.problems))
@@ -160,7 +160,7 @@ def _collect_all(
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
-    from ..runtime.collect import collect_many
+    from ..runtime.collecting.collect import collect_many
     from ..runtime.interrupts import until_interrupted
     from ..runtime.tasks import first_error
 
@@ -255,7 +255,7 @@ def resources_of(run: Run) -> Resources:
     from ..backends.problems.files import read_problems
     from ..backends.specs import reward_address
     from ..backends.verifiers.checks import parse_check
-    from .resources import needed, worst_seconds
+    from ..runtime.collecting.resources import needed, worst_seconds
 
     models, expected, limits = run.models, run.expected, run.verification.limits
     if expected is not None and not os.path.exists(run.problems):

@@ -96,7 +96,7 @@ def export_log(
     """
     from ..logs.converting import write_log
     from ..runtime.prices import Prices
-    from .exporting import log_columns
+    from ..runtime.results.export import log_columns
 
     check_outputs([out], [ledger, prices])
     columns = log_columns(_open(ledger), None if prices is None else Prices.load(prices))

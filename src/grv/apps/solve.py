@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ..runtime.calls import Caller
     from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
-    from ..runtime.solution import Solution
+    from ..runtime.results.answers import AnswerFile
+    from ..runtime.results.solution import Solution
     from ..runtime.solve import SolveOptions
-    from .answers import AnswerFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +122,8 @@ def _solve_all(
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
+    from ..runtime.results.answers import record_of
     from ..runtime.solve import check_options
-    from .answers import record_of
 
     caller = Caller(options.calls)
     check_options(how)  # before any file is created
@@ -149,7 +149,7 @@ def _solve_all(
 
 
 def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
-    from .answers import AnswerFile
+    from ..runtime.results.answers import AnswerFile
 
     return AnswerFile(options.out, {problem.id for problem in problems})
 

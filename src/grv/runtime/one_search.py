@@ -13,8 +13,8 @@ from .calls import Caller
 from .config import SearchConfig
 from .executor import Executor
 from .ledger_writer import LedgerWriter
+from .results.solution import FAILED, Solution, solution_of
 from .search_record import SearchRecord
-from .solution import FAILED, Solution, solution_of
 from .spending import OutOfBudget, TotalBudget
 
 

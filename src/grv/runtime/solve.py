@@ -50,7 +50,7 @@ from .one_search import run_search, spent_before
 from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
-from .solution import Solution
+from .results.solution import Solution
 from .spending import Gate, TotalBudget
 from .tasks import first_error
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...backends.protocols import Problem
     from ...ledger.sqlite import SqliteLedger
     from ...runtime.executor import Backends
-    from ...runtime.solution import Solution
+    from ...runtime.results.solution import Solution
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)

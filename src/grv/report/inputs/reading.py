@@ -53,8 +53,8 @@ def _read(given: Given, name: str) -> Source:
 
 
 def _read_ledger(given: Given, name: str) -> Source:
-    from ...apps.exporting import log_columns
     from ...ledger.sqlite import SqliteLedger
+    from ...runtime.results.export import log_columns
 
     if given.score not in (None, "score"):
         raise LogError(f"a ledger has only one score, not {given.score!r}", path=given.path)

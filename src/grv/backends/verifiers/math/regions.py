@@ -7,18 +7,7 @@ from collections.abc import Sequence as Several
 from fractions import Fraction
 
 from .scalars import Unreadable, negative
-from .tree import (
-    Answer,
-    Call,
-    Infinity,
-    Name,
-    Number,
-    Quantity,
-    Region,
-    Sequence,
-    Unordered,
-    names,
-)
+from .tree import Answer, Call, Infinity, Name, Number, Quantity, Region, Sequence, Unordered, names
 from .words import NO_UNIT
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

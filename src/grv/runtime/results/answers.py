@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from ..core.errors import UsageError
-from ..files import TEXT, Layout, bounded_lines, is_torn, parse_json, replacing
+from ...core.errors import UsageError
+from ...files import TEXT, Layout, bounded_lines, is_torn, parse_json, replacing
 
 if TYPE_CHECKING:
-    from ..runtime.prices import Prices
-    from ..runtime.solution import Solution
+    from ..prices import Prices
+    from .solution import Solution
 
 _NAMES = ("problem", "outcome")
 _LAYOUT: Layout = (b'{"problem": "', TEXT, b'", "outcome": "', TEXT, b'", "answer": ')
@@ -66,7 +66,7 @@ class AnswerFile:
 
 def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
     """The line of a solution."""
-    from ..backends.protocols import Usage
+    from ...backends.protocols import Usage
 
     calls = {"generate": solution.bill.generated, "score": solution.bill.generated}
     calls |= {"verify": solution.bill.verified, "rescore": solution.bill.rescored}

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..backends.protocols import Draft, Problem, Usage
-from ..core.search import Search
-from ..core.values import Bill, Verified, Verify
-from ..ledger.entries import Call
-from .executor import Executor
+from ...backends.protocols import Draft, Problem, Usage
+from ...core.search import Search
+from ...core.values import Bill, Verified, Verify
+from ...ledger.entries import Call
+from ..executor import Executor
 
 FAILED = "failed"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..backends.verifiers.checks import Check
+    from ...backends.verifiers.checks import Check
 
 _BYTES_A_TOKEN = 5  # of text; a rough figure for English and for programs
 _BYTES_A_LOGPROB = 20
@@ -65,7 +65,7 @@ def _size(count: int) -> str:
 
 def worst_seconds(check: Check) -> float:
     """The time of verifying one candidate if every test takes its full limit."""
-    from ..backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
+    from ...backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
 
     match check.how:
         case StdinCheck(tests, limits):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.values import Verdict
-from ..ledger.sqlite import SqliteLedger
-from ..runtime.ledger_writer import LedgerWriter
-from ..runtime.prices import Meter, Prices, model_of
-from ..runtime.search_record import SearchRecord
+from ...core.values import Verdict
+from ...ledger.sqlite import SqliteLedger
+from ..ledger_writer import LedgerWriter
+from ..prices import Meter, Prices, model_of
+from ..search_record import SearchRecord
 
 _ALWAYS = ("problem", "candidate", "passed", "score", "key")
 _PAID = ("generate_cost", "verify_cost")

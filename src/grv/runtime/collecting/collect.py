@@ -15,19 +15,19 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from ..backends.protocols import Problem
-from ..core.errors import BackendError, UsageError
-from ..core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
-from ..ledger.entries import Call, Ended, Failed, Started, Told
-from ..ledger.ledger import Ledger, MemoryLedger
-from .calls import Caller
-from .config import SearchConfig
-from .executor import Backends, Executor
-from .ledger_writer import LedgerWriter
-from .prices import Meter
-from .progress import CandidateListener
-from .search_record import OWN_KEYS, SearchRecord
-from .tasks import together
+from ...backends.protocols import Problem
+from ...core.errors import BackendError, UsageError
+from ...core.values import CandidateId, Costs, Event, Generate, Generated, Verdict, Verified, Verify
+from ...ledger.entries import Call, Ended, Failed, Started, Told
+from ...ledger.ledger import Ledger, MemoryLedger
+from ..calls import Caller
+from ..config import SearchConfig
+from ..executor import Backends, Executor
+from ..ledger_writer import LedgerWriter
+from ..prices import Meter
+from ..progress import CandidateListener
+from ..search_record import OWN_KEYS, SearchRecord
+from ..tasks import together
 
 COLLECTED = "collected"
 _CHUNK = 32  # candidates of one problem that are generated or verified at once

@@ -1,0 +1,1 @@
+"""Collecting a log: generating, scoring and verifying a fixed number of candidates."""
