@@ -42,9 +42,9 @@ class Layer:
             `shade` of the x2 units up to x, with opacity y; `rule`, a line across at x or y;
             `iso`, lines of equal cost over the numbers generated and verified.
         x: a column, or a number; `costs` means the cost ratio of the price list.
-        y: also.
+        y: as x.
         x2: the other end of a bin or interval; other marks are drawn in the middle of a bin.
-        y2: also.
+        y2: the other end on the y axis.
         by: the column whose values are drawn separately, each in its own style.
         hue: the numeric column that gives the colour.
         series: the name in the legend, if the layer has one.
