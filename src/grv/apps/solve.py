@@ -18,7 +18,6 @@ from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, Learned, spec
 from ..runtime.options import Spending
-from ..runtime.prices import Meter, model_of
 from .console import check_outputs, say
 from .options.command import command
 from .options.job import job_option
@@ -66,7 +65,7 @@ def solve(
     """
     from ..backends.problems.files import read_problems
     from ..learning.prior_file import parse_policy
-    from ..runtime.prices import Prices
+    from ..runtime.prices import Meter, Prices, model_of
 
     spending = options.spending
     check_outputs(
@@ -97,6 +96,8 @@ def solve(
 
 def _check_measured(options: Options, prices: Prices) -> None:
     """Refuse options that contradict each other, before any work."""
+    from ..runtime.prices import model_of
+
     spending, model = options.spending, model_of(options.models.generator)
     measured = isinstance(spending.costs, Measured)
     for call in ("generate", "verify") if measured else ():
@@ -122,6 +123,7 @@ def _solve_all(
 
     from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
+    from ..runtime.prices import model_of
     from ..runtime.results.answers import record_of
     from ..runtime.solve import check_options
 

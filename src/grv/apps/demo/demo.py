@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backends.generators.sampling import Sampling
-from ...backends.specs import Models
+from ...backends.models import Models
 from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Costs

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...backends.generators.sampling import Sampling
+from ...backends.models import Models
 from ...backends.sandbox.limits import Isolation
-from ...backends.specs import Models
 from ...backends.verifiers.options import Verification
 from ...options import Family, option
 from ...parsing import parse_cascade
