@@ -84,12 +84,11 @@ def policies() -> str:
     """A section for every policy: what it does, what is proven, an example, its rounds."""
     parts = []
     for name, policy in POLICIES.items():
-        default = " It is the default." if policy is type(DEFAULT) else ""
         proven = _escaped(policy.proven) or "nothing"
         picture = f"[![The rounds of {name}](rounds/{name}.svg)](rounds/{name}.svg)"
         parts += [
             f"## {name}\n",
-            f"**{_escaped(summary(policy))}**{default}\n",
+            f"**{_escaped(summary(policy))}**\n",
             _escaped(_body(policy)),
             f"**Proven:** {proven}.\n",
             f'```sh\ngrv compare log.csv --policy "{rounds.example(name)}"\n```\n',
