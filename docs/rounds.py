@@ -36,8 +36,8 @@ EXAMPLES = {
 LEGEND = (
     "A bar is what one round generates; its number stands above it. A dot below the line is one"
     " verification: red has failed, green has passed. Every picture shows the same problem: scores"
-    " are whole numbers from 0 to 7, exactly those with score 7 pass, and a verification costs as much as"
-    f" 10 candidates. At most {MOST} rounds are drawn."
+    " are whole numbers from 0 to 7, exactly those with score 7 pass, and a verification"
+    f" costs as much as 10 candidates. At most {MOST} rounds are drawn."
 )
 _HEIGHT, _BASE, _STEP, _LEFT = 246, 120, 54, 80
 _RED, _GREEN, _BLUE = "#c8553d", "#3a7d44", "#1b6ca8"

@@ -46,9 +46,10 @@ LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
 NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
-    "grv doctor": "tries every attack; tests/apps/test_doctor.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
     "grv report --job paper/": "needs logs that are not in the repository",
+    "grv report log.csv -o report.html --json": "slow; tests/apps/test_report_command.py",
+    "grv theory lower-bound singletons:256": "slow; tests/apps/test_theory_command.py",
     "python kinds.py": "the same lines run as python; the folder has a smaller kinds.csv",
 }
 # Options that make a command small; the last one given wins.
@@ -99,36 +100,40 @@ def server() -> Iterator[FaultyServer]:
 def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> Path:
     """A folder with every file that a page names."""
     folder = tmp_path_factory.mktemp("workshop")
-    sample = (resources.files("grv") / "data" / "sample.csv").read_text().splitlines()
-    rows = [sample[0], *(line for line in sample[1:] if line < "coding-0012")]
-    write = {
-        "log.csv": rows,
-        "sample.csv": rows,
-        "two.csv": [f"{rows[0]},length", *(f"{row},{len(row)}" for row in rows[1:])],
-        "kinds.csv": [rows[0], *(f"{p},{c},{int(c % 9 == 3)},{c % 8}" for p in "ab" for c in range(60))],
-        "class.txt": ["0 1 1", "1 0 0"],
-        "example.csv": ["problem,candidate,passed,score", "a,0,0,1", "a,1,1,2", "a,2,,3"],
-        "labels.jsonl": ['{"task": "a", "sample": 0, "ok": true}', '{"task": "a", "sample": 1, "ok": false}'],
-        "scores.jsonl": ['{"task": "a", "outputs": [{"rm": 0.3}, {"rm": 0.9}]}'],
-        "generations.jsonl": ['{"id": "a", "samples": [{"is_correct": true}, {"is_correct": false}]}'],
-        "rewards.jsonl": ['{"id": "a", "rewards": [{"idx": 0, "r_last": 1}, {"idx": 1, "r_last": 2}]}'],
-        "prices.toml": ["[MODEL]", "prompt = 1", "completion = 2", "[other]", "verify_call = 0.01"],
-        "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("product")],
-        "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
-        "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
-    }  # fmt: skip
-    for name, lines in write.items():
-        (folder / name).write_text("\n".join(line.strip("\n") for line in lines) + "\n")
+    for name, lines in files().items():
+        (folder / name).write_text("".join(line.rstrip() + "\n" for line in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        solved = run_in(
-            "grv solve problems.jsonl --generator openai:MODEL"
-            " --base-url http://localhost:8000/v1 --out answers.jsonl",
-            server,
-        )
-        assert "solved" in solved
+        solve = "grv solve problems.jsonl --generator openai:MODEL --out answers.jsonl"
+        assert "solved" in run_in(f"{solve} --base-url http://localhost:8000/v1", server)
         run_in("grv learn log.csv -o prior.json", server)
     return folder
+
+
+def files() -> dict[str, list[str]]:
+    """The lines of each file. Where a page shows a file, it is that one."""
+    sample = (resources.files("grv") / "data" / "sample.csv").read_text().splitlines()
+    head, rows = sample[0], [line for line in sample[1:] if line < "coding-0012"]
+    kinds = [f"{p},{c},{int(c % 9 == 3)},{c % 8}" for p in "ab" for c in range(60)]
+    labels, scores, *_ = fences(DOCS / "guide" / "logs.md", "json")
+    samples = [{"correct": True}, {"correct": False}]
+    rewards = [{"idx": 0, "r_last": 1}, {"idx": 1, "r_last": 2}]
+    return {
+        "log.csv": [head, *rows],
+        "sample.csv": [head, *rows],
+        "two.csv": [f"{head},length", *(f"{row},{len(row)}" for row in rows)],
+        "kinds.csv": [head, *kinds],
+        "class.txt": ["0 1 1", "1 0 0"],
+        "example.csv": fences(DOCS / "reference" / "log-columns.md", "csv"),
+        "labels.jsonl": [labels],
+        "scores.jsonl": [scores],
+        "generations.jsonl": [json.dumps({"id": "a", "samples": samples})],
+        "rewards.jsonl": [json.dumps({"id": "a", "rewards": rewards})],
+        "prices.toml": ["[MODEL]", "prompt = 1", "completion = 2", "[other]", "verify_call = 1"],
+        "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("double")],
+        "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
+        "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
+    }
 
 
 def problem(name: str) -> str:
@@ -170,12 +175,10 @@ def test_the_python_on_a_page_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     for block in fences(page, "python"):
-        exec(compile(block, str(page), "exec"), names)
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if any(map(is_run, commands(p)))], ids=name_of
-)
+@pytest.mark.parametrize("page", [p for p in PAGES if any(map(is_run, commands(p)))], ids=name_of)
 def test_the_commands_on_a_page_run(
     page: Path,
     workshop: Path,

@@ -1,4 +1,4 @@
-"""The figures of the theory are drawn from the numbers beside them, which keep the bounds."""
+"""The figures: those of the theory, from the numbers beside them, and the rounds of policies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from grv.core.values import Costs
 from grv.policies import POLICIES
+from grv.policies.spec import parse
+from grv.testing.drivers import run
 
 DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = DOCS / "theory" / "figures"
 DATA = json.loads((FIGURES / "data.json").read_text(encoding="utf-8"))
+ROUNDS = runpy.run_path(str(DOCS / "rounds.py"))
 NAMES = sorted(path.stem for path in FIGURES.glob("*.svg"))
 
 
@@ -47,3 +51,26 @@ def test_the_numbers_are_on_the_right_side_of_every_bound() -> None:
         assert mass <= 2 or found >= 1 - 2 * DATA["learning"]["delta"] - 0.1
     for _, searching, learning, weaker, exact in DATA["separating"]["rows"]:
         assert searching <= 1 < weaker <= exact <= learning
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_picture_of_a_policy_shows_what_its_search_did(name: str) -> None:
+    policy = ROUNDS["policy_of"](name)
+    search = run(policy, Costs(1, 10), ROUNDS["world"](), width=1)
+    rounds = ROUNDS["rounds_of"](policy)
+    assert search.outcome is not None
+    bill = search.outcome.bill
+
+    assert sum(each.generated for each in rounds) == bill.generated
+    assert sum(len(each.verdicts) for each in rounds) == bill.verified
+    picture = ROUNDS["picture"](name)
+    ElementTree.fromstring(picture)
+    assert picture == ROUNDS["picture"].__wrapped__(name), "the same search draws the same picture"
+    assert f"cost {bill.total:g}" in picture
+    shown = rounds[: ROUNDS["MOST"]]
+    assert picture.count("<circle") == sum(min(16, len(each.verdicts)) for each in shown)
+
+
+def test_an_example_of_a_policy_is_one_that_a_command_accepts() -> None:
+    for name in set(POLICIES) - {"learned"}:
+        assert type(parse(ROUNDS["example"](name))) is POLICIES[name]
