@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install browser demo test quick soak check bench format clean
+.PHONY: install browser demo test quick soak check docs bench format clean
 
 install: $(STAMP)
 
@@ -45,6 +45,11 @@ check: install
 	$(BIN)/mypy src tests examples bench
 	$(BIN)/lint-imports
 
+# The documentation. A link or an anchor that leads nowhere is an error.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html is the documentation"
+
 bench: install
 	$(BIN)/python bench/run.py
 
@@ -53,5 +58,5 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist site
 	find src tests examples bench -name __pycache__ -type d -prune -exec rm -rf {} +

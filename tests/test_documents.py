@@ -1,31 +1,245 @@
-"""What the documents show is run, and what they quote is current."""
+"""Every example in the documents runs, and every fact that can be checked is checked.
 
+What the fences of a page hold, and what is done with them:
+
+- `python`: all blocks of a page run, in one namespace.
+- `sh`: every command runs, with small sizes, in a folder that has the files it names. A model
+  server answers at localhost:8000. `NOT_RUN` lists the exceptions, each with its reason.
+- `json`, `toml`, `csv`: are parsed. Every check with candidates is verified.
+- `text`: output, diagrams and formulas. It is not run.
+"""
+
+from __future__ import annotations
+
+import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
+from grv.testing.commands import here
+from grv.testing.servers import FaultyServer
+
+import grv
+from grv.backends.protocols import Problem
+from grv.backends.verifiers.checks import KINDS
+from grv.backends.verifiers.pool import CheckVerifier
+from grv.logs.readers import OPTIONAL, REQUIRED
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+GENERATED = runpy.run_path(str(DOCS / "generated.py"))
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
+# How a command begins, and why it is not run.
+NOT_RUN = {
+    "make ": "installs or tests the project; CI runs make check and make test",
+    "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
+    "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
+    "grv report --job paper/": "needs logs that are not in the repository",
+    "grv report log.csv -o report.html --json": "slow; tests/apps/test_report_command.py",
+    "grv theory lower-bound singletons:256": "slow; tests/apps/test_theory_command.py",
+    "python kinds.py": "the same lines run as python; the folder has a smaller kinds.csv",
+}
+# Options that make a command small; the last one given wins.
+SMALL = {
+    "compare": ["--orders", "2"],
+    "report": ["--orders", "2", "--many-orders", "3"],
+    "simulate": ["--problems", "3", "--orders", "2"],
+    "theory": ["--runs", "2"],
+}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def text_of(page: Path) -> str:
+    """A page with its generated parts, but for the reference, which is made of them."""
+    text = page.read_text(encoding="utf-8")
+    return text if page.parent.name == "reference" else str(GENERATED["filled"](text))
+
+
+def fences(page: Path, language: str) -> list[str]:
+    return [
+        textwrap.dedent(content)
+        for _, found, content in FENCE.findall(text_of(page))
+        if found == language
+    ]
+
+
+def commands(page: Path) -> list[str]:
+    """The commands of a page, each on one line."""
+    lines = "\n".join(fences(page, "sh")).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def is_run(command: str) -> bool:
+    return not command.startswith(tuple(NOT_RUN))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultyServer]:
+    """A model that is right every third time."""
+    with FaultyServer(text=lambda _, seed: "hello 42" if seed % 3 else "It is \\boxed{42}") as up:
+        yield up
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> Path:
+    """A folder with every file that a page names."""
+    folder = tmp_path_factory.mktemp("workshop")
+    for name, lines in files().items():
+        (folder / name).write_text("".join(line.rstrip() + "\n" for line in lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        solve = "grv solve problems.jsonl --generator openai:MODEL --out answers.jsonl"
+        assert "solved" in run_in(f"{solve} --base-url http://localhost:8000/v1", server)
+        run_in("grv learn log.csv -o prior.json", server)
+    return folder
+
+
+def files() -> dict[str, list[str]]:
+    """The lines of each file. Where a page shows a file, it is that one."""
+    sample = (resources.files("grv") / "data" / "sample.csv").read_text().splitlines()
+    head, rows = sample[0], [line for line in sample[1:] if line < "coding-0012"]
+    kinds = [f"{p},{c},{int(c % 9 == 3)},{c % 8}" for p in "ab" for c in range(60)]
+    labels, scores, *_ = fences(DOCS / "guide" / "logs.md", "json")
+    samples = [{"correct": True}, {"correct": False}]
+    rewards = [{"idx": 0, "r_last": 1}, {"idx": 1, "r_last": 2}]
+    return {
+        "log.csv": [head, *rows],
+        "sample.csv": [head, *rows],
+        "two.csv": [f"{head},length", *(f"{row},{len(row)}" for row in rows)],
+        "kinds.csv": [head, *kinds],
+        "class.txt": ["0 1 1", "1 0 0"],
+        "example.csv": fences(DOCS / "reference" / "log-columns.md", "csv"),
+        "labels.jsonl": [labels],
+        "scores.jsonl": [scores],
+        "generations.jsonl": [json.dumps({"id": "a", "samples": samples})],
+        "rewards.jsonl": [json.dumps({"id": "a", "rewards": rewards})],
+        "prices.toml": ["[MODEL]", "prompt = 1", "completion = 2", "[other]", "verify_call = 1"],
+        "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("double")],
+        "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
+        "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
+    }
+
+
+def problem(name: str) -> str:
+    check = {"kind": "math", "answer": "42"}
+    return json.dumps({"problem": name, "prompt": f"What is {name}?", "check": check})
+
+
+def run_in(command: str, server: FaultyServer) -> str:
+    """Run a command in the current folder; the text that it prints."""
+    given = command.replace("http://localhost:8000/v1", server.url)
+    words = shlex.split(given, comments=True)
+    if words[0] != "grv":
+        ran = subprocess.run(given, shell=True, capture_output=True, text=True, check=True)
+        return ran.stdout
+    small = [] if "--list" in words else SMALL.get(words[1], [])
+    if words[1] == "solve" and "--budget" not in words and "measured" not in given:
+        small = ["--budget", "200"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "none")
+        ran_here = here(*words[1:], *small)
+    allowed = (0, 1) if words[1] == "solve" else (0,)
+    assert ran_here.code in allowed, f"{command}\n{ran_here.out}\n{ran_here.err}"
+    return ran_here.out + ran_here.err
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_fence_says_what_it_holds(page: Path) -> None:
+    opened = re.findall(r"^ *```(\w*)$", text_of(page), re.MULTILINE)
+    assert set(opened[::2]) <= LANGUAGES
+    assert set(opened[1::2]) <= {""}
+    assert len(FENCE.findall(text_of(page))) * 2 == len(opened)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if fences(p, "python")], ids=name_of)
 def test_the_python_on_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(str(resources.files("grv") / "data" / "sample.csv"), tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("\n".join(files()["log.csv"]))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), names)
-    assert len(blocks) == page.read_text(encoding="utf-8").count("```python")
+    for block in fences(page, "python"):
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if any(map(is_run, commands(p)))], ids=name_of)
+def test_the_commands_on_a_page_run(
+    page: Path,
+    workshop: Path,
+    server: FaultyServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = shutil.copytree(workshop, tmp_path / "folder")
+    monkeypatch.chdir(folder)
+    for command in filter(is_run, commands(page)):
+        run_in(command, server)
+
+
+def test_every_reason_not_to_run_a_command_is_needed() -> None:
+    shown = [command for page in PAGES for command in commands(page)]
+    for beginning in NOT_RUN:
+        assert any(command.startswith(beginning) for command in shown), beginning
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_data_on_a_page_is_valid(page: Path) -> None:
+    for block in fences(page, "json"):
+        for line in block.splitlines():
+            json.loads(line)
+    for block in fences(page, "toml"):
+        tomllib.loads(block)
+    for block in fences(page, "csv"):
+        assert len({line.count(",") for line in block.splitlines()}) == 1
+
+
+def shown_checks() -> list[Any]:
+    found = []
+    for page in PAGES:
+        for block in fences(page, "json"):
+            for line in block.splitlines():
+                if "candidates" in (record := json.loads(line)) and "check" in record:
+                    name = f"{name_of(page)}: {record['problem']}"
+                    found.append(pytest.param(record, id=name))
+    return found
+
+
+@pytest.mark.parametrize("record", shown_checks())
+def test_of_the_candidates_of_a_shown_check_the_first_passes(record: dict[str, Any]) -> None:
+    shown = Problem(record["problem"], check=record["check"])
+    with CheckVerifier(workers=1, allow_commands=True) as verifier:
+        verdicts = [verifier.find(shown, text).verdict.value for text in record["candidates"]]
+    assert verdicts == ["passed", "failed"]
+
+
+def test_every_kind_of_check_has_a_section_with_an_example() -> None:
+    text = (DOCS / "reference" / "checks.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    for kind in KINDS:
+        assert f'"kind": "{kind}"' in sections.get(kind, ""), f"reference/checks.md: {kind}"
+
+
+def test_the_columns_of_a_log_are_those_of_the_reader() -> None:
+    text = (DOCS / "reference" / "log-columns.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \| (yes|no)", text, re.MULTILINE)
+    assert listed == [(name, "yes") for name in REQUIRED] + [(name, "no") for name in OPTIONAL]
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
@@ -37,28 +251,40 @@ def test_an_example_runs_and_prints(
     assert capsys.readouterr().out
 
 
-def test_the_reference_is_what_the_commands_say() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]()
-    written = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert made == written, "python docs/make_reference.py"
-
-
-def test_the_commands_that_pages_show_exist() -> None:
-    shown = {
-        command
-        for page in PAGES
-        for command in re.findall(r"^grv (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    listed = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert shown
-    assert all(f"## grv {command}\n" in listed for command in shown)
-
-
-def test_links_between_documents_lead_somewhere() -> None:
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+def test_links_outside_the_site_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("paper/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_documents_avoid_private_phrases() -> None:
+    phrases = runpy.run_path(str(ROOT / "tests" / "test_prose.py"))["PHRASES"]
+    for page in PAGES:
+        text = re.sub(r"\s+", " ", page.read_text(encoding="utf-8"))
+        for phrase in phrases:
+            found = re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE)
+            assert found is None, f"{page}: {text[max(0, found.start() - 40) : found.end() + 20]}"
+
+
+def test_no_cell_of_a_table_is_a_paragraph() -> None:
+    for page in PAGES:
+        for line in text_of(page).splitlines():
+            if line.startswith("|"):
+                assert max(len(cell.split()) for cell in line.split("|")) <= 50, f"{page}: {line}"
+
+
+def test_the_glossary_has_every_notion_of_our_own() -> None:
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = {term.lower() for term in re.findall(r"^\*\*(.+?)\*\*(?!\*)", text, re.MULTILINE)}
+    own = "candidate draft score verdict pool policy plan step costs bill budget ledger log key"
+    more = "unit order rho open width prior merit guard cascade shell round slot trial law value"
+    assert {*own.split(), *more.split(), "j\\*", "star number"} <= terms
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {grv.__version__}\n" in text
+    assert "Adaptive Generate-Rank-Verify" in text
 
 
 @pytest.mark.slow

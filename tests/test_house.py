@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -46,3 +47,17 @@ def test_every_folder_of_tests_is_a_room_of_the_source() -> None:
     rooms = {folder for folder in folders if folder.parts and folder.parts[0] not in NOT_ROOMS}
 
     assert {str(room) for room in rooms if not (SOURCE / room).is_dir()} == set()
+
+
+def test_the_paths_of_commands_are_short() -> None:
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## The path of a command")[2].partition("\n## ")[0]
+    paths = re.split(r"\n\*\*", section)[1:]
+    assert len(paths) == 3
+    for path in paths:
+        files = [
+            name for line in path.split("\n")[1:] for name in re.findall(r"`([\w/]+\.py)`", line)
+        ]
+        assert len(files) == len(set(files))
+        assert 10 < len(files) <= 20, len(files)
+        assert [name for name in files if not (SOURCE / name).is_file()] == []

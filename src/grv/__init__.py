@@ -1,6 +1,6 @@
 """Generate, rank, verify: a verified answer from a language model for the least money.
 
-What needs numpy or an event loop is loaded when it is first asked for: `import grv` stays light.
+Names that need numpy or an event loop are loaded at first use, so that `import grv` stays light.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ class CenteredStar:
     point. s_0 is the centered star number of the class. If s_0 is above c_ver / c_rew, unknown or
     infinite, every candidate is verified as it arrives.
 
+    Choose it if the score names a kind of answer, and you know which kinds can be right together.
     Nothing is guaranteed if the class does not contain the truth. When every concept is refuted,
     the policy verifies all open candidates and then every new one.
 

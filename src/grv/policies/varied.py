@@ -27,8 +27,8 @@ class Varied:
     candidate. Failures of a score count only if equal scores suggest equal answers, and are not due
     to rounding or to a scale of marks.
 
-    It is the default. rho is the cost of a verification in candidates; if it is below 1.5, the
-    policy verifies everything.
+    It is the default. Choose it if you do not know how good the score is. rho is the cost of a
+    verification in candidates; if it is below 1.5, the policy verifies everything.
     """
 
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count

@@ -33,7 +33,7 @@ class Learned:
     candidate at a time, and verifies the candidate with the highest merit if its merit reaches a
     limit, which was found by replaying the history. Merit is the expected saving by a verification,
     in verifications. If the scores of a prompt differ from the history, the default policy decides,
-    inside the same guard.
+    inside the same guard. Choose it if you have logs or ledgers of similar prompts.
 
     Attributes:
         prior: the result of `grv learn`; `grv.learning.prior_file.load_prior` reads it from a file.

@@ -1,0 +1,156 @@
+"""The generated parts of the pages, and the hooks that put them there when the site is built.
+
+A page asks for a part by a line `<!-- generated: NAME -->`. Nothing generated is kept in the
+repository, so it cannot be out of date. mkdocs.yml names this file as a hook.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook without its folder
+
+import rounds
+from grv.testing.commands import here
+
+import grv
+from grv.policies import DEFAULT, POLICIES, summary
+from grv.policies.spec import spec
+
+# Names outside `grv` that callers of its functions need.
+MORE = (
+    "grv.runtime.solve.SolveOptions",
+    "grv.backends.protocols.Generator",
+    "grv.backends.protocols.Scorer",
+    "grv.backends.protocols.Verifier",
+)
+MARK = re.compile(r"^<!-- generated: ([\w ]+) -->$", re.MULTILINE)
+
+
+def commands() -> str:
+    """The help of every command, from the parser of the command line."""
+    parts = []
+    with patch.dict("os.environ", {"COLUMNS": "100", "TERM": "dumb"}):
+        for words in command_names():
+            shown = here(*words, "--help").out.rstrip()
+            parts.append(f"## {' '.join(['grv', *words])}\n\n```text\n{shown}\n```\n")
+    return "\n".join(parts)
+
+
+def command_names() -> list[tuple[str, ...]]:
+    """Every command and every command of a group: (), ("demo",), ("runs", "list"), ..."""
+    import typer
+
+    from grv.apps.cli import app
+
+    def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield words
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, (*words, name))
+
+    return list(walk(typer.main.get_command(app), ()))
+
+
+def python() -> str:
+    """A section for every public name of `grv`; mkdocstrings writes what is in it."""
+    policies = {policy.__name__ for policy in POLICIES.values()}
+    groups: dict[str, list[str]] = {"Functions": [], "Classes": [], "Policies": [], "Errors": []}
+    for name in sorted(grv.__all__):
+        found = getattr(grv, name)
+        if name in policies:
+            group = "Policies"
+        elif isinstance(found, type) and issubclass(found, Exception):
+            group = "Errors"
+        elif isinstance(found, type) or name[0].isupper():
+            group = "Classes"
+        else:
+            group = "Functions"
+        groups[group].append(name)
+    sections = {group: [f"grv.{name}" for name in names] for group, names in groups.items()}
+    sections["Options and protocols"] = list(MORE)
+    return "\n".join(
+        f"## {group}\n\n" + "\n".join(f"::: {name}\n" for name in names)
+        for group, names in sections.items()
+    )
+
+
+def policies() -> str:
+    """A section for every policy: what it does, what is proven, an example, its rounds."""
+    parts = []
+    for name, policy in POLICIES.items():
+        proven = _escaped(policy.proven) or "nothing"
+        picture = f"[![The rounds of {name}](rounds/{name}.svg)](rounds/{name}.svg)"
+        parts += [
+            f"## {name}\n",
+            f"**{_escaped(summary(policy))}**\n",
+            _escaped(_body(policy)),
+            f"**Proven:** {proven}.\n",
+            f'```sh\ngrv compare log.csv --policy "{rounds.example(name)}"\n```\n',
+            f"{picture}\n",
+        ]
+    return "\n".join(parts)
+
+
+def policy_glossary() -> str:
+    """A line for every policy."""
+    return "\n".join(
+        f"- [`{name}`](guide/policies.md#{name}): {_escaped(summary(policy))}"
+        for name, policy in POLICIES.items()
+    )
+
+
+def default_policy() -> str:
+    """The name of the default policy, as a sentence."""
+    return f"The default is `{spec(DEFAULT)}`."
+
+
+def rounds_legend() -> str:
+    """What the pictures of rounds show."""
+    return rounds.LEGEND
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "commands": cache(commands),
+    "python": python,
+    "policies": policies,
+    "policy glossary": policy_glossary,
+    "default policy": default_policy,
+    "rounds legend": rounds_legend,
+}
+
+
+def filled(markdown: str) -> str:
+    """A page with its generated parts."""
+    return MARK.sub(lambda mark: PARTS[mark[1]](), markdown)
+
+
+def _body(policy: type[Any]) -> str:
+    """The docstring of a policy without its first line and its list of attributes."""
+    text = "\n".join(line.strip() for line in (policy.__doc__ or "").splitlines()[1:])
+    return text.partition("\nAttributes:")[0].strip() + "\n"
+
+
+def _escaped(text: str) -> str:
+    """A sentence in which J* is no emphasis."""
+    return text.replace("*", r"\*")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs for every page."""
+    return filled(markdown)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Called by mkdocs when it has listed the files: add the pictures of the policies."""
+    from mkdocs.structure.files import File
+
+    for name in POLICIES:
+        picture = rounds.picture(name)
+        files.append(File.generated(config, f"guide/rounds/{name}.svg", content=picture))
+    return files
