@@ -8,7 +8,7 @@ help text, its flags and its limits beside the type and the default. A family ma
     ...     temperature: float = option(0.7, "Randomness of the tokens.", least=0)
     >>> Sampling(temperature=-1)
     Traceback (most recent call last):
-    grv.core.errors.UsageError: --temperature -1: give a number from 0 on
+    grv.core.errors.UsageError: --temperature -1: give a number of at least 0
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -185,7 +185,9 @@ class Option:
     def _numbers(self) -> str:
         """Which numbers are allowed."""
         low, high = self.info.least, self.info.most
-        limits = "" if low is None else f" from {low:g} on" if high is None else f" from {low:g}"
+        limits = (
+            "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g}"
+        )
         if high is not None:
             limits += f" to {high:,g}" if high < MOST else f" to {int(high):,}"
         return f"give {_WORDS.get(self.item, 'a number')}{limits}"
@@ -209,13 +211,19 @@ class Option:
 
 @dataclass(frozen=True)
 class Family:
-    """Options that belong together. Every new value is checked."""
+    """Options that belong together.
+
+    Every value is checked when the family is made. Text becomes the option's type, so that Python
+    callers may write `order_scheme="paper"` too.
+    """
 
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
             known = option_of(type(self), each.name)
             if known is not None:
-                known.check(getattr(self, each.name))
+                value = known.value(getattr(self, each.name))
+                known.check(value)
+                object.__setattr__(self, each.name, value)
 
 
 _Family = typing.TypeVar("_Family", bound=Family)
@@ -229,7 +237,7 @@ def _hints(family: type[Any]) -> dict[str, Any]:
 
 
 def option_of(family: type[Any], name: str) -> Option | None:
-    """The option that a field of the family is; None if it is none."""
+    """The option of a field; None if the field is not an option."""
     return make_option(family.__dataclass_fields__[name], name, _hints(family)[name])
 
 
@@ -284,16 +292,23 @@ def from_table(family: type[_Family], table: Mapping[str, Any]) -> _Family:
     known = options_of(family)
     for name in table:
         if name not in known:
-            raise UsageError(f"unknown option {name}{did_you_mean(name, known)}")
+            raise UsageError(f"unknown option {name}{did_you_mean(name, list(known))}")
     return fill(family, table)
 
 
-def whole(family: type[_Family], given: _Family | None, options: Mapping[str, Any]) -> _Family:
-    """The family that a caller gives whole, or option by option; not both."""
+def from_arguments(
+    family: type[_Family], given: _Family | None, options: Mapping[str, Any]
+) -> _Family:
+    """The family from the arguments of a function, which takes it as a whole or by options."""
+    known = list(options_of(family))
     for name in options:
-        if given is not None or name not in options_of(family):
-            raise TypeError(f"unexpected option {name}{did_you_mean(name, options_of(family))}")
-    return fill(family, options) if given is None else given
+        if name not in known:
+            raise TypeError(f"unexpected option {name}{did_you_mean(name, known)}")
+    if given is None:
+        return fill(family, options)
+    if options:
+        raise TypeError(f"give {family.__name__} or options such as {min(options)}, not both")
+    return given
 
 
 _Choice = typing.TypeVar("_Choice", bound=enum.Enum)
@@ -308,7 +323,7 @@ def choose(kind: type[_Choice], given: _Choice | str, name: str) -> _Choice:
         raise UsageError(f"{name} must be one of {names}, not {given!r}") from None
 
 
-def did_you_mean(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
+def did_you_mean(name: str, known: Sequence[str] | Mapping[str, str]) -> str:
     """A hint for a name that does not exist; a mapping says how each known name is shown.
 
     >>> did_you_mean("chekc", ["check", "problem"])

@@ -78,7 +78,7 @@ def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["coding", "--candidates", "0"], "give a whole number from 1 to 1,000,000, or endless"),
         (["coding", "--problems", "0"], "--problems 0: give a whole number from 1 to 1,000,000"),
         (["coding", "--orders", "x"], "--orders x: give a whole number from 1 to 1,000,000"),
-        (["coding", "--seed", "-1"], "--seed -1: give a whole number from 0 on"),
+        (["coding", "--seed", "-1"], "--seed -1: give a whole number of at least 0"),
         (["coding", "--costs", "1"], "--costs 1: give two numbers"),
         (["coding", "--width", "0"], "give a whole number from 1 to 1,000,000, or all"),
         (["coding", "--json", "/"], "cannot be written"),

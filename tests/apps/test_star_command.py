@@ -203,7 +203,7 @@ def test_a_file_that_is_no_class_is_refused_in_one_line(
         (["subsets:3", "--eta", "0"], "eta must be above 0"),
         (["subsets:3", "--eta", "1", "--centre", "any"], "eta can only be used with zero"),
         (["subsets:3", "--centre", "one"], "--centre one: give one of zero, any"),
-        (["subsets:3", "--time-limit", "-1"], "--time-limit -1: give a number from 0 on"),
+        (["subsets:3", "--time-limit", "-1"], "--time-limit -1: give a number of at least 0"),
         (["subsets:3", "--time-limit", "soon"], "--time-limit soon: give a number"),
         (["subsets:3", "--score", "x"], "--score is for logs: give --bins too"),
         (["subsets:3", "--bins", "4"], "subsets:3"),

@@ -8,11 +8,12 @@ import pytest
 from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.generators.sampling import Sampling
+from grv.backends.models import GENERATORS, SCORERS
 from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.length import LengthScorer
 from grv.backends.scorers.logprob import LogprobScorer
 from grv.backends.scorers.reward_http import RewardScorer
-from grv.backends.specs import GENERATORS, SCORERS, generator, scorer
+from grv.backends.specs import generator, scorer
 from grv.core.errors import UsageError
 
 URL = "http://localhost:8000/v1"

@@ -438,7 +438,7 @@ def test_a_log_that_is_too_long_for_all_pairs_says_what_to_do() -> None:
     ("options", "message"),
     [
         ({"orders": 0}, "--orders 0: give a whole number from 1"),
-        ({"seed": -1}, "--seed -1: give a whole number from 0 on"),
+        ({"seed": -1}, "--seed -1: give a whole number of at least 0"),
         ({"width": 0}, "--width 0: give a whole number from 1"),
         ({"order_scheme": "x"}, "--order-scheme x: give one of stable, paper"),
         ({"unsolvable": "x"}, "--unsolvable x: give one of exclude, include"),

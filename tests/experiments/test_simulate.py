@@ -191,5 +191,5 @@ def test_what_cannot_be_simulated_is_said(options: dict[str, Any], message: str)
 def test_a_plan_has_at_least_one_of_each(name: str) -> None:
     with pytest.raises(UsageError, match=f"--{name} 0: give a whole number from 1 to 1,000,000"):
         Plan(**{name: 0})
-    with pytest.raises(UsageError, match="--seed -1: give a whole number from 0 on"):
+    with pytest.raises(UsageError, match="--seed -1: give a whole number of at least 0"):
         Plan(seed=-1)

@@ -66,8 +66,8 @@ class Run(LiveOptions):
     )
     prices: str | None = option(
         None,
-        "Dollars, in TOML. The log then has what each candidate and each verdict really cost, for"
-        " grv compare --costs measured.",
+        "A TOML file with prices in dollars. The log then has what each candidate and each verdict"
+        " really cost, for grv compare --costs measured.",
         metavar="FILE",
     )
     expected: Expected | None = option(

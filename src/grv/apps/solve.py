@@ -16,7 +16,7 @@ import typer
 from ..core.errors import UsageError
 from ..core.values import Measured
 from ..options import MOST, option
-from ..policies import DEFAULT, Learned, spec
+from ..policies import DEFAULT, POLICIES, Learned, spec
 from ..runtime.options import Spending
 from .console import check_outputs, say
 from .options.command import command
@@ -38,7 +38,10 @@ class Options(LiveOptions):
     """The options of `grv solve`."""
 
     policy: str = option(
-        "default", "The policy that decides.", metavar="SPEC", shown=spec.spec(DEFAULT)
+        "default",
+        f"Decides when to generate and when to verify: {', '.join(POLICIES)}.",
+        metavar="SPEC",
+        shown=spec.spec(DEFAULT),
     )
     width: int = option(4, "Verifications of a problem in flight at once.", least=1, most=MOST)
     spending: Spending = field(default_factory=Spending)
@@ -222,8 +225,8 @@ def _at_most(spending: Spending, problems: int) -> str:
     total = min(spending.total_budget, each * problems)
     if math.isinf(total):
         return (
-            f"{problems} problems, without a limit: a problem that cannot be solved never stops;"
-            " give --budget, --total-budget or --value"
+            f"{problems} problems, without a limit: the search for an unsolvable problem never"
+            " ends; give --budget, --total-budget or --value"
         )
     return (
         f"{problems} problems: at most {total:g} in all"

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ..core.values import Cascade
 from ..options import Family, option
 from ..parsing import parse_cascade, parse_score
+
+GENERATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "openai:MODEL": "a chat model behind an OpenAI-compatible endpoint",
+        "openai-text:MODEL": "plain completions of such an endpoint, for base models",
+        "embedded": "SmolLM2-135M on this machine, continuing the prompt's text",
+        "embedded-chat": "the same, with the prompt as a user's message",
+    }
+)
+SCORERS: Mapping[str, str] = MappingProxyType(
+    {
+        "logprob": "the mean log-probability of a candidate's tokens",
+        "logprob-sum": "the sum of them",
+        "logprob-min": "the minimum of them",
+        "length": "shorter candidates first",
+        "judge:MODEL": "a chat model asked yes or no: the log-probability of yes against no",
+        "score:URL": "a reward model behind vLLM's /score",
+        "classify:URL": "a reward model behind vLLM's /classify",
+        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,14 +37,14 @@ class Models(Family):
     """Which models generate and score."""
 
     generator: str = option(
-        ..., "openai:MODEL, openai-text:MODEL, embedded or embedded-chat.", metavar="SPEC"
+        ..., f"The model that generates: {', '.join(GENERATORS)}.", metavar="SPEC"
     )
     base_url: str | None = option(None, "An OpenAI-compatible endpoint.", metavar="URL")
     score: str = option(
         "logprob",
-        "logprob, logprob-sum, logprob-min, length, judge:MODEL, score:URL, classify:URL,"
-        " pooling:URL; or cascade(logprob, score:URL, top=4, cost=0.5): before one of the best 4 is"
-        " verified, the second score ranks them, for 0.5 each.",
+        f"What ranks candidates: {', '.join(SCORERS)}. Or cascade(logprob, score:URL, top=4,"
+        " cost=0.5): every candidate gets the first score; before each verification the best 4 also"
+        " get the second score, for 0.5 each.",
         metavar="SPEC",
         parse=parse_score,
     )

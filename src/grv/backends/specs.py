@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from ..core.errors import UsageError
 from ..options import did_you_mean
 from .generators.sampling import Sampling
 from .http.web import shown, without_secrets
+from .models import GENERATORS, SCORERS
 from .protocols import Generator, Scorer
 
 STEPS = ("last", "min", "mean", "product")  # ways to combine the scores of several steps
-
-GENERATORS: Mapping[str, str] = MappingProxyType(
-    {
-        "openai:MODEL": "a chat model behind an OpenAI-compatible endpoint",
-        "openai-text:MODEL": "plain completions of such an endpoint, for base models",
-        "embedded": "SmolLM2-135M on this machine, continuing the prompt's text",
-        "embedded-chat": "the same, with the prompt as a user's message",
-    }
-)
-SCORERS: Mapping[str, str] = MappingProxyType(
-    {
-        "logprob": "the mean log-probability of a candidate's tokens",
-        "logprob-sum": "the sum of them",
-        "logprob-min": "the minimum of them",
-        "length": "shorter candidates first",
-        "judge:MODEL": "a chat model asked yes or no: the log-probability of yes against no",
-        "score:URL": "a reward model behind vLLM's /score",
-        "classify:URL": "a reward model behind vLLM's /classify",
-        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
-    }
-)
 
 
 def generator(

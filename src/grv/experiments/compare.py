@@ -16,7 +16,7 @@ from ..core.errors import LogError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs, Measured
 from ..logs.log import Log, LoggedProblem
-from ..options import whole
+from ..options import from_arguments
 from ..policies import Adaptive, Fixed, Learned
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.kernels.dispatch import trials
@@ -58,7 +58,7 @@ def compare(
         progress: called with the number of problems done and the total.
         options: the fields of `Settings`, instead of `settings`.
     """
-    settings = whole(Settings, settings, options)
+    settings = from_arguments(Settings, settings, options)
     rows = _rows(policies)
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not prices or not rows:

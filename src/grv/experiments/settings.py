@@ -12,6 +12,7 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Latency
 from ..options import MOST, Family, option
 from ..parsing import parse_latency, parse_log_prices, parse_value, parse_width
+from ..policies import POLICIES
 from ..replay.scheme import Scheme
 
 
@@ -130,9 +131,9 @@ class TableSettings(Settings):
     )
     policies: tuple[str, ...] = option(
         (),
-        "A row of the table: default (the policy of grv solve), balanced, alternate, hedged,"
-        " varied, adaptive, adaptive-all, fixed(64, 4), verify-all, threshold(0.5), hindsight,"
-        " uniform-matched, difficulty-K. Repeatable. Default: the rows that the paper compares.",
+        f"A row of the table: default (the policy of grv solve), {', '.join(POLICIES)},"
+        " adaptive-all, hindsight, uniform-matched or difficulty-K; with parameters as in"
+        " fixed(64, 4). Repeatable. Default: the rows that the paper compares.",
         "--policy",
         metavar="SPEC",
     )

@@ -24,7 +24,7 @@ class Calls(Family):
         16, "Calls in flight at once, over the whole run.", least=1, most=10_000
     )
     attempts: int = option(
-        6, "Attempts to make a call before its failure counts.", least=1, most=1000
+        6, "How often a call is tried before it counts as failed.", least=1, most=1000
     )
     first_pause: float = option(
         0.5,
@@ -59,14 +59,16 @@ class Spending(Family):
     )
     most: Costs | None = option(
         None,
-        "With measured costs: the most that one candidate and one verification can cost. Budgets"
-        " reserve it.",
+        "The highest possible cost of one candidate and of one verification. A budget over measured"
+        " costs needs it.",
         metavar="G,V",
         parse=parse_costs,
     )
     budget: float = option(math.inf, "The most that one problem may cost.", least=0)
     total_budget: float = option(math.inf, "The most that the whole run may cost.", least=0)
-    prices: str | None = option(None, "Dollars, in TOML.", metavar="FILE")
+    prices: str | None = option(
+        None, "A TOML file with prices in dollars, per token, second or call.", metavar="FILE"
+    )
 
     @property
     def at_most(self) -> float:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from grv.apps.options.command import command
 from grv.apps.options.job import job_option
 from grv.core.errors import UsageError
-from grv.options import Family, fill, option, whole
+from grv.options import Family, fill, from_arguments, option
 
 
 class Colour(enum.Enum):
@@ -135,12 +135,12 @@ def test_a_mistake_in_a_job_file_is_named(text: str, message: str, tmp_path: Pat
     ("arguments", "message"),
     [
         (["--top", "0"], "--top 0: give a whole number from 1 to 9"),
-        (["--heat", "-1"], "--heat -1: give a number from 0 on"),
-        (["--heat", "nan"], "--heat nan: give a number from 0 on"),
+        (["--heat", "-1"], "--heat -1: give a number of at least 0"),
+        (["--heat", "nan"], "--heat nan: give a number of at least 0"),
         (["--edge", "1,x"], "--edge 1,x: give two numbers, as in 1,2"),
         (["--top", "x"], "--top x: give a whole number from 1 to 9"),
         (["--top", "1.5"], "--top 1.5: give a whole number from 1 to 9"),
-        (["--heat", "x"], "--heat x: give a number from 0 on"),
+        (["--heat", "x"], "--heat x: give a number of at least 0"),
         (["--colour", "green"], "--colour green: give one of red, blue"),
     ],
 )
@@ -186,14 +186,16 @@ def test_the_help_teaches() -> None:
     assert "Which colour. [default: red]" in text
     assert "Two numbers. [default: 1,10]" in text
     assert "--keys / --no-keys Whether there are keys. [default: keys]" in text
-    assert "Options from a TOML file; flags win." in text
+    assert "Options from a TOML file. The command line takes precedence." in text
 
 
 def test_python_takes_a_family_whole_and_is_checked_alike() -> None:
-    assert fill(Look, {"heat": 1, "other": 2}) == Look(1.0) == whole(Look, None, {"heat": 1})
+    assert (
+        fill(Look, {"heat": 1, "other": 2}) == Look(1.0) == from_arguments(Look, None, {"heat": 1})
+    )
     with pytest.raises(UsageError, match="--top 10: give a whole number from 1 to 9"):
         Look(top=10)
     with pytest.raises(TypeError, match="unexpected option heta; did you mean heat"):
-        whole(Look, None, {"heta": 1})
-    with pytest.raises(TypeError, match="unexpected option heat"):
-        whole(Look, Look(), {"heat": 1})
+        from_arguments(Look, None, {"heta": 1})
+    with pytest.raises(TypeError, match="give Look or options such as heat, not both"):
+        from_arguments(Look, Look(), {"heat": 1})

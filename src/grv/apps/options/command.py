@@ -110,7 +110,8 @@ class _Shape:
         known, found = self._by_job_name, {}
         for name, value in table.items():
             if name not in known:
-                raise UsageError(f"{job}: unknown option {name}{did_you_mean(name, known)}")
+                hint = did_you_mean(name, list(known))
+                raise UsageError(f"{job}: unknown option {name}{hint}")
             try:
                 found[known[name].name] = known[name].value(value)
             except UsageError as error:

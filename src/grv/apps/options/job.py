@@ -20,7 +20,9 @@ RUNS = "runs"
 
 def job_option(more: str = "") -> Any:
     """The option `--job`."""
-    return option(None, f"Options from a TOML file{more}; flags win.", metavar="FILE")
+    return option(
+        None, f"Options from a TOML file{more}. The command line takes precedence.", metavar="FILE"
+    )
 
 
 def read_job(path: str, command: str, known: Collection[str], commands: Collection[str]) -> Table:

@@ -28,7 +28,7 @@ class LiveOptions(Family):
 
     problems: str = option(
         ...,
-        'problems as JSON lines: {"problem", "prompt", "check"}.',
+        'A file of problems, JSON lines with "problem", "prompt" and "check".',
         argument=True,
         metavar="PROBLEMS",
     )
@@ -36,7 +36,7 @@ class LiveOptions(Family):
     ledger: str | None = option(
         None, "Where grv records what is paid for.", metavar="FILE", shown="OUT.ledger"
     )
-    keys: bool = option(True, "Verify equivalent candidates once.")
+    keys: bool = option(True, "If a candidate fails, do not verify equivalent ones.")
     models: Models = field(default_factory=lambda: Models(generator=""))
     sampling: Sampling = field(default_factory=Sampling)
     calls: Calls = field(default_factory=Calls)

@@ -21,7 +21,7 @@ from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
 from ...files import error_line
-from ...options import whole
+from ...options import from_arguments
 from ..callables import in_thread, processors
 from ..protocols import Draft, Problem
 from .completions import drafts, seed_of
@@ -62,7 +62,7 @@ class EmbeddedGenerator:
         weights()
         if importlib.util.find_spec("xllamacpp") is None:
             raise UsageError(f"the embedded model needs xllamacpp: {INSTALLING}")
-        given = whole(Sampling, sampling, options)
+        given = from_arguments(Sampling, sampling, options)
         self.sampling = dataclasses.replace(given, max_tokens=given.max_tokens or MOST_TOKENS)
         self.chat, self.batch = chat, batch
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
-from ...options import whole
+from ...options import from_arguments
 from ..http.endpoint import Endpoint, status
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem
@@ -51,7 +51,7 @@ class OpenaiGenerator:
         check_batch(batch)
         if sampling is None:
             options = {"seed": None, **options}
-        self.sampling = whole(Sampling, sampling, options)
+        self.sampling = from_arguments(Sampling, sampling, options)
         self.model, self.chat, self.logprobs, self.batch = model, chat, logprobs, batch
         self._endpoint = Endpoint(base_url, backend=f"openai:{model}", error=GeneratorError)
 

@@ -21,7 +21,9 @@ class Verification(Family):
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
     )
     isolation: Isolation = option(
-        Isolation.JAIL, "How strictly programs are kept from this machine."
+        Isolation.JAIL,
+        "How this machine is protected from programs: jail needs Landlock and seccomp, strict also"
+        " every namespace, unsafe gives programs your rights.",
     )
     timeout: float = option(
         10.0,
