@@ -122,7 +122,7 @@ class Option:
         return _without_none(typing.get_args(self.kind)[0]) if self.repeatable else self.kind
 
     def value(self, given: Any) -> Any:
-        """The value that a job file or a caller gives; a UsageError if it does not fit."""
+        """The value that a flag, a job file or a caller gives; a UsageError if it does not fit."""
         if given is None and self.kind is not self.hint:
             return None
         if not self.repeatable:
@@ -130,20 +130,6 @@ class Option:
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise self.wrong(given, "give a list")
         return tuple(self._one(each) for each in given)
-
-    def read(self, text: Any) -> Any:
-        """The value that a command line gives as text."""
-        if self.repeatable:
-            return tuple(self._read_one(each) for each in text)
-        return self._read_one(text)
-
-    def _read_one(self, text: Any) -> Any:
-        if self.info.parse is None and self.item in (int, float) and isinstance(text, str):
-            try:
-                return self.item(text)
-            except ValueError:
-                raise self.wrong(text, self._numbers()) from None
-        return self._one(text)
 
     def _one(self, given: Any) -> Any:
         kind = self.item
@@ -153,9 +139,17 @@ class Option:
             return self._chosen(kind, given)
         if kind is float and isinstance(given, int) and not isinstance(given, bool):
             return float(given)
+        if kind in (int, float) and isinstance(given, str):
+            return self._number(given)
         if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
             raise self.wrong(given, f"give {_WORDS.get(kind, kind.__name__)}")
         return given
+
+    def _number(self, text: str) -> Any:
+        try:
+            return self.item(text)
+        except ValueError:
+            raise self.wrong(text, self._numbers()) from None
 
     def _parsed(self, given: Any) -> Any:
         assert self.info.parse is not None

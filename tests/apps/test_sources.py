@@ -87,7 +87,7 @@ def test_a_ledger_is_a_log_of_what_was_verified(ledger: str) -> None:
     assert ("never verified" in " ".join(source.warnings)) == (facts.unlabelled > 0)
     made = make_report([source], Request(orders=2, many_orders=2))
     assert all(table.rows or table.notes for table in made.tables)
-    with pytest.raises(LogError, match="no score 'other'"):
+    with pytest.raises(LogError, match="only one score, not 'other'"):
         read_sources([Given(ledger, score="other")])
 
 

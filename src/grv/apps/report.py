@@ -35,11 +35,10 @@ class ReportFiles(Family):
         parse=Given.parse,
     )
     out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE")
-    scores: tuple[str, ...] = option(
+    score: tuple[str, ...] = option(
         (),
         "What ranks candidates, as grv compare takes it: a column, cascade(first, second, top=4,"
         " cost=0.5), or a prior. Several appear side by side. Repeatable.",
-        "--score",
         metavar="NAME",
         parse=parse_score,
     )
@@ -127,7 +126,7 @@ def _given(files: ReportFiles, reading: Reading) -> list[Given]:
     found = []
     for log in files.logs:
         plain = dataclasses.replace(log, reading=reading) if log.reading == Reading() else log
-        each = [dataclasses.replace(plain, score=score) for score in files.scores] or [plain]
+        each = [dataclasses.replace(plain, score=score) for score in files.score] or [plain]
         if plain.name and len(each) > 1:
             each = [dataclasses.replace(one, name=f"{one.name} {one.score}") for one in each]
         found += each

@@ -83,7 +83,7 @@ class _Shape:
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the function: flags over the job file over the defaults."""
         flags = {
-            name: self.known[name].read(value)
+            name: self.known[name].value(value)
             for name, value in given.items()
             if value is not None and value != []
         }
