@@ -24,7 +24,8 @@ class Alternate:
     """
 
     rank_only: ClassVar[bool] = True
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
         "less than 3 J* if higher scores pass no less often;"
         " at most 3 times verify-all for any score"

@@ -32,7 +32,8 @@ class Hedged:
     every: int = 4
     first: int = 1
     rank_only: ClassVar[bool] = True
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = "at most 7 - 2 / (1 + rho) times verify-all for any score"
 
     def __post_init__(self) -> None:

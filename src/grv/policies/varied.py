@@ -32,7 +32,8 @@ class Varied:
     """
 
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
         "at most 3 J* if higher scores pass no less often; at most 3 times verify-all for any score"
     )
