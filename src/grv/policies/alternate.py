@@ -32,10 +32,10 @@ class Alternate:
     )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: a blind slot before each of the others."""
+        """The schedule: a blind slot before each of the others."""
         first, later = alternate_draws(exact_ratio(costs))
         return Schedule((BLIND, Slot(first)), (BLIND, Slot(later)))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Follow the path."""
+        """Follow the schedule."""
         return follow(self.slots, pool)

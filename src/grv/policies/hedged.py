@@ -46,7 +46,7 @@ class Hedged:
                 )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: rounds, with a blind slot after every `every` of them."""
+        """The schedule: rounds, with a blind slot after every `every` of them."""
         later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
         first: list[Slot] = []
         for number in range(self.first + -self.first % self.every):  # up to a blind slot
@@ -55,5 +55,5 @@ class Hedged:
         return Schedule(tuple(first), (later,) * self.every + (BLIND,))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Follow the path."""
+        """Follow the schedule."""
         return follow(self.slots, pool)
