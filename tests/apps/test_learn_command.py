@@ -161,7 +161,7 @@ def test_scores_unlike_the_history_are_warned_of_once(
     assert code == 0
     assert "learned('prior.json')" in out
     assert err == (
-        "grv: warning: prior.json: the scores of some prompts differ from its history; for those"
+        "grv: warning: prior.json: the scores of some problems differ from its history; for those"
         " prompts the default policy decides, inside the guard (see the reasons of their steps)\n"
     )
 
