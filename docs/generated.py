@@ -6,9 +6,11 @@ repository, so it cannot be out of date. mkdocs.yml names this file as a hook.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,9 @@ from unittest.mock import patch
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook without its folder
 
 import rounds
-from grv.testing.commands import here
 
 import grv
+from grv.apps import cli
 from grv.policies import DEFAULT, POLICIES, summary
 from grv.policies.spec import spec
 
@@ -33,12 +35,20 @@ MORE = (
 MARK = re.compile(r"^<!-- generated: ([\w ]+) -->$", re.MULTILINE)
 
 
+def _help(words: Sequence[str]) -> str:
+    """What a command prints with --help."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert cli.run([*words, "--help"]) == 0
+    return out.getvalue().rstrip()
+
+
 def commands() -> str:
     """The help of every command, from the parser of the command line."""
     parts = []
     with patch.dict("os.environ", {"COLUMNS": "100", "TERM": "dumb"}):
         for words in command_names():
-            shown = here(*words, "--help").out.rstrip()
+            shown = _help(words)
             parts.append(f"## {' '.join(['grv', *words])}\n\n```text\n{shown}\n```\n")
     return "\n".join(parts)
 

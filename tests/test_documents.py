@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grv.testing.commands import here
-from grv.testing.servers import FaultyServer
 
 import grv
 from grv.backends.protocols import Problem
 from grv.backends.verifiers.checks import KINDS
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.logs.readers import OPTIONAL, REQUIRED
+from support.commands import here
+from support.servers import FaultyServer
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -2,7 +2,7 @@
 
 A policy that only ranks candidates sees nothing but failures until it stops. So it follows a fixed
 schedule: how many candidates to generate before the first verification, before the second, and so
-on. A schedule is a sequence of *slots*, one per verification.
+on. A schedule is a sequence of *slots*, one per verification. Proofs call it a path.
 
 The letters: rho is c_ver / c_rew. Balanced generates g candidates per round, and g1 in the first
 round; Alternate generates n, and d in the first round. Sizes are exact for the given rho, a
