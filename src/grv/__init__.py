@@ -62,7 +62,7 @@ _LAZY = {
     "LoggedProblem": "logs.log",
     "Problem": "backends.protocols",
     "Score": "backends.protocols",
-    "Solution": "runtime.solution",
+    "Solution": "runtime.results.solution",
     "SqliteLedger": "ledger.sqlite",
     "compare": "experiments.compare",
     "oracle": "experiments.oracle",

@@ -201,7 +201,8 @@ class Search:
     def _total(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
         listed = self._listed
-        if self._reserve is self.costs:  # in the bill's order, so that rounding cannot differ
+        # Added in the same order as the bill, so that rounding cannot make them differ.
+        if self._reserve is self.costs:
             total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
             return total + self._paid
         spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
