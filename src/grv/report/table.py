@@ -48,6 +48,8 @@ class Column:
             return value
         if self.kind == "percent":
             return f"{100 * value:.{self.digits}f} %"
+        if self.kind == "cost" and isinstance(value, int):  # a count in a column of costs
+            return str(value)
         if self.kind == "cost" and 0 < abs(value) < 10:  # the unit may be large, such as dollars
             return f"{value:.{max(self.digits, 2)}f}" if abs(value) >= 1 else f"{value:.3g}"
         return f"{value:.{self.digits}f}"
