@@ -328,11 +328,11 @@ def test_a_problem_that_the_authors_skipped_counts_as_failed_if_asked(tmp_path: 
     (tmp_path / "verified.jsonl").write_text("".join(lines))
     record = {"id": "abc_a", "rewards": PROGRAMMING[1]}
     (tmp_path / "rewards.jsonl").write_text(json.dumps(record) + "\n")
-    files = {"path": tmp_path / "verified.jsonl", "rewards": tmp_path / "rewards.jsonl"}
+    verified, rewards = tmp_path / "verified.jsonl", tmp_path / "rewards.jsonl"
 
     with pytest.raises(LogError, match=r"verified\.jsonl:2: no label for candidate 0 of 'abc_b'"):
-        Log.load(**files)
-    log = Log.load(**files, unlabelled="fail")
+        Log.load(verified, rewards=rewards)
+    log = Log.load(verified, rewards=rewards, unlabelled="fail")
 
     assert [problem.id for problem in log.solvable] == ["abc_a"]
     assert [problem.id for problem in log.problems] == ["abc_a", "abc_b"]

@@ -17,7 +17,6 @@ from ..files import json_lines, shown
 from ..text import is_name
 from .tables import ColumnTable, column
 
-
 RANKS = ("r_last", "r_score")  # what the published figures rank by
 _NO_SCORES = ("idx", "n_steps", "step_scores")
 
