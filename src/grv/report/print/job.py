@@ -130,10 +130,12 @@ def _chosen(table: Table, name: str, wanted: Sequence[str]) -> Table:
 
 def _with_solvable(table: Table, solvable: Mapping[str, int]) -> Table:
     """The table with one more row per log and price list, before the others."""
+    from ..table import Count
+
     names = [column.name for column in table.columns]
     keys = dict.fromkeys((str(row["log"]), row.get("costs")) for row in table.records())
     counts: list[dict[str, Cell]] = [
-        {"log": log, "costs": costs, "policy": SOLVABLE, "cost": solvable[log]}
+        {"log": log, "costs": costs, "policy": SOLVABLE, "cost": Count(solvable[log])}
         for log, costs in keys
     ]
     first = [tuple(count.get(name) for name in names) for count in counts]
