@@ -14,7 +14,6 @@ help text, its flags and its limits beside the type and the default. A family ma
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import difflib
 import enum
 import math
@@ -30,8 +29,6 @@ _LONGEST = 200  # characters of a value in a message
 MOST = 1_000_000  # a limit for counts: more would not end, or not fit into memory
 
 _INFO = "option"
-# What TOML has besides text and numbers.
-_TOML = (bool, list, dict, datetime.date, datetime.time)
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -168,7 +165,8 @@ class Option:
             raise self.wrong(given, str(error)) from error
         except ValueError:  # a number with thousands of digits
             raise self.wrong(given, "too large") from None
-        if isinstance(given, _TOML):
+        # What TOML has besides text and numbers; `datetime` is not imported, policies are pure.
+        if isinstance(given, bool | list | dict) or type(given).__module__ == "datetime":
             raise self.wrong(given, f"give {'a table' if self.info.tables else 'text'}")
         return given  # made by a caller in Python
 
