@@ -1,0 +1,54 @@
+"""Where a ledger may be: on a local file system, together with its write-ahead log."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..core.errors import LedgerError
+
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre"}
+_NETWORK |= {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
+_HEADER, _WAL_MODE = slice(18, 20), b"\2\2"  # of an SQLite file: whether it has a write-ahead log
+
+
+def check_place(path: str) -> None:
+    """Refuse a ledger on a network file system: locks and shared memory do not work there."""
+    kind = _file_system(path)
+    if kind in _NETWORK:
+        raise LedgerError(
+            f"{path}: on a network file system ({kind}), where processes cannot lock a file"
+            " reliably; put the ledger on a local disk",
+            path=path,
+        )
+
+
+def _file_system(path: str) -> str:
+    """The kind of the file system that a path is on; empty if unknown."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    target = os.path.realpath(path)
+    best, kind = "", ""
+    for line in lines:
+        fields, _, rest = line.partition(" - ")
+        mount = fields.split()[4].replace("\\040", " ")
+        inside = target == mount or target.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best):
+            best, kind = mount, rest.split()[0]
+    return kind
+
+
+def lacks_log(path: str) -> bool:
+    """Whether the file needs a write-ahead log that is not there.
+
+    grv switches the log off when the last process closes a ledger, so a file that says it has one
+    was in use when its processes died, or still is. Then the newest entries are in the log.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+    except OSError:
+        return False
+    return header[_HEADER] == _WAL_MODE and not os.path.exists(f"{path}-wal")
