@@ -17,6 +17,7 @@ class Patient:
 
     batch: int = 8
     rank_only: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "higher scores are not worse"
 
     def plan(self, pool: grv.Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
         """Yield rounds and, after a poor one, a verification."""

@@ -47,6 +47,7 @@ NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
+    "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",
     "grv report log.csv -o report.html --json": "slow; tests/apps/test_report_command.py",
     "grv theory lower-bound singletons:256": "slow; tests/apps/test_theory_command.py",
@@ -133,6 +134,7 @@ def files() -> dict[str, list[str]]:
         "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("double")],
         "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
         "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
+        "job.toml": fences(DOCS / "howto" / "job-file.md", "toml"),
     }
 
 

@@ -84,6 +84,22 @@ def test_the_heading_says_what_was_compared_and_names_what_was_left_out(shown: S
     assert "both" not in text
 
 
+def test_the_heading_says_when_a_search_with_several_verifications_at_once_stops(
+    shown: Shown,
+) -> None:
+    text = shown("--policy", "adaptive", "--width", "8")
+
+    assert "width 8 (8 at once; stops after the batch with the first pass), no keys" in text
+
+
+def test_without_the_row_adaptive_it_says_that_there_are_no_ratios(shown: Shown) -> None:
+    without, named = shown("--policy", "verify-all"), shown("--policy", "adaptive( checks=3 )")
+
+    assert without.endswith("\nNo ratios: add --policy adaptive.\n")
+    assert named.endswith("\nNo ratios: add --policy adaptive.\n")
+    assert "No ratios" not in shown("--policy", "adaptive", "--policy", "verify-all")
+
+
 def test_every_problem_left_out_is_named_however_many_there_are(shown: Shown, log: Path) -> None:
     many = [f"p{number:03}" for number in range(60)]
     with log.open("a") as file:
@@ -134,7 +150,8 @@ def test_default_is_what_decides_where_nobody_says(shown: Shown) -> None:
 def test_a_comparison_without_adaptive_has_no_ratio(shown: Shown) -> None:
     text = shown("--policy", "verify-all", "--json", "out.json")
 
-    assert "x" not in text.splitlines()[-2].split("verify-all")[1]
+    row = next(line for line in text.splitlines() if line.startswith("verify-all"))
+    assert "x" not in row
     (row,) = read_json("out.json")["rows"]
     assert (row["ratio"], row["low"], row["high"]) == (None, None, None)
 

@@ -161,8 +161,8 @@ def test_scores_unlike_the_history_are_warned_of_once(
     assert code == 0
     assert "learned('prior.json')" in out
     assert err == (
-        "grv: warning: prior.json: the scores of some prompts differ from its history; for those"
-        " prompts the default policy decides, inside the guard (see the reasons of their steps)\n"
+        "grv: warning: prior.json: the scores of some problems differ from its history; for those"
+        " problems the default policy decides, inside the guard (see the reasons of their steps)\n"
     )
 
 

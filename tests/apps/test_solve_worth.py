@@ -153,8 +153,24 @@ def test_measured_costs_need_prices(folder: Path) -> None:
     other = grv(*where, "--generator", "openai:other", "--prices", folder / "prices.toml")
 
     assert none.code == other.code == 2
-    assert "measured costs need a price to generate" in none.err
-    assert "measured costs need a price to generate" in other.err
+    message = (
+        "measured costs need a price to generate: give --prices FILE with a table for the model, or"
+        " with generate_second, generate_minute or generate_call in [other]"
+    )
+    assert message in none.err
+    assert message in other.err
+
+
+def test_a_price_to_verify_has_no_table_of_a_model(folder: Path) -> None:
+    (folder / "half.toml").write_text("[m]\ncompletion = 0.2\n")
+    where = ("solve", folder / "problems", "--out", folder / "out", "--costs", "measured:1,1")
+    ran = grv(*where, "--generator", "openai:m", "--prices", folder / "half.toml")
+
+    assert ran.code == 2
+    assert (
+        "measured costs need a price to verify: give --prices FILE with verify_second,"
+        " verify_minute or verify_call in [other]" in ran.err
+    )
 
 
 def test_a_cascade_is_not_collected(folder: Path) -> None:

@@ -136,6 +136,32 @@ def test_every_form_is_explained() -> None:
         assert meaning, form
 
 
+KINDS = {
+    "logprob": LogprobScorer,
+    "logprob-sum": LogprobScorer,
+    "logprob-min": LogprobScorer,
+    "length": LengthScorer,
+    "judge:MODEL": JudgeScorer,
+    "score:URL": RewardScorer,
+    "classify:URL": RewardScorer,
+    "pooling:URL[:last|min|mean|product]": RewardScorer,
+}
+
+
+@pytest.mark.parametrize("form", SCORERS)
+def test_every_score_has_its_own_scorer(form: str) -> None:
+    spec = form.partition("[")[0].replace("MODEL", "m").replace("URL", "http://h:8000")
+
+    assert type(scorer(spec, base_url=URL)) is KINDS[form]
+
+
+def test_a_listed_score_without_a_scorer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grv.backends.specs.SCORERS", {**SCORERS, "votes": "a new score"})
+
+    with pytest.raises(AssertionError, match="votes is in SCORERS but has no case"):
+        scorer("votes")
+
+
 def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
     program = (
         "import sys, grv.backends.specs, grv.backends.callables, grv.backends.generators.openai, "

@@ -155,6 +155,6 @@ def test_a_verdict_for_a_candidate_that_was_never_generated_is_refused(ledger: P
     at = next(at for at, entry in enumerate(LIFE) if isinstance(entry, Found))
     found = replace(next(entry for entry in LIFE if isinstance(entry, Found)), candidate=7)
     _replace(ledger, at, "found", to_text(found))
-    said = "candidate 7, which was never generated"
+    said = "a verdict for candidate 7 but no draft; it is damaged: run grv runs check"
     refuses(["runs", "export", ledger, "-o", f"{ledger}.csv"], said)
     refuses(["learn", ledger, "-o", f"{ledger}.json"])

@@ -109,7 +109,7 @@ def test_parameters_may_go_by_place_or_by_name(text: str, policy: Policy) -> Non
         ("fixed", "fixed needs m and k, as in fixed(m=..., k=...)"),
         ("fixed(3)", "fixed needs k, as in fixed(m=..., k=...)"),
         ("fixed(3, 2, 1)", "fixed takes m and k; 3 values were given"),
-        ("default(1)", "default takes no parameters; write '"),
+        ("default(1)", "default takes no parameters; it stands for '"),
         ("defalt", "unknown policy 'defalt'; did you mean 'default'? (there are: "),
         ("verify-all(1)", "verify-all takes no parameters; 1 values were given"),
         ("fixed(3, k=1, m=2)", "fixed: m is given twice"),

@@ -52,7 +52,7 @@ def test_a_second_score_that_is_not_there_is_said(path: str) -> None:
 def test_each_stage_is_billed(path: str) -> None:
     log, cascade = read_log(path, score="cheap", second="dear"), Cascade(top=6, cost=0.5)
     comparison = compare(["adaptive", "hindsight"], log, orders=3, cascade=cascade)
-    row, yardstick = comparison.rows
+    row, baseline = comparison.rows
 
     outcomes = [
         replay(Adaptive(), batch.problem, Costs(1, 10), order=order, width=1, cascade=cascade)
@@ -65,7 +65,7 @@ def test_each_stage_is_billed(path: str) -> None:
     assert row.cost == pytest.approx(row.generated + 10 * row.verified + 0.5 * row.rescored)
     assert row.rescore_rounds is not None
     assert row.rescore_rounds > 0
-    assert yardstick.rescored is None  # it ranks by the first score
+    assert baseline.rescored is None  # it ranks by the first score
     head = comparison.table().splitlines()[0]
     assert head.split()[-1] == "rescored"
     plain = comparison.to_json()

@@ -1,4 +1,4 @@
-"""Costs that the log says: bills, estimates, yardsticks, and what cannot be used."""
+"""Costs that the log says: bills, estimates, baselines, and what cannot be used."""
 
 from __future__ import annotations
 

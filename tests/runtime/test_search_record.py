@@ -13,7 +13,7 @@ from grv.ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scor
 from grv.ledger.ledger import MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.ledger_writer import LedgerWriter
-from grv.runtime.search_record import SearchRecord, unanswered
+from grv.runtime.search_record import SearchRecord, lost_and_cancelled
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))
@@ -55,7 +55,7 @@ END = Ended("solved", 1, 3, 2, 23.0)
 def test_what_was_in_flight_is_known(
     entries: tuple[Entry, ...], lost: dict[str, int], unneeded: int
 ) -> None:
-    assert unanswered(entries) == (lost, unneeded)
+    assert lost_and_cancelled(entries) == (lost, unneeded)
 
 
 def test_what_may_have_been_paid_is_counted() -> None:

@@ -36,7 +36,7 @@ from .theory import shells, star
 app = typer.Typer(
     name="grv",
     help="Find a verified answer from a language model for the least money.\n\n"
-    "Generate, rank, verify: grv decides for each prompt when to generate more candidates and when"
+    "Generate, rank, verify: grv decides for each problem when to generate more candidates and when"
     " to pay for verifying the best one. grv solve does it live; grv compare replays it on logs of"
     " earlier candidates, scores and verdicts.",
     epilog="Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"

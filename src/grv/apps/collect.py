@@ -86,8 +86,8 @@ def collect(
     """Generate and score candidates, verify them, and write a log for grv compare.
 
     grv writes everything to the ledger before it uses it. If a run stops, the same command
-    continues it and pays for nothing twice. The log is written at the end. Equivalent candidates
-    are verified once. Exit code 1: some problems are missing.
+    continues it and does not pay again for results that are recorded. The log is written at the
+    end. Equivalent candidates are verified once. Exit code 1: some problems are missing.
 
     \b
     grv collect problems.jsonl --generator openai:qwen2.5-coder \\

@@ -37,7 +37,8 @@ def compare(
     """Replay policies on a log and compare what they cost.
 
     A log has one row per candidate, with the columns problem, candidate, passed, at least one
-    score, and optionally key. Every policy sees the same candidates in the same orders.
+    score, and optionally key. Every policy sees the same candidates in the same orders. Ratios are
+    relative to the row named adaptive; without it there are none.
 
     \b
     grv compare log.parquet --score score_reward
@@ -71,13 +72,12 @@ def compare(
 def heading(comparison: Comparison) -> list[str]:
     """What was compared, and what was left out."""
     log, settings = comparison.log, comparison.settings
-    width = "whole steps are paid for" if settings["width"] == "all" else "stops at the first pass"
     keys = "each key verified once" if settings["keys"] else "no keys"
     lines = [
         f"{settings['log']}: {log.problems} problems, {log.solvable} of them solvable,"
         f" {log.candidates} candidates, score {settings['score']}" + _cascade_words(settings),
         f"{settings['orders']} orders per problem ({settings['order_scheme']}, seed"
-        f" {settings['seed']}), width {settings['width']} ({width}), {keys}",
+        f" {settings['seed']}), {width_words(settings)}, {keys}",
     ]
     if log.excluded:
         lines.append(f"left out, without any pass ({len(log.excluded)}): {', '.join(log.excluded)}")
@@ -93,6 +93,18 @@ def heading(comparison: Comparison) -> list[str]:
     return lines
 
 
+def width_words(settings: Mapping[str, Any]) -> str:
+    """The width, and when a search stops."""
+    match settings["width"]:
+        case "all":
+            stops = "whole steps are paid for"
+        case 1:
+            stops = "stops at the first pass"
+        case width:
+            stops = f"{width} at once; stops after the batch with the first pass"
+    return f"width {settings['width']} ({stops})"
+
+
 def _cascade_words(settings: Mapping[str, Any]) -> str:
     cascade = settings["cascade"]
     if cascade is None:
@@ -102,14 +114,16 @@ def _cascade_words(settings: Mapping[str, Any]) -> str:
 
 def words(comparison: Comparison) -> list[str]:
     """The result in a sentence per price list."""
+    from ..experiments.rows import REFERENCE
+
+    if all(row.policy != REFERENCE for row in comparison.rows):
+        return [f"No ratios: add --policy {REFERENCE}."]
     found: dict[str, dict[str, Row]] = {}
     for row in comparison.rows:
         found.setdefault(row.prices, {}).setdefault(row.policy, row)
     lines = []
     for prices, rows in found.items():
-        adaptive, single = rows.get("adaptive"), rows.get("difficulty-1")
-        if adaptive is None:
-            continue
+        adaptive, single = rows[REFERENCE], rows.get("difficulty-1")
         line = f"At {prices} adaptive solves {adaptive.solved:.1%} of the trials"
         line += f" for {adaptive.shown(adaptive.cost)} each"
         if single is not None and single.cost > adaptive.cost:

@@ -31,9 +31,11 @@ def oracle(
     """Print the lowest possible cost per problem, if the pass rate at each score were known.
 
     tau* is the pass probability at which a verification is worth its cost. J* is the lowest
-    expected cost. Both take the logged candidates as the law: the pass rate at each score is
-    known. If all scores differ, that means knowing every label; J_t, the cost of the best score
-    threshold, is what the ranking alone can achieve. Hindsight also knows the order of candidates.
+    expected cost. Both treat the logged candidates as the whole distribution, drawn with
+    replacement: the pass rate at each score is known. If all scores differ, that means knowing
+    every label. J_t is the expected cost with the best threshold: verify each candidate with at
+    least that score. It equals J* if higher scores pass no less often. Hindsight also knows the
+    order of the candidates, so it may cost less than J*.
 
     \b
     grv oracle log.parquet --score score_reward --costs 1,10

@@ -131,7 +131,7 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as text, one line per step."""
     from ..core.values import Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
-    from ..runtime.search_record import unanswered
+    from ..runtime.search_record import lost_and_cancelled
 
     lines = []
     for entry in entries:
@@ -161,7 +161,7 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Failed(message):
                 lines.append(f"failed: {message}")
-    lost, unneeded = unanswered(entries)
+    lost, unneeded = lost_and_cancelled(entries)
     if unneeded:
         lines.append(f"paid but unneeded: {unneeded} verify")
     if lost:

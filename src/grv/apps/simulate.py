@@ -8,6 +8,7 @@ from ..core.values import Costs
 from ..experiments.settings import SimulationSize
 from ..options import option
 from ..parsing import parse_costs
+from .compare import width_words
 from .console import check_outputs, progress, say
 from .options.command import command
 from .oracle import COSTS, PRICES
@@ -70,10 +71,9 @@ def heading(simulation: Simulation) -> str:
     settings = simulation.settings
     endless = settings["candidates"] == "endless"
     of_each = "endless streams" if endless else f"orders of {settings['candidates']} candidates"
-    paid = "whole steps are paid for" if settings["width"] == "all" else "stops at the first pass"
     return (
         f"{settings['problems']} problems of each population, {settings['orders']} {of_each} each,"
-        f" seed {settings['seed']}, width {settings['width']} ({paid})"
+        f" seed {settings['seed']}, {width_words(settings)}"
     )
 
 

@@ -56,8 +56,8 @@ def solve(
     """Find a verified answer to each problem, live, for the least money.
 
     grv writes every draft, score and verdict to the ledger before it uses it. If a run stops for
-    any reason, the same command continues it and pays for nothing twice. Exit code 1: some
-    problems are not solved.
+    any reason, the same command continues it and does not pay again for results that are recorded.
+    Exit code 1: some problems are not solved.
 
     \b
     grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\
@@ -105,9 +105,10 @@ def _check_measured(options: Options, prices: Prices) -> None:
     measured = isinstance(spending.costs, Measured)
     for call in ("generate", "verify") if measured else ():
         if not prices.has(call, model):
+            table = "a table for the model, or with " if call == "generate" else ""
             raise UsageError(
-                f"measured costs need a price to {call}: give --prices FILE with a table for the"
-                f" model, and with {call}_second or {call}_call in [other]"
+                f"measured costs need a price to {call}: give --prices FILE with {table}"
+                f"{call}_second, {call}_minute or {call}_call in [other]"
             )
     if not measured and spending.most is not None:
         raise UsageError("--most needs --costs measured:G,V; a price list has fixed costs")

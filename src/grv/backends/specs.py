@@ -81,10 +81,11 @@ def scorer(
 
             url, how = reward_address(name, rest)
             return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
-        case _:
+        case "logprob" | "logprob-sum" | "logprob-min":
             from .scorers.logprob import LogprobScorer
 
             return LogprobScorer(name.partition("-")[2] or "mean")
+    raise AssertionError(f"{name} is in SCORERS but has no case here")
 
 
 def reward_address(name: str, rest: str) -> tuple[str, str]:

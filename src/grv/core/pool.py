@@ -2,8 +2,9 @@
 
 The rule: the higher score first; between equal scores, the older candidate first. A cascade gives
 some candidates a second score. These come before all others, the higher second score first.
-Candidates with the same key have the same verdict. So at most one candidate per key is on offer,
-the best by its first score, and none after the key is refuted (one of them failed).
+If one candidate of a key fails, the others are taken to fail: the key is *refuted*. A pass is not
+shared. So at most one candidate per key is on offer, the best by its first score, and none after
+the key is refuted.
 
 The data structure: `_ranked` is a heap with the best candidate on top. Only the *leader* of each
 key, its best open candidate, is on offer there. The others wait in `_followers`; the best of them

@@ -11,23 +11,24 @@ Invariants:
 1. `ask` is idempotent: it returns the same action until the result is told.
 2. `tell` checks an event completely before anything changes. After an error the search is dead.
 3. Every action is billed, either from the price list or with the payment that the event reports.
-4. The planned cost of an action never takes the bill above the budget. If the budget does not
-   cover a step, the search asks for the affordable part of it; if no part is affordable, it stops.
+4. An action is requested only if the bill plus its planned cost stays within the budget. If the
+   budget does not cover a step, the search asks for the affordable part of it; if no part is
+   affordable, it stops.
    Where payments are measured, the planned cost is the highest possible one: the limit that the
    caller gave, or else the highest payment so far. If the caller's limit is right, no bill exceeds
    its budget.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one that passed. With `width=1` that is the first pass. With `width=None` a whole step is paid
    for, even if its first candidate passes.
-6. The search gives up when the expected cost to continue exceeds the value of an answer. After
-   spending S without a pass, the estimated cost per pass is S, so the search never spends more than
-   the value. It generates only if it can also afford to verify one candidate. Every problem that it
-   would have solved for at most the value, it still solves. See docs/theory/giving-up.md.
-7. With a cascade, a plan that verifies the best of the pool gets the best by their second scores.
-   The search first asks for the second scores of the candidates that could be next, as far as the
-   budget allows and if there is more than one to choose from. A plan that verifies other candidates
-   gets exactly these. The newest candidate alone always counts as such: some policies verify it
-   whatever its score.
+6. The search gives up when the expected cost to continue exceeds the value of an answer. A search
+   that has spent S without a pass expects to need S more, so it stops before S exceeds the value.
+   It generates only if it can also afford to verify one candidate. It still solves every problem
+   that would cost at most the value if it never gave up. See docs/theory/giving-up.md.
+7. With a cascade, if a step names the best of the pool, the second scores decide which candidates
+   are verified. The search first asks for the second scores of the candidates that could be next,
+   as far as the budget allows and if there is more than one to choose from. If the plan names other
+   candidates, these are verified. A step with only the newest candidate is never changed, even if
+   it is the best: some policies verify it whatever its score.
 8. Candidates with a refuted key are never verified, whatever the plan says, and two candidates with
    the same key are never in flight together.
 """
@@ -200,7 +201,8 @@ class Search:
     def _total(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
         listed = self._listed
-        if self._reserve is self.costs:  # one sum, so that it equals the later bill exactly
+        # Added in the same order as the bill, so that rounding cannot make them differ.
+        if self._reserve is self.costs:
             total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
             return total + self._paid
         spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
@@ -288,7 +290,7 @@ class Search:
         return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
 
     def _is_best(self, ids: tuple[CandidateId, ...]) -> bool:
-        """Whether a step verifies the best of the pool, so that a cascade chooses them."""
+        """Whether a step names the pool's best. If so, second scores decide which are verified."""
         newest = (CandidateId(len(self.pool) - 1),)
         return self._cascade is not None and ids != newest and ids == self.pool.best(len(ids))
 

@@ -72,8 +72,8 @@ class Generated:
 
     Attributes:
         scores: one per candidate, in order of arrival; -inf ranks last, NaN is an error.
-        keys: one per candidate, or empty. Candidates with equal keys have equal verdicts; None
-            means that the candidate has no key.
+        keys: one per candidate, or empty. If one candidate fails, all with the same key are taken
+            to fail. None means that the candidate has no key.
         paid: the real payment; if None, the price list is used.
     """
 

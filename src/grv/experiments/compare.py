@@ -47,6 +47,8 @@ def compare(
 ) -> Comparison:
     """Compare every policy at every price list, on the same orders of the same problems.
 
+    Ratios are relative to the row named `adaptive`; without it there are none.
+
     Args:
         policies: policies by the names of their rows, or specifications; `DEFAULT_ROWS` has those
             that the paper compares.

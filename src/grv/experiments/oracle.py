@@ -17,7 +17,10 @@ from ..theory.optimum import Law, best_threshold, optimum
 
 @dataclass(frozen=True)
 class OracleRow:
-    """One problem; its logged candidates are taken as the law.
+    """One problem. Its logged candidates are treated as the whole distribution.
+
+    J* and J_t draw from it with replacement. Hindsight does not: it generates each logged candidate
+    once, and knows the order and the labels. So it may cost less than J*.
 
     Attributes:
         problem: the problem's id.
@@ -26,9 +29,10 @@ class OracleRow:
         tau: the break-even chance of passing, tau*.
         optimum: J*, the lowest expected cost if the pass rate at each score is known. If all scores
             differ, this means that every label is known.
-        threshold: the best lowest score to verify; None if everything is verified, including
-            candidates without a score.
-        threshold_cost: J_t, the cost of that threshold: the optimum if only the ranking is used.
+        threshold: the best threshold: verify candidates with at least this score. None if
+            everything is verified, including candidates without a score.
+        threshold_cost: J_t, the expected cost of verifying each candidate with at least that score.
+            It equals J* if higher scores pass no less often.
         hindsight: the mean cost of the cheapest pair that would have found a pass.
     """
 

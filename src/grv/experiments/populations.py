@@ -1,6 +1,6 @@
 """Populations: distributions of problems, from which logs and infinite streams are drawn.
 
-Two are fitted to the paper's tasks. Each of the others has one special property: easy prompts, a
+Two are fitted to the paper's tasks. Each of the others has one special property: easy problems, a
 worthless score, or a law from a proof, at many pass rates.
 """
 
@@ -126,7 +126,7 @@ ALL: dict[str, Population] = {
 }
 
 ABOUT = {
-    "coding": "fitted to the paper's programming task: hard prompts, a good score",
+    "coding": "fitted to the paper's programming task: hard problems, a good score",
     "math": "fitted to the paper's mathematics task: a weak score, some failures score high",
     "easy": "coding with pass rates from .2 to .9",
     "coding-poor": "coding with a score that misleads as often as it helps",

@@ -64,8 +64,17 @@ def parse_row(text: str) -> RowKind:
         return PolicyRow(policy, whole_steps=True)
     if name == "default" or name in POLICIES:
         return PolicyRow(parse_policy(text))
+    row = _baseline(name)
+    if row is None:
+        known = ("default", "adaptive-all", "hindsight", "uniform-matched", "difficulty-K")
+        raise UsageError(spec.unknown("policy", name, [*POLICIES, *known]))
     if positional or named:
-        raise UsageError(f"{name} is unknown or takes no parameters: {text!r}")
+        raise UsageError(f"{name} takes no parameters: {text!r}")
+    return row
+
+
+def _baseline(name: str) -> RowKind | None:
+    """The baseline with this name; None if there is none."""
     if name == "hindsight":
         return HindsightRow()
     if name == "uniform-matched":
@@ -75,5 +84,4 @@ def parse_row(text: str) -> RowKind:
         if groups < 1:
             raise UsageError(f"{name}: there must be at least one group")
         return DifficultyRow(groups)
-    known = [*POLICIES, "default", "adaptive-all", "hindsight", "uniform-matched", "difficulty-K"]
-    raise UsageError(spec.unknown("policy", name, known))
+    return None

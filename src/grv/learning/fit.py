@@ -32,12 +32,12 @@ LEVELS = tuple(float(u) for u in np.linspace(-8, 3, 12))
 STRENGTHS = (-0.7, -0.3, 0.0, 0.4, 1.0, 1.6)
 _CUTS = (0.01, 0.03, 0.08, 0.16, 0.3, 0.5, 0.7, 0.84, 0.92, 0.97, 0.99)  # quantiles at the edges
 _KNOTS = 64  # the maximum number of knots of a scale
-_UNIFORM = 0.05  # the share of the weight that is spread evenly, for prompts unlike the history
+_UNIFORM = 0.05  # the share of the weight that is spread evenly, for problems unlike the history
 _SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
 _ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
 _MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
 _ROUNDS = 40
-_LEAST_SPREAD = 1e-3  # the minimum variance of the prompts' means, on the common scale
+_LEAST_SPREAD = 1e-3  # the minimum variance of the problems' means, on the common scale
 
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
 _share = np.vectorize(NormalDist().cdf, otypes=[float])
@@ -64,8 +64,8 @@ class Placed:
         bins: for each problem, the bins of its candidates.
         shares: `[bins]`, the share of candidates in each bin.
         edges: `[bins - 1]`, the limits between the bins.
-        centre: the mean of the prompts' means.
-        anchor: the weight of the centre in a prompt's mean, in candidates.
+        centre: the mean of the problems' means.
+        anchor: the weight of the centre in a problem's mean, in candidates.
     """
 
     bins: tuple[NDArray[np.intp], ...]
@@ -76,7 +76,7 @@ class Placed:
 
     @classmethod
     def of(cls, problems: Sequence[PastProblem], scale: Scale) -> Placed:
-        """Place every candidate relative to its prompt's mean."""
+        """Place every candidate relative to its problem's mean."""
         normals = [on_scale(scale.values, scale.normals, problem.scores) for problem in problems]
         means = np.array([each.mean() for each in normals])
         within = float(np.mean([each.var() for each in normals]))

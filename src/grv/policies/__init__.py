@@ -3,7 +3,8 @@
 The file's name is the policy's name. The class is a frozen dataclass with a `plan` method; its
 fields are the policy's parameters. Help texts, the glossary, the public names of `grv` and the
 guide's table come from the class: the first line of its docstring says what the policy does,
-`proven` states what is proven about it, and `relies_on` what that assumes about the score.
+`proven` states what is proven about it, and `relies_on` what that assumes about the score. If a
+proven bound on the cost holds for any score, `any_score` is True.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ class Adaptive:
     it to reproduce the paper. The paper calls a round a cost shell.
 
     Attributes:
-        draws: the number of candidates generated in a shell is this times the shell's largest scale
-            of generation.
-        checks: the number of verifications in a shell is this times the shell's largest scale of
-            verification.
+        draws: a shell generates `draws` times n candidates. n is the largest power of two such that
+            n candidates and a verification fit into the shell's cost.
+        checks: a shell verifies at most `checks` times v candidates. v is the largest power of two
+            such that v verifications, and at least v candidates, fit into the shell's cost.
     """
 
     draws: float = 2

@@ -24,17 +24,18 @@ class Alternate:
     """
 
     rank_only: ClassVar[bool] = True
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
         "less than 3 J* if higher scores pass no less often;"
         " at most 3 times verify-all for any score"
     )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: a blind slot before each of the others."""
+        """The schedule: a blind slot before each of the others."""
         first, later = alternate_draws(exact_ratio(costs))
         return Schedule((BLIND, Slot(first)), (BLIND, Slot(later)))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Follow the path."""
+        """Follow the schedule."""
         return follow(self.slots, pool)

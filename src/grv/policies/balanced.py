@@ -30,10 +30,10 @@ class Balanced:
     )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: one small round, then equal rounds."""
+        """The schedule: one small round, then equal rounds."""
         first, later = balanced_draws(exact_ratio(costs))
         return Schedule((Slot(first),), (Slot(later),))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Follow the path."""
+        """Follow the schedule."""
         return follow(self.slots, pool)

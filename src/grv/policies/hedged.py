@@ -32,7 +32,8 @@ class Hedged:
     every: int = 4
     first: int = 1
     rank_only: ClassVar[bool] = True
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = "at most 7 - 2 / (1 + rho) times verify-all for any score"
 
     def __post_init__(self) -> None:
@@ -45,7 +46,7 @@ class Hedged:
                 )
 
     def slots(self, costs: Costs) -> Schedule:
-        """The path: rounds, with a blind slot after every `every` of them."""
+        """The schedule: rounds, with a blind slot after every `every` of them."""
         later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
         first: list[Slot] = []
         for number in range(self.first + -self.first % self.every):  # up to a blind slot
@@ -54,5 +55,5 @@ class Hedged:
         return Schedule(tuple(first), (later,) * self.every + (BLIND,))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Follow the path."""
+        """Follow the schedule."""
         return follow(self.slots, pool)

@@ -1,4 +1,4 @@
-"""The plan of every policy that follows a path of slots."""
+"""The plan of every policy that follows a schedule: a fixed sequence of slots."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..theory.slots import Slot
 def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
     """Yield the steps of each slot. A step that is not possible is skipped, not replaced.
 
-    So keys do not change the schedule of draws, and the bounds of the path hold with keys: if the
-    key of a blind draw is refuted, the candidate is neither verified nor replaced.
+    So keys do not change when candidates are generated, and the bounds of the schedule hold with
+    keys: if the key of a blind draw is refuted, the candidate is neither verified nor replaced.
 
-    If the estimated costs change, the path at the new costs continues at the same slot number.
+    If the estimated costs change, the schedule at the new costs continues at the same slot number.
     """
     for slot in _at_current_costs(slots, pool):
         seen = len(pool)
@@ -31,12 +31,12 @@ def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Ste
 
 def _at_current_costs(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Slot]:
     costs = pool.costs
-    path = iter(slots(costs))
+    schedule = iter(slots(costs))
     for number in count():
         if pool.costs != costs:
             costs = pool.costs
-            path = islice(slots(costs), number, None)
-        slot = next(path, None)
+            schedule = islice(slots(costs), number, None)
+        slot = next(schedule, None)
         if slot is None:
             return
         yield slot

@@ -28,7 +28,7 @@ def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
     name, positional, named = split(text)
     if name == "default":
         if positional or named:
-            raise UsageError(f"default takes no parameters; write {spec(DEFAULT)!r} with them")
+            raise UsageError(f"default takes no parameters; it stands for {spec(DEFAULT)!r}")
         return DEFAULT
     if name not in POLICIES:
         raise UsageError(unknown("policy", name, [*POLICIES, "default"]))

@@ -20,19 +20,25 @@ ONE_IN = 3  # after the last draw, one in this many verifications takes the olde
 class Varied:
     """Like `alternate`, but tries other candidates instead of scores and answers that have failed.
 
-    It differs from `alternate` in three places. After several failures in a row at exactly the same
-    score, it verifies once the best candidate of the scores that failed least often. If a new
-    candidate has a refuted key, it verifies the key with the most candidates instead. When nothing
-    more can be generated, it verifies the rest in that order, every third time the oldest
-    candidate. Failures of a score count only if equal scores suggest equal answers, and are not due
-    to rounding or to a scale of marks.
+    It differs from `alternate` in three cases:
+
+    - No candidate has a key, and several times in a row the best candidate had exactly the same
+      score. It then verifies once the first candidate of a second ranking.
+    - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
+    - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
+      the oldest candidate.
+
+    The second ranking prefers scores that failed less often, then keys with more candidates, then
+    higher scores. Failures of a score count only if equal scores suggest equal answers, and are not
+    due to rounding or to a scale of marks.
 
     It is the default. Choose it if you do not know how good the score is. rho is the cost of a
     verification in candidates; if it is below 1.5, the policy verifies everything.
     """
 
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
-    relies_on: ClassVar[str] = "no score: it verifies some candidates blindly"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
         "at most 3 J* if higher scores pass no less often; at most 3 times verify-all for any score"
     )

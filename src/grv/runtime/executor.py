@@ -75,7 +75,7 @@ class Executor:
         self.meter = meter
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
-        """The price of a task, without the results that are already recorded."""
+        """The price of the part of a task that is not recorded yet."""
         match task:
             case Generate(n):
                 ids = range(seen, seen + n)
@@ -100,7 +100,8 @@ class Executor:
     async def carry_out(self, task: Task, seen: int, costs: Costs | None = None) -> Event:
         """Execute a task and return its result. Each result is recorded before it is used.
 
-        If costs are measured, a cancelled verification is billed as `costs` says.
+        If costs are measured, a cancelled verification is billed at the verification price in
+        `costs`.
         """
         match task:
             case Generate(n):
@@ -230,7 +231,7 @@ class Executor:
             {id: self.record.found[id].verdict for id in ids if id in self.record.found}
         )
 
-    def refuse_broken(self, newest_first: Iterable[Event]) -> None:
+    def stop_if_broken(self, newest_first: Iterable[Event]) -> None:
         """Raise a VerifierError if the last `MOST_BROKEN` verdicts or more are all broken."""
         ids = broken_in_a_row(newest_first)
         if len(ids) >= MOST_BROKEN:

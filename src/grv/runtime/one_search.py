@@ -24,11 +24,11 @@ async def run_search(
     writer: LedgerWriter,
     caller: Caller,
     total: TotalBudget,
-    told: Callable[[], None] = lambda: None,
+    on_step: Callable[[], None] = lambda: None,
 ) -> Solution:
     """Search for a verified answer. Results in the ledger are reused, not paid for again.
 
-    `told` is called after each step.
+    `on_step` is called after each step.
     """
     record = await SearchRecord.open(writer, config.search_id(problem))
     await record.begin(config.started(problem))
@@ -45,8 +45,8 @@ async def run_search(
                     held.paid = max(0.0, event.paid - before)
             await record.tell(Told(event, action.why))
             search.tell(event)
-            told()
-            executor.refuse_broken(turn.event for turn in reversed(search.trace))
+            on_step()
+            executor.stop_if_broken(turn.event for turn in reversed(search.trace))
     except OutOfBudget:
         action = Stop(Reason.OUT_OF_BUDGET)
     except BackendError as error:

@@ -39,8 +39,8 @@ class SearchRecord:
         scored_again: second scores by candidate, if there is a cascade.
         found: verdicts by candidate.
         ended: the entry that ended the search, if any.
-        lost: calls in flight when an earlier process died. They may be paid for; their results are
-            lost.
+        lost: calls in flight when an earlier process died. They may have been paid for; their
+            results are lost.
     """
 
     def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
@@ -55,7 +55,7 @@ class SearchRecord:
         self._started: Started | None = None
         self._told: list[Told] = []  # since the last `Started`
         self._told_again = 0
-        self.lost, self._unneeded = unanswered(entries)
+        self.lost, self._unneeded = lost_and_cancelled(entries)
         self._repeated = 0  # broken verifications that will be repeated
         for entry in entries:
             self._take(entry)
@@ -64,8 +64,8 @@ class SearchRecord:
         known = self.scored.keys() | self.scored_again.keys() | self.found.keys()
         if unmade := known - self.made.keys():
             raise LedgerError(
-                f"search {search}: a score or a verdict for candidate {min(unmade)}, which was"
-                " never generated"
+                f"search {search}: the ledger has a score or a verdict for candidate {min(unmade)}"
+                " but no draft; it is damaged: run grv runs check"
             )
 
     @classmethod
@@ -95,14 +95,14 @@ class SearchRecord:
             total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
         return total
 
-    def making(self, meter: Meter, id: int) -> float:
+    def cost_of_generating(self, meter: Meter, id: int) -> float:
         """The measured cost of generating and scoring a candidate."""
         return self.paid(meter, ("generate", "score"), (id,))
 
-    def verifying(self, meter: Meter) -> dict[int, float]:
-        """The measured cost of verifying each candidate, or the one whose verdict it shares."""
-        asked = {id: id for id in self.found} | self.verdicts_from()
-        return {id: self.paid(meter, ("verify",), (other,)) for id, other in asked.items()}
+    def costs_of_verifying(self, meter: Meter) -> dict[int, float]:
+        """For each candidate with a verdict, the measured cost of the verification that gave it."""
+        verified = {id: id for id in self.found} | self.verdicts_from()
+        return {id: self.paid(meter, ("verify",), (other,)) for id, other in verified.items()}
 
     def class_of(self, id: int) -> str | int:
         """The candidate's class: its key, or its id if it has no key."""
@@ -110,20 +110,20 @@ class SearchRecord:
         return id if scored is None or scored.key is None else scored.key
 
     def verdicts_from(self) -> dict[int, int]:
-        """For each candidate with a conclusive verdict, the candidate that was verified for it.
+        """For each candidate with a conclusive verdict, the candidate whose verification gave it.
 
-        That is the candidate itself, if it was verified. Otherwise it is one of its class with the
-        same text, or one of its class that failed. If the user's own key defines the classes, it
-        may also be one of its class that passed.
+        That is the candidate itself, if it was verified, or else one of its class: one with the
+        same text, or one that failed. If the user's own key defines the classes, it may also be one
+        that passed.
         """
-        told = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
-        passed = [id for id in reversed(told) if self.found[id].verdict is Verdict.PASSED]
-        failed = [id for id in reversed(told) if self.found[id].verdict is Verdict.FAILED]
-        by_text = {(self.class_of(id), self.made[id].text): id for id in reversed(told)}
+        decided = [id for id in sorted(self.found) if self.found[id].verdict is not Verdict.BROKEN]
+        passed = [id for id in reversed(decided) if self.found[id].verdict is Verdict.PASSED]
+        failed = [id for id in reversed(decided) if self.found[id].verdict is Verdict.FAILED]
+        by_text = {(self.class_of(id), self.made[id].text): id for id in reversed(decided)}
         by_class = {self.class_of(id): id for id in failed}
         if self.about.get(OWN_KEYS):
             by_class = {self.class_of(id): id for id in passed} | by_class
-        found = {id: id for id in told}
+        found = {id: id for id in decided}
         for id, made in self.made.items():
             name = self.class_of(id)
             other = by_text.get((name, made.text), by_class.get(name))
@@ -158,7 +158,7 @@ class SearchRecord:
             self._take(entry)
 
     async def tell(self, told: Told, *then: Entry) -> None:
-        """Record what the search is told, unless the same is recorded from before a resume."""
+        """Record a result. After a resume, skip results that are already recorded."""
         known = self._told_again < len(self._told) and self._told[self._told_again] == told
         if not known or then:
             await self.write(*([] if known else [told]), *then)
@@ -210,11 +210,11 @@ def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
     return ids
 
 
-def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
+def lost_and_cancelled(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
     """Calls in flight when a process died, by kind; and the number of cancelled verifications.
 
-    The former may be paid for; their results are lost. The latter were cancelled by a pass of
-    another candidate, and are billed.
+    The former may have been paid for; their results are lost. The latter were cancelled because
+    another candidate passed; they are billed.
     """
     waiting: dict[tuple[Call, int], int] = {}  # calls without a result: the number of their entry
     lost: Counter[Call] = Counter()
@@ -225,7 +225,7 @@ def unanswered(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
                 asked = {(call, candidate): number for candidate in candidates}
                 lost[call] += len(waiting.keys() & asked.keys())
                 waiting |= asked
-            case Made(candidate):  # a short result: the missing drafts get an intent of their own
+            case Made(candidate):  # if fewer than requested: a new call requests the rest
                 intent = waiting.get(("generate", candidate))
                 if intent is not None:
                     waiting = {key: at for key, at in waiting.items() if at != intent}

@@ -190,9 +190,8 @@ class PolicyContract:
         # A step that the value shortens may miss the end of the generator.
         if _outcome(free).solved and free.bill.total <= value and not free.pool.exhausted:
             assert bounded.outcome == free.outcome
-        if _outcome(bounded).solved:
-            assert _outcome(free).solved
-            assert bounded.bill.total <= free.bill.total
+        # The converse is not promised: `fixed` verifies other candidates if the value lets it generate
+        # fewer, and may pass only then.
 
     @_property(worlds(), price_lists(), limits(), st.randoms())
     def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(

@@ -1,8 +1,8 @@
-"""Paths: sequences of draws and verifications that do not depend on scores or failures.
+"""Schedules: sequences of draws and verifications that do not depend on scores or failures.
 
 A policy that only ranks candidates sees nothing but failures until it stops. So it follows a fixed
-path: how many candidates to generate before the first verification, before the second, and so on. A
-path is a sequence of *slots*, one per verification.
+schedule: how many candidates to generate before the first verification, before the second, and so
+on. A schedule is a sequence of *slots*, one per verification. Proofs call it a path.
 
 The letters: rho is c_ver / c_rew. Balanced generates g candidates per round, and g1 in the first
 round; Alternate generates n, and d in the first round. Sizes are exact for the given rho, a
@@ -41,7 +41,7 @@ BLIND = Slot(1, blind=True)
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A path that becomes periodic.
+    """A schedule that becomes periodic.
 
     Attributes:
         first: the slots before the cycle.
@@ -56,7 +56,7 @@ class Schedule:
 
 
 class Path(Hashable, Protocol):
-    """A policy that follows a path."""
+    """A policy that follows a schedule."""
 
     def slots(self, costs: Costs) -> Iterable[Slot]:
         """The infinite sequence of slots."""

@@ -1,8 +1,8 @@
-"""The posterior over prompts, given the failures of a search.
+"""The posterior over problems, given the failures of a search.
 
 The *merit* of a candidate is the expected saving by its verification, in verifications: the mean
-over the prior's prompts of the chance of passing times the optimal cost J* of such a prompt. If the
-prompt is known, a merit of 1 is the break-even point of Theorem 3.2.
+over the prior's problems of the chance of passing times the optimal cost J* of such a problem. If
+the problem is known, a merit of 1 is the break-even point of Theorem 3.2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .prior import Prior
 
 
 class Belief:
-    """The weights of the prior's prompts, given the failures, and the merit of each bin."""
+    """The weights of the prior's problems, given the failures, and the merit of each bin."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
         self._tables = tables_of(prior, ratio)
@@ -50,7 +50,7 @@ class Belief:
 
 
 class Tables:
-    """The constants of a search; inner sequences have one number per prompt."""
+    """The constants of a search; inner sequences have one number per problem."""
 
     def __init__(self, prior: Prior, ratio: float) -> None:
         chances = prior.chances

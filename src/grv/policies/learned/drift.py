@@ -1,9 +1,9 @@
-"""Detects prompts whose scores differ from the history.
+"""Detects problems whose scores differ from the history.
 
 There are two tests: the Kolmogorov distance of the scores from the pooled scores of the history,
-and the share of scores outside the range of the history. Each limit is the most extreme prompt of
+and the share of scores outside the range of the history. Each limit is the most extreme problem of
 the history plus a margin for chance, by the Dvoretzky-Kiefer-Wolfowitz-Massart inequality. So a
-prompt that is no more extreme than those of the history is flagged with a probability of at most
+problem that is no more extreme than those of the history is flagged with a probability of at most
 `FALSE_ALARM`, over all tests of a search.
 """
 

@@ -1,10 +1,10 @@
-"""Ranks the open candidates of a prompt by their merit.
+"""Ranks the open candidates of a problem by their merit.
 
 Candidates that share a key form one *unit*; a candidate without a key forms a unit with those of
 equal score. A unit has the merit of its bin, reduced by failures at its score and raised by the
 number of candidates with its key. Units of equal merit share a *place* and are kept in one heap.
 
-Bins are relative to the mean score of the prompt's candidates, which is unknown at first. So all
+Bins are relative to the mean score of the problem's candidates, which is unknown at first. So all
 units are placed again whenever the number of candidates has doubled, up to `SETTLED`; after that
 the mean does not change.
 """

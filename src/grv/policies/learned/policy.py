@@ -22,7 +22,7 @@ from .prior import Prior
 
 
 class UnlikeHistoryWarning(UserWarning):
-    """A prompt's scores differ from those that the prior was fitted to."""
+    """A problem's scores differ from those that the prior was fitted to."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Learned:
     `grv learn` fits the prior to logs or ledgers (empirical Bayes). The policy generates one
     candidate at a time, and verifies the candidate with the highest merit if its merit reaches a
     limit, which was found by replaying the history. Merit is the expected saving by a verification,
-    in verifications. If the scores of a prompt differ from the history, the default policy decides,
-    inside the same guard. Choose it if you have logs or ledgers of similar prompts.
+    in verifications. If the scores of a problem differ from the history, the default policy
+    decides, inside the same guard. Choose it if you have logs or ledgers of similar problems.
 
     Attributes:
         prior: the result of `grv learn`; `grv.learning.prior_file.load_prior` reads it from a file.
@@ -126,7 +126,7 @@ def _without_history(complaint: str, pool: Pool, costs: Costs, name: str) -> Ite
     from .. import DEFAULT
 
     warnings.warn(
-        f"{name}: the scores of some prompts differ from its history; for those prompts the"
+        f"{name}: the scores of some problems differ from its history; for those problems the"
         " default policy decides, inside the guard (see the reasons of their steps)",
         UnlikeHistoryWarning,
         stacklevel=2,

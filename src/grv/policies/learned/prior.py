@@ -1,9 +1,9 @@
-"""The prior: what history says about future prompts, as the numbers that `learned` uses.
+"""The prior: what history says about future problems, as the numbers that `learned` uses.
 
-A *prior* is a distribution of prompts. Scores are first mapped to a common scale, `normal`: the
+A *prior* is a distribution of problems. Scores are first mapped to a common scale, `normal`: the
 normal quantile of their rank among the pooled scores of the history. A candidate then falls into
-one of about a dozen *bins*, by its distance from the mean of its prompt's candidates. A prompt has
-a level u and a strength s, and a candidate in bin b passes with the chance
+one of about a dozen *bins*, by its distance from the mean of its problem's candidates. A problem
+has a level u and a strength s, and a candidate in bin b passes with the chance
 
     1 / (1 + exp(-(u + s shape[b]))).
 
@@ -46,11 +46,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Looks:
-    """The most extreme prompts of the history, to detect prompts of another kind (`drift.py`).
+    """The most extreme problems of the history, to detect problems of another kind (`drift.py`).
 
     Attributes:
-        distance: the largest Kolmogorov distance of a prompt's scores from the pooled ones.
-        outside: the largest share of a prompt's scores outside the range of all other prompts.
+        distance: the largest Kolmogorov distance of a problem's scores from the pooled ones.
+        outside: the largest share of a problem's scores outside the range of all other problems.
     """
 
     distance: float
@@ -96,14 +96,14 @@ class ScorePart:
 
 @dataclass(frozen=True)
 class Prior:
-    """A distribution of prompts; see the docstring of the module.
+    """A distribution of problems; see the docstring of the module.
 
     Attributes:
         score: the name of the score.
         scale: the scale of the score.
-        centre: the mean of a prompt's candidates on the common scale, over the history.
-        anchor: the weight of `centre` in a prompt's own mean, in candidates.
-        edges: the limits between the bins, as distances from the prompt's mean.
+        centre: the mean of a problem's candidates on the common scale, over the history.
+        anchor: the weight of `centre` in a problem's own mean, in candidates.
+        edges: the limits between the bins, as distances from the problem's mean.
         shares: the share of candidates in each bin.
         shape: the shape of the chance of passing, one number per bin.
         levels: the grid of u.
@@ -114,7 +114,7 @@ class Prior:
         ratios: the cost ratios at which the tilts were found, increasing.
         tilts: the logarithm of the limit from which on a candidate is verified, per ratio.
         keyed_tilts: the same for candidates with keys.
-        looks: the most extreme prompts of the history.
+        looks: the most extreme problems of the history.
         evidence: the data that the prior was fitted to.
         parts: the scores of a combination; empty for a single score.
         name: the file that it was read from, for messages.

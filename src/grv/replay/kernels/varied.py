@@ -1,7 +1,8 @@
 """Runs `Varied` in one order of candidates, without keys and without a state machine.
 
-Candidates are represented by their rank, as in `paths.py`. The second ranking, by the failures of a
-score, is needed only sometimes; new candidates are added to it only then.
+Candidates are represented by their rank, as in `paths.py`. That is the first ranking, by score. The
+second ranking, by the failures of a score, is needed only sometimes; new candidates are added to it
+only then.
 """
 
 from __future__ import annotations

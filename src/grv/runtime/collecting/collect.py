@@ -1,7 +1,7 @@
 """Collect a log: generate, score and verify a fixed number of candidates per problem.
 
 No policy decides anything and a pass does not end the work, so there is no `Search`. The `Executor`
-and the `SearchRecord` are the same as in a search: results are recorded and never paid for twice.
+and the `SearchRecord` are the same as in a search: recorded results are not paid for again.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Candidate
             raise failures[0]
         events.append(Verified({id: record.found[id].verdict for id in ids}))
         await record.tell(Told(events[-1], "verify the chosen candidates"))
-        executor.refuse_broken(reversed(events))
+        executor.stop_if_broken(reversed(events))
         left = _without_verdict(record, chosen)
         progress(len(todo) - len(left))
         todo = left
@@ -234,7 +234,7 @@ def _collected(
     labels = _labels(record, chosen)
     ids = [id for id in range(collection.n) if id in record.scored]
     meter = collection.meter
-    verifying = {} if meter is None else record.verifying(meter)
+    verify_costs = {} if meter is None else record.costs_of_verifying(meter)
     return Collected(
         problem.id,
         tuple(
@@ -243,8 +243,8 @@ def _collected(
                 labels.get(id),
                 record.scored[id].score,
                 record.scored[id].key,
-                None if meter is None else record.making(meter, id),
-                verifying.get(id) if id in labels else None,
+                None if meter is None else record.cost_of_generating(meter, id),
+                verify_costs.get(id) if id in labels else None,
             )
             for id in ids
         ),

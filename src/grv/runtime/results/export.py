@@ -46,7 +46,7 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     meter = (
         None if prices is None else Meter(prices, model_of(str(record.about.get("generator", ""))))
     )
-    verifying = {} if meter is None else record.verifying(meter)
+    verify_costs = {} if meter is None else record.costs_of_verifying(meter)
     verdicts_from = record.verdicts_from()
     for id in sorted(record.made):
         row: _Row = {"candidate": id}
@@ -57,6 +57,6 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
         if id in verdicts_from:
             row["passed"] = record.found[verdicts_from[id]].verdict is Verdict.PASSED
         if meter is not None:
-            row["generate_cost"] = record.making(meter, id)
-            row["verify_cost"] = verifying.get(id)
+            row["generate_cost"] = record.cost_of_generating(meter, id)
+            row["verify_cost"] = verify_costs.get(id)
         yield row

@@ -5,13 +5,20 @@ from __future__ import annotations
 from grv.report.build import make_report
 from grv.report.inputs.source import Source
 from grv.report.parts.advice.better_score import changed
-from grv.report.parts.score.distrust import relies_on
+from grv.report.parts.score.distrust import any_score, relies_on
 from grv.report.request import Request, default_rows, runs_live
 from grv.testing import population
 
 
 def test_every_policy_states_what_it_relies_on() -> None:
     assert all(relies_on(name) != "not stated" for name in default_rows() if runs_live(name))
+
+
+def test_a_policy_with_a_bound_for_any_score_relies_on_nothing() -> None:
+    for name in default_rows():
+        if runs_live(name):
+            assert any_score(name) == relies_on(name).startswith("nothing"), name
+    assert all(map(any_score, ("alternate", "hedged", "varied", "verify-all")))
 
 
 def test_policies_that_rely_on_an_inverted_score_are_distrusted() -> None:

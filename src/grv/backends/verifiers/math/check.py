@@ -82,7 +82,7 @@ class MathCheck(TextCheck):
         return cls(answer, match=problem.check.get("match", "equivalent"))
 
     def key(self, text: str) -> str | None:
-        """The canonical answer; None if there is none. Equal keys have equal verdicts."""
+        """The canonical answer; None if there is none. Texts with equal keys fail together."""
         answer = final_answer(text)
         if answer is None:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.search import Policy
 from ....experiments.rows import PolicyRow, parse_row
 from ... import columns as c
 from ...dataset import IN_ORDER
@@ -47,9 +48,18 @@ DISTRUST = TableSchema(
 
 def relies_on(policy: str) -> str:
     """What the bound of a policy assumes about the score."""
-    kind = parse_row(policy)
+    return str(getattr(_policy(policy), "relies_on", "not stated"))
+
+
+def any_score(policy: str) -> bool:
+    """Whether a bound on the cost of a policy holds for any score."""
+    return bool(getattr(_policy(policy), "any_score", False))
+
+
+def _policy(text: str) -> Policy:
+    kind = parse_row(text)
     assert isinstance(kind, PolicyRow)
-    return str(getattr(kind.policy, "relies_on", "not stated"))
+    return kind.policy
 
 
 def add_log(rows: RowCollector, dataset: Dataset) -> None:
@@ -72,11 +82,8 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
             spent = dataset.tried[costs, policy].by_problem
             where = _ratio(dataset, spent, in_order, chosen)
             others = _ratio(dataset, spent, in_order, solvable & ~chosen)[0]
-            needs = relies_on(policy)
-            verdict = (
-                "" if policy == IN_ORDER else _verdict(*where, blind=needs.startswith("no score"))
-            )
-            head = (dataset.name, price_name(costs), policy, needs)
+            verdict = "" if policy == IN_ORDER else _verdict(*where, bounded=any_score(policy))
+            head = (dataset.name, price_name(costs), policy, relies_on(policy))
             rows.add(DISTRUST, *head, *where, others, verdict)
 
 
@@ -98,13 +105,13 @@ def _ratio(
     return ratio, *interval(dataset.resampled.totals(upper)[there] / down[there])
 
 
-def _verdict(ratio: float | None, low: float | None, high: float | None, *, blind: bool) -> str:
+def _verdict(ratio: float | None, low: float | None, high: float | None, *, bounded: bool) -> str:
     if ratio is None:
         return "the score misleads nowhere"
     if low is None or high is None:
         return "one problem is not enough to tell"
-    if low > 1 and blind:
-        return "more expensive than in order there, within a bound that needs no score"
+    if low > 1 and bounded:
+        return "more expensive than in order there, within a bound that holds for any score"
     if low > 1:
         return "distrust: more expensive than in order where the score misleads"
     if high < 1:
