@@ -190,8 +190,8 @@ class PolicyContract:
         # A step that the value shortens may miss the end of the generator.
         if _outcome(free).solved and free.bill.total <= value and not free.pool.exhausted:
             assert bounded.outcome == free.outcome
-        # The converse is not promised: `fixed` verifies other candidates if the value lets it generate
-        # fewer, and may pass only then.
+        # The converse is not promised: if the value lets `fixed` generate fewer candidates, it
+        # verifies others, and may pass only then.
 
     @_property(worlds(), price_lists(), limits(), st.randoms())
     def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(
