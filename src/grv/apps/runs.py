@@ -18,7 +18,8 @@ from .options.command import command
 
 if TYPE_CHECKING:
     from ..ledger.entries import Entry
-    from ..ledger.sqlite import SearchSummary, SqliteLedger
+    from ..ledger.rows import SearchSummary
+    from ..ledger.sqlite import SqliteLedger
 
 LEDGER = "The file given as --ledger."
 
@@ -131,7 +132,7 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as text, one line per step."""
     from ..core.values import Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
-    from ..runtime.search_record import lost_and_cancelled
+    from ..ledger.pending import pending_calls
 
     lines = []
     for entry in entries:
@@ -161,10 +162,12 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Failed(message):
                 lines.append(f"failed: {message}")
-    lost, unneeded = lost_and_cancelled(entries)
-    if unneeded:
-        lines.append(f"paid but unneeded: {unneeded} verify")
-    if lost:
-        counted = ", ".join(f"{count} {call}" for call, count in lost.items())
+    pending = pending_calls(entries)
+    if pending.cancelled:
+        lines.append(f"paid but unneeded: {pending.cancelled} verify")
+    if pending.lost:
+        counted = ", ".join(f"{count} {call}" for call, count in pending.lost.items())
         lines.append(f"possibly paid, lost: {counted}")
+    for call, candidate in sorted(pending.parked):
+        lines.append(f"parked: {call} of candidate {candidate}, until its result is entered")
     return lines

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..core.errors import LedgerError
 from ..core.values import Verdict
@@ -20,6 +21,9 @@ from .rows import (
     summarized,
 )
 from .seals import Seals
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteLedger
 
 _CLOSE = 1e-6  # relative: sums of floats in another order
 
@@ -162,3 +166,23 @@ class Repaired:
     searches: int
     entries: int
     damaged: tuple[str, ...]
+
+
+def repair(old: SqliteLedger, new: SqliteLedger) -> Repaired:
+    """Copy everything intact into a new ledger: of a damaged search, the entries before the damage.
+
+    Each search keeps its times. What it has possibly paid counts in the new ledger too.
+    """
+    searches = entries = 0
+    damaged: list[str] = []
+    for search in old.search_ids():
+        intact: list[tuple[Entry, float]] = []
+        try:
+            for each in old.intact(search):
+                intact.append(each)  # noqa: PERF402 - keeps those before the damage
+        except LedgerError as error:
+            damaged.append(str(error))
+        if intact:
+            new.restore(search, intact, old.paid_by(search))
+            searches, entries = searches + 1, entries + len(intact)
+    return Repaired(searches, entries, tuple(damaged))

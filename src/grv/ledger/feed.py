@@ -16,9 +16,17 @@ INTERVAL = 0.25  # seconds between two looks for entries of other processes
 class Source(Protocol):
     """A ledger whose entries have positions."""
 
-    def position(self) -> int: ...
-    def since(self, position: int) -> Sequence[tuple[int, str, Entry]]: ...
-    def data_version(self) -> int: ...
+    def position(self) -> int:
+        """The position of the newest entry."""
+        ...
+
+    def since(self, position: int) -> Sequence[tuple[int, str, Entry]]:
+        """Position, search and content of all entries after a position."""
+        ...
+
+    def data_version(self) -> int:
+        """A number that changes when another process writes."""
+        ...
 
 
 class Feed:

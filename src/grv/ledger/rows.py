@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..core.errors import LedgerError
 from ..files import shown
@@ -56,7 +57,7 @@ def rows_of(
         for name in TEXTS.get(kind, ()):
             if text := getattr(entry, name):
                 texts[hash_of(text)] = storable(text)
-                entry = replace(entry, **{name: hash_of(text)})
+                entry = _with(entry, name, hash_of(text))
         body = to_text(entry)
         number, seal = number + 1, seals.entry(seal, search, number + 1, at, kind, body)
         rows.append((search, number, kind, at, body, seal))
@@ -69,8 +70,13 @@ def entry_of(db: sqlite3.Connection, kind: str, body: str) -> Entry:
     for name in TEXTS.get(kind, ()):
         hash = getattr(entry, name)
         if hash or name == "text":
-            entry = replace(entry, **{name: _text(db, hash)})
+            entry = _with(entry, name, _text(db, hash))
     return entry
+
+
+def _with(entry: Entry, name: str, text: str) -> Entry:
+    changes: dict[str, Any] = {name: text}  # a field of this entry, by `TEXTS`
+    return replace(entry, **changes)
 
 
 def _text(db: sqlite3.Connection, hash: str) -> str:

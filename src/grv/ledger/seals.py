@@ -1,12 +1,12 @@
 """Seals: hashes that show whether a ledger was changed.
 
 The seal of an entry covers the id of its search, its position, time, kind and content, and the seal
-of the entry before it. The head of the ledger covers the seals of all entries, in the order in which
-they were written.
+of the entry before it. The head of the ledger covers the seals of all entries, in the order of
+writing.
 
-Without a key, seals detect damage: a flipped bit, a lost, moved or exchanged row. A person who edits
-the file can compute new seals. With a key, nobody without it can: every such edit is detected. An
-older copy of the whole file is not detected in either case.
+Without a key, seals detect damage: a flipped bit, a lost, moved or exchanged row. But a person who
+edits the file can compute new seals. With a key, only those who have it can: every other edit is
+detected. An older copy of the whole file is not detected in either case.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class SqliteLedger:
             check_place(self.path)
         if lacks_log(self.path) and not damaged:
             raise LedgerError(
-                f"{path}: its file {Path(path).name}-wal is missing, and with it the newest entries;"
-                " put it back, or save the rest with grv runs repair",
+                f"{path}: its file {Path(path).name}-wal is missing, and with it the newest"
+                " entries; put it back, or save the rest with grv runs repair",
                 path=self.path,
             )
         try:
@@ -88,8 +88,8 @@ class SqliteLedger:
         self._db.close()
         if not known:
             raise LedgerError(
-                f"{self.path}: its seals have no key, but one is set: copy it into a new ledger with"
-                " grv runs repair, or unset the key",
+                f"{self.path}: its seals have no key, but one is set: copy it into a new ledger"
+                " with grv runs repair, or unset the key",
                 path=self.path,
             )
         raise LedgerError(
@@ -123,10 +123,13 @@ class SqliteLedger:
             self._feed.deliver()
         return found
 
-    def _append(self, db: sqlite3.Connection, group: Append) -> Exception | None:
+    def _append(
+        self, db: sqlite3.Connection, group: Append, times: Sequence[float] | None = None
+    ) -> Exception | None:
         """Append one group, inside a transaction."""
         texts: dict[str, str | bytes] = {}
-        rows = rows_of(_end(db, group.search), group.search, group.entries, texts, self.seals)
+        end = _end(db, group.search)
+        rows = rows_of(end, group.search, group.entries, texts, self.seals, times)
         try:
             charge = _check_charge(db, group)
         except (OverBudget, LedgerError) as error:
@@ -145,16 +148,35 @@ class SqliteLedger:
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order; a LedgerError if one was changed."""
-        return [entry for entry, _ in self.read_timed(search)]
+        return [entry for entry, _ in self.intact(search)]
 
-    def read_timed(self, search: str) -> list[tuple[Entry, float]]:
-        """All entries of a search with the times at which they were written."""
+    def intact(self, search: str) -> Iterator[tuple[Entry, float]]:
+        """The entries of a search with their times; a LedgerError at the first damaged one."""
         with self._using() as db:
             rows = db.execute(_ENTRIES, (search,)).fetchall()
-            return [
-                (entry_of(db, kind, body), at)
-                for kind, at, body in checked_rows(rows, search, self.seals)
-            ]
+            for kind, at, body in checked_rows(rows, search, self.seals):
+                yield entry_of(db, kind, body), at
+
+    def search_ids(self) -> list[str]:
+        """The ids of all searches that have entries."""
+        with self._using() as db:
+            rows = db.execute("SELECT DISTINCT search FROM entries").fetchall()
+        return sorted(str(search) for (search,) in rows)
+
+    def paid_by(self, search: str) -> float:
+        """What a search has possibly paid."""
+        with self._using() as db:
+            row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
+        return float(row[0]) if row is not None and isinstance(row[0], float | int) else 0.0
+
+    def restore(self, search: str, entries: Sequence[tuple[Entry, float]], paid: float) -> None:
+        """Append the entries of another ledger with their times, and what was paid for them."""
+        with self._using() as db, _transaction(db):
+            group = Append(search, [entry for entry, _ in entries])
+            error = self._append(db, group, [at for _, at in entries])
+            if error is not None:
+                raise error
+            _charge(db, search, max(paid, 0.0) - charge_of(group.entries))
 
     def possibly_paid(self, account: str = "") -> float:
         """What all searches of an account have possibly paid."""

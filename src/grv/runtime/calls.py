@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 
@@ -13,6 +13,18 @@ from ..core.errors import BackendError
 from .options import Calls
 
 _Result = TypeVar("_Result")
+
+
+class Attempts(Protocol):
+    """Is told about the attempts of a call."""
+
+    async def begin(self) -> None:
+        """An attempt is about to be made."""
+        ...
+
+    async def missed(self, error: BackendError) -> None:
+        """An attempt ended without a result."""
+        ...
 
 
 class Caller:
@@ -39,12 +51,12 @@ class Caller:
     async def make(
         self,
         call: Callable[[], Awaitable[_Result]],
-        intend: Callable[[], Awaitable[None]] | None = None,
+        attempts: Attempts | None = None,
     ) -> _Result:
         """Make a call, with retries, and return its result.
 
-        A call holds a slot while it is in flight, not while it waits for its next attempt. `intend`
-        runs once, before the first attempt, when the call has its slot.
+        A call holds a slot while it is in flight, not while it waits for its next attempt. It tells
+        `attempts` about every attempt, before it and after it has failed.
         """
         for attempt in range(1, self.calls.attempts + 1):
             try:
@@ -53,14 +65,17 @@ class Caller:
                         await anyio.sleep_forever()  # until the run is cancelled
                     self.in_flight += 1
                     try:
-                        if intend is not None and attempt == 1:
-                            await intend()
+                        if attempts is not None:
+                            await attempts.begin()
                         return await self._timed(call)
                     finally:
                         self.in_flight -= 1
                         if self._closed and not self.in_flight:
                             self._idle.set()
             except BackendError as error:
+                if attempts is not None:
+                    with anyio.CancelScope(shield=True):
+                        await attempts.missed(error)
                 if error.final or attempt == self.calls.attempts:
                     raise
                 self.retried += 1
