@@ -17,6 +17,7 @@ import pytest
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
 from grv.ledger.entries import Ended, Failed, Made, Started
+from grv.ledger.ledger import Append
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 
@@ -107,11 +108,11 @@ def test_a_claim_of_an_owner_without_a_lock_file_is_free(path: Path, ledger: Sql
 
 
 def test_a_group_of_searches_is_written_together_or_not_at_all(ledger: SqliteLedger) -> None:
-    ledger.append_all([("a", LIFE[:2]), ("b", LIFE[:1]), ("a", LIFE[2:4])])
+    ledger.append_all([Append("a", LIFE[:2]), Append("b", LIFE[:1]), Append("a", LIFE[2:4])])
     assert list(ledger.read("a")) == list(LIFE[:4])
     assert list(ledger.read("b")) == list(LIFE[:1])
     with pytest.raises(AttributeError):
-        ledger.append_all([("a", LIFE[4:5]), ("b", [object()])])  # type: ignore[list-item]
+        ledger.append_all([Append("a", LIFE[4:5]), Append("b", [object()])])  # type: ignore[list-item]
     assert list(ledger.read("a")) == list(LIFE[:4])
     ledger.append("a", LIFE[4:])
     assert list(ledger.read("a")) == list(LIFE)
@@ -139,7 +140,7 @@ def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path, o
             with pytest.raises(LedgerError, match=r"ledger: .*(disk I/O error|full)"):
                 ledger.append("s", [Made(i, f"{i} {'x' * 5000}") for i in range(20)])
             with pytest.raises(LedgerError):
-                ledger.append_all([("t", LIFE[:1]), ("s", [Made(0, "y" * 50_000)])])
+                ledger.append_all([Append("t", LIFE[:1]), Append("s", [Made(0, "y" * 50_000)])])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert list(ledger.read("s")) == list(LIFE[:2])
@@ -191,7 +192,7 @@ def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 1"):
+        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 2"):
             SqliteLedger(path, read_only=read_only)
 
 

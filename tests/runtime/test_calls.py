@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -121,24 +123,31 @@ async def test_a_slot_is_not_held_while_a_call_waits_to_be_tried_again() -> None
     assert order == ["works", "fails first"]
 
 
-async def test_a_call_is_intended_once_and_only_when_it_has_its_slot() -> None:
+async def test_every_attempt_is_told_before_it_is_made_and_only_when_it_has_its_slot() -> None:
     calls = Caller(Calls(concurrency=1), sleep=Clock().sleep)
     intended: list[str] = []
     begun = anyio.Event()
 
-    async def intend(name: str) -> None:
-        intended.append(name)
-        begun.set()
+    @dataclass
+    class Told:
+        name: str
+
+        async def begin(self) -> None:
+            intended.append(self.name)
+            begun.set()
+
+        async def missed(self, error: BackendError) -> None:
+            intended.append(f"{self.name}: {error}")
 
     async with anyio.create_task_group() as group:
-        group.start_soon(calls.make, anyio.sleep_forever, lambda: intend("first"))
+        group.start_soon(calls.make, anyio.sleep_forever, Told("first"))
         await begun.wait()
-        group.start_soon(calls.make, Flaky(), lambda: intend("second"))
+        group.start_soon(calls.make, Flaky(), Told("second"))
         await anyio.wait_all_tasks_blocked()
         assert intended == ["first"]
         group.cancel_scope.cancel()
-    await calls.make(Flaky(BackendError("no"), BackendError("no")), lambda: intend("third"))
-    assert intended == ["first", "third"]
+    await calls.make(Flaky(BackendError("no"), BackendError("no")), Told("third"))
+    assert intended == ["first", *["third", "third: no"] * 2, "third"]
 
 
 async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None:

@@ -20,7 +20,6 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
-from grv.runtime.one_search import spent_before
 from grv.runtime.results.solution import Solution
 from grv.testing.drivers import run
 from grv.testing.fakes import (
@@ -177,8 +176,7 @@ async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again
     assert mended.verifier.verified == [1, 2, 3, 4]
     assert mended.generator.made == [4]
     # What was paid for twice counts twice.
-    spent = spent_before(ledger, mended.config, PROBLEM)
-    assert spent == second.bill.total + 3 * mended.config.costs.verify
+    assert ledger.possibly_paid() == second.bill.total + 3 * mended.config.costs.verify
 
     third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
     assert await third.solve(ledger) == second

@@ -57,9 +57,9 @@ def pending_calls(entries: Iterable[Entry]) -> Pending:
                 again = [each for each in candidates if (call, each) in waiting]
                 found.lost[call] += len(again)
                 waiting |= {(call, each): candidates for each in candidates}
-            case Settled(call, candidates, _, reason, unpaid) if reason:
+            case Settled(call, candidates, _, reason, unpaid):
                 there = [each for each in candidates if waiting.pop((call, each), None) is not None]
-                found.lost[call] += 0 if unpaid else len(there)
+                found.lost[call] += len(there) if reason and not unpaid else 0
             case Parked(call, candidates):
                 for each in candidates:
                     waiting.pop((call, each), None)
@@ -72,12 +72,10 @@ def pending_calls(entries: Iterable[Entry]) -> Pending:
                 answered("rescore", candidate)
             case Found(candidate):
                 answered("verify", candidate)
-            case Told(event):
+            case Told(event):  # the calls of its step are over
                 if isinstance(event, Verified):
-                    needless = [key for key in waiting if key[0] == "verify"]
-                    found.cancelled += len(needless)
-                    for key in needless:
-                        del waiting[key]
+                    found.cancelled += sum(call == "verify" for call, _ in waiting)
+                waiting.clear()
             case Failed() | Ended():
                 found.lost.update(call for call, _ in waiting)
                 waiting.clear()

@@ -10,6 +10,8 @@ import anyio.to_thread
 from ..ledger.entries import Entry, charge_of
 from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
 
+JOIN_SECONDS = 0.25  # between two attempts to claim a search
+
 
 class LedgerWriter:
     """Writes for many searches at once: what arrives during one write goes into the next.
@@ -67,3 +69,12 @@ class _Write:
         self.groups: list[Append] = []
         self.errors: Sequence[Exception | None] = ()
         self.done = anyio.Event()
+
+
+async def claim_when_free(ledger: Ledger, search: str) -> None:
+    """Claim a search as soon as no other caller has it.
+
+    The others may be processes, which cannot wake this one, so it looks again and again.
+    """
+    while not await anyio.to_thread.run_sync(ledger.claim, search):  # noqa: ASYNC110
+        await anyio.sleep(JOIN_SECONDS)

@@ -45,7 +45,7 @@ from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
-from .ledger_writer import LedgerWriter
+from .ledger_writer import LedgerWriter, claim_when_free
 from .one_search import run_search
 from .options import Calls
 from .prices import Meter
@@ -59,7 +59,6 @@ Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
 Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 
 _LONGEST_NAME = 60
-JOIN_SECONDS = 0.25  # between two looks whether another caller has finished a search
 
 
 class SolveOptions(TypedDict, total=False):
@@ -254,13 +253,12 @@ class _Run:
     ) -> None:
         search = self.config.search_id(problem)
         try:
-            while not await anyio.to_thread.run_sync(self.ledger.claim, search):
+            if not await anyio.to_thread.run_sync(self.ledger.claim, search):
                 gate.leave()  # another caller runs this search: join it, without holding a slot
                 try:
-                    await anyio.sleep(JOIN_SECONDS)
+                    await claim_when_free(self.ledger, search)
                 finally:
-                    with anyio.CancelScope(shield=True):
-                        await gate.enter()
+                    gate.enter_at_once()
             try:
                 await send.send(await self._searched(problem))
             finally:

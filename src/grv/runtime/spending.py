@@ -106,6 +106,10 @@ class Gate:
             await self._someone_left.wait()
         self._inside += 1
 
+    def enter_at_once(self) -> None:
+        """Enter without waiting, after a join: as a rule, the result is already recorded."""
+        self._inside += 1
+
     def leave(self) -> None:
         """End a problem, so that another may start."""
         self._inside -= 1

@@ -23,14 +23,13 @@ from ...ledger.ledger import Ledger, MemoryLedger
 from ..calls import Caller
 from ..config import SearchConfig, started_entry
 from ..executor import Backends, Executor, Reserves
-from ..ledger_writer import LedgerWriter
+from ..ledger_writer import LedgerWriter, claim_when_free
 from ..prices import Meter
 from ..progress import CandidateListener
 from ..search_record import OWN_KEYS, SearchRecord
 from ..tasks import together
 
 COLLECTED = "collected"
-JOIN_SECONDS = 0.25  # between two looks whether another process is done
 _CHUNK = 32  # candidates of one problem that are generated or verified at once
 
 
@@ -143,8 +142,7 @@ async def collect_many(
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
         async with slots:
-            while not await anyio.to_thread.run_sync(ledger.claim, search):
-                await anyio.sleep(JOIN_SECONDS)  # another process collects this problem
+            await claim_when_free(ledger, search)
             try:
                 done(await _collect(problem, collection, writer, caller, progress))
             finally:
