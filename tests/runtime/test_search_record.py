@@ -32,6 +32,7 @@ from grv.runtime.search_record import SearchRecord
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))
+LATE = Settled("generate", (0, 1, 2), 0.0, "late")
 SCORE = Intended("score", (0, 1, 2))
 SCORED = (Scored(0, 1.0), Scored(1, 2.0), Scored(2, None))
 TOLD = Told(Generated((1.0, 2.0, float("-inf"))))
@@ -65,7 +66,7 @@ END = Ended("solved", 1, 3, 2, 23.0)
         # The generator has no more.
         ((GENERATE, Settled("generate", (0, 1, 2), 3.0), Told(Generated(()))), {}, 0),
         # An attempt that failed may have been paid for, unless it certainly was not.
-        ((GENERATE, Settled("generate", (0, 1, 2), 0.0, "late")), {"generate": 3}, 0),
+        ((GENERATE, LATE), {"generate": 3}, 0),
         ((GENERATE, Settled("generate", (0, 1, 2), 3.0, "refused", True)), {}, 0),
         (
             (GENERATE, Settled("generate", (0, 1, 2), 0.0, "late"), GENERATE, *MADE),

@@ -9,7 +9,8 @@ from ..core.errors import LedgerError
 
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre"}
 _NETWORK |= {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
-_HEADER, _WAL_MODE = slice(18, 20), b"\2\2"  # of an SQLite file: whether it has a write-ahead log
+# In the header of an SQLite file: whether it has a write-ahead log, and the format of the ledger.
+_MODE, _WAL, _FORMAT = slice(18, 20), b"\2\2", slice(60, 64)
 
 
 def check_place(path: str) -> None:
@@ -51,4 +52,6 @@ def lacks_log(path: str) -> bool:
             header = file.read(100)
     except OSError:
         return False
-    return header[_HEADER] == _WAL_MODE and not os.path.exists(f"{path}-wal")
+    if int.from_bytes(header[_FORMAT], "big") < 2:
+        return False  # format 1 did not switch the log off
+    return header[_MODE] == _WAL and not os.path.exists(f"{path}-wal")

@@ -69,7 +69,7 @@ def entry_of(db: sqlite3.Connection, kind: str, body: str) -> Entry:
     entry = from_text(kind, body)
     for name in TEXTS.get(kind, ()):
         hash = getattr(entry, name)
-        if hash or name == "text":
+        if hash:
             entry = _with(entry, name, _text(db, hash))
     return entry
 
@@ -83,8 +83,6 @@ def _text(db: sqlite3.Connection, hash: str) -> str:
     query = "SELECT text FROM texts WHERE hash = ?"
     row = db.execute(query, (hash,)).fetchone() if hash.isascii() else None
     if row is None:
-        if hash == hash_of(""):
-            return ""
         raise LedgerError(f"the text {shown(hash)} is missing")
     text = restored(row[0])
     if hash_of(text) != hash:
