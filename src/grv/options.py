@@ -14,6 +14,7 @@ help text, its flags and its limits beside the type and the default. A family ma
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import difflib
 import enum
 import math
@@ -25,9 +26,12 @@ from typing import Any
 
 from .core.errors import UsageError
 
+_LONGEST = 200  # characters of a value in a message
 MOST = 1_000_000  # a limit for counts: more would not end, or not fit into memory
 
 _INFO = "option"
+# What TOML has besides text and numbers.
+_TOML = (bool, list, dict, datetime.date, datetime.time)
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -46,6 +50,7 @@ class Info:
         shown: how the help shows the default; as text if None.
         argument: whether it is given by position.
         job_only: whether only job files and Python can give it.
+        tables: whether `parse` also takes tables of a job file.
     """
 
     help: str
@@ -57,6 +62,7 @@ class Info:
     shown: str | None = None
     argument: bool = False
     job_only: bool = False
+    tables: bool = False
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
@@ -156,9 +162,15 @@ class Option:
         try:
             if isinstance(given, str | int | float) and not isinstance(given, bool):
                 return self.info.parse(str(given))
-            return self.info.parse(given) if isinstance(given, dict) else given
+            if isinstance(given, dict) and self.info.tables:
+                return self.info.parse(given)
         except UsageError as error:
             raise self.wrong(given, str(error)) from error
+        except ValueError:  # a number with thousands of digits
+            raise self.wrong(given, "too large") from None
+        if isinstance(given, _TOML):
+            raise self.wrong(given, f"give {'a table' if self.info.tables else 'text'}")
+        return given  # made by a caller in Python
 
     def _chosen(self, kind: type[enum.Enum], given: Any) -> enum.Enum:
         try:
@@ -190,8 +202,12 @@ class Option:
         """What to say about a value that does not fit."""
         if isinstance(given, dict):
             return UsageError(f"{self.name}: {problem}")
-        text = f"{given:g}" if isinstance(given, float) else given
-        return UsageError(f"{self.flag} {text}: {problem}")
+        try:
+            text = f"{given:g}" if isinstance(given, float) else str(given)
+        except ValueError:  # a number with thousands of digits
+            text = "..."
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        return UsageError(f"{self.flag} {shown}: {problem}")
 
     def missing(self) -> UsageError:
         """What to say if it is required and not given."""

@@ -71,7 +71,11 @@ class Run(LiveOptions):
         metavar="FILE",
     )
     expected: Expected | None = option(
-        None, "The size of the problems, for dry runs.", parse=_parse_expected, job_only=True
+        None,
+        "The size of the problems, for dry runs.",
+        parse=_parse_expected,
+        job_only=True,
+        tables=True,
     )
     name: str = ""
 

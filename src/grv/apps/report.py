@@ -33,6 +33,7 @@ class ReportFiles(Family):
         argument=True,
         metavar="[NAME=]LOG...",
         parse=Given.parse,
+        tables=True,
     )
     out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE")
     score: tuple[str, ...] = option(
@@ -50,7 +51,9 @@ class ReportFiles(Family):
         "Save the figures as PDF and PNG, and the tables as LaTeX, Markdown, text and CSV.",
         metavar="DIR",
     )
-    items: tuple[Item, ...] = option((), "What --figures saves.", parse=Item.parse, job_only=True)
+    items: tuple[Item, ...] = option(
+        (), "What --figures saves.", parse=Item.parse, job_only=True, tables=True
+    )
 
 
 @command

@@ -50,7 +50,9 @@ class Look(Family):
 class Piece(Family):
     size: int = option(..., "The size of the piece.", "-s", "--size", least=1)
     look: Look = field(default_factory=Look)
-    extra: tuple[Pair, ...] = option((), "More.", parse=lambda t: Pair(**t), job_only=True)
+    extra: tuple[Pair, ...] = option(
+        (), "More.", parse=lambda t: Pair(**t), job_only=True, tables=True
+    )
     name: str = ""
 
 
@@ -117,6 +119,11 @@ def test_a_job_file_fills_them_by_the_same_names_and_flags_win(tmp_path: Path) -
         ("top = 1.5", "--top 1.5: give a whole number"),
         ('colour = "green"', "--colour green: give one of red, blue"),
         ('edge = "1"', "--edge 1: give two numbers, as in 1,2"),
+        ("edge = 2020-01-01", "--edge 2020-01-01: give text"),
+        ("edge = [1, 2]", "--edge [1, 2]: give text"),
+        ("edge = {a = 1}", "edge: give text"),
+        ("edge = true", "--edge True: give text"),
+        ("top = " + "1" * 5000, "not TOML"),
         ('stop = "a"', "--stop a: give a list"),
         ("draw = 3", "draw must be a table"),
         ("heat = ", "not TOML"),
