@@ -60,6 +60,7 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
         )
         for row in rows:
             count, head = count + 1, seals.head(head, row[5])
+        _index_times(connection, search, rows)
         _charge_earlier(connection, search, rows)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?)", (count, head, seals.name))
     connection.execute("DROP TABLE entries_1")
@@ -87,6 +88,15 @@ def _sealed_again(connection: sqlite3.Connection, search: str, seals: Seals) -> 
         seal = seals.entry(seal, search, number, at, kind, body) if intact else ""
         rows.append((search, number, kind, at, body, seal))
     return rows
+
+
+def _index_times(connection: sqlite3.Connection, search: str, rows: Sequence[_Row]) -> None:
+    """The times in the index are now those of the entries."""
+    begun = [at for _, _, kind, at, *_ in rows if kind == "started"]
+    ended = [at for _, _, kind, at, *_ in rows if kind in ("ended", "failed")]
+    query = "UPDATE searches SET started = ?, ended = ? WHERE id = ?"
+    times = begun[0] if begun else 0.0, ended[-1] if ended else None
+    connection.execute(query, (*times, search))
 
 
 def _charge_earlier(connection: sqlite3.Connection, search: str, rows: Sequence[_Row]) -> None:
