@@ -72,12 +72,14 @@ def check_ledger(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
 ) -> None:
     """Check that no entry of the ledger is torn, missing or changed. Exit code 1 otherwise."""
-    wrong = _open(ledger).check()
-    for line in wrong:
-        say(line)
-    say(f"{len(wrong)} problems found" if wrong else "all is well")
+    opened = _open(ledger)
+    wrong = opened.check()
+    say(*wrong)
     if wrong:
+        say(f"{len(wrong)} problems found; grv runs repair saves what is intact")
         raise typer.Exit(1)
+    keyed = "with a key" if opened.seals.name else "without a key: they show damage, not forgery"
+    say(f"all is well (seals {keyed})")
 
 
 @runs.command("export")
@@ -104,6 +106,39 @@ def export_log(
     write_log(columns, out)
     labelled = sum(value is not None for value in columns["passed"])
     say(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
+
+
+@runs.command("repair")
+@command
+def repair_ledger(
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    out: str = option(
+        ..., "A new ledger; the old one stays as it is.", "--out", "-o", metavar="FILE"
+    ),
+) -> None:
+    """Copy everything intact into a new ledger. Exit code 1 if something was damaged.
+
+    Of a damaged search, the entries before the damage are copied: running the same command as
+    before with the new ledger continues it. The new ledger is sealed with the key of the
+    environment, if there is one. This also opens a ledger whose write-ahead log is missing.
+    """
+    import os
+    from contextlib import closing
+
+    from ..ledger.checking import repair
+    from ..ledger.sqlite import SqliteLedger, open_for_repair
+
+    check_outputs([out], [ledger])
+    if os.path.exists(out):
+        raise UsageError(f"{out}: exists already; give the name of a new file")
+    with closing(open_for_repair(ledger)) as old, closing(SqliteLedger(out)) as new:
+        saved = repair(old, new)
+    for line in saved.damaged:
+        say(line)
+    say(f"{out}: {saved.searches} searches, {saved.entries} entries")
+    if saved.damaged:
+        say(f"{len(saved.damaged)} searches were damaged; their entries up to the damage are there")
+        raise typer.Exit(1)
 
 
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:

@@ -276,9 +276,21 @@ class SqliteLedger:
                 raise LedgerError(f"{self.path}: {error}", path=self.path) from error
 
 
+def open_for_repair(path: str | Path) -> SqliteLedger:
+    """Open a damaged ledger to read it: with the key of the environment, or without one.
+
+    Its write-ahead log may be missing.
+    """
+    try:
+        return SqliteLedger(path, read_only=True, damaged=True)
+    except LedgerError:
+        return SqliteLedger(path, read_only=True, damaged=True, key=b"")
+
+
 def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
     """Open a ledger and migrate it if needed; with `read_only` the file is not changed."""
-    where = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    how = "rwc" if not read_only else "ro&immutable=1" if lacks_log(path) else "ro"
+    where = f"{Path(path).absolute().as_uri()}?mode={how}"
     db = sqlite3.connect(where, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
     try:
         version = check_format(db, path)

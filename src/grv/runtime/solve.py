@@ -297,13 +297,19 @@ def config_of(options: SolveOptions) -> SearchConfig:
         parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
         options.get("costs") or Costs(),
         options.get("budget", math.inf),
-        options.get("width", 1),
+        _width(options),
         identity if identity is not None else {**names, **(options.get("about") or {})},
         value=options.get("value", math.inf),
         most=options.get("most"),
         meter=options.get("meter"),
         cascade=options.get("cascade"),
     )
+
+
+def _width(options: SolveOptions) -> int | None:
+    """The width, but not more than the workers of the verifier: others would only wait."""
+    width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
+    return min(width, workers) if width is not None and isinstance(workers, int) else width
 
 
 def _backends(options: SolveOptions) -> Backends:
