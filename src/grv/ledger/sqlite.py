@@ -76,16 +76,16 @@ class SqliteLedger:
             )
         try:
             self._db = _connect(self.path, self.seals, read_only=read_only)
-            self._check_key()
         except sqlite3.Error as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
         self._closing = weakref.finalize(self, _close, self._db, read_only)
+        self._check_key()
 
     def _check_key(self) -> None:
         (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
         if known == self.seals.name:
             return
-        self._db.close()
+        self._closing()
         if not known:
             raise LedgerError(
                 f"{self.path}: its seals have no key, but one is set: copy it into a new ledger"
@@ -303,7 +303,7 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
             db.execute("PRAGMA journal_mode = WAL")
             migrate(db, path, seals)
     except BaseException:
-        db.close()
+        _close(db, read_only)
         raise
     return db
 
