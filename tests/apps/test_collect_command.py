@@ -12,6 +12,7 @@ import pytest
 from grv.apps import cli
 from grv.apps.collect import Run, collect, resources_of
 from grv.apps.options.command import arguments_of
+from grv.backends.scorers.reward_options import Reward
 from grv.logs.readers import read_log
 from support.commands import ended, grv, here, kill, start, write_problems
 from support.servers import FaultyServer, Received, Status
@@ -205,6 +206,42 @@ def test_a_wrong_job_file_is_refused_in_one_line(
     assert said in capsys.readouterr().err
 
 
+def test_prompts_and_stops_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
+    prompts, log = tmp_path / "prompts.toml", tmp_path / "log.jsonl"
+    prompts.write_text("stop = ['Q:']\nprompt = 'Q: 1? A: 1 Q: {question} A:'\n")
+    file = problems(tmp_path / "p.jsonl", {**SUM, "question": "2 + 3?"})
+    with FaultyServer() as server:
+        call = ["collect", file, "--generator", "openai-text:m", "--base-url", server.url, "-n", 1]
+        call += ["--out", log, "--prompts", prompts]
+        assert here(*call).code == 0
+        assert here(*call).code == 0  # nothing is requested again
+        assert here(*call, "--stop", "END").code == 0
+        bodies = [received.body for received in server.received]
+    assert [body["prompt"] for body in bodies] == ["Q: 1? A: 1 Q: 2 + 3? A:"] * 2
+    assert [body["stop"] for body in bodies] == [["Q:"], ["END"]]
+
+
+def test_a_missing_question_is_found_before_any_work(tmp_path: Path) -> None:
+    file = problems(tmp_path / "p.jsonl", SUM)
+    call = ["collect", file, "--generator", "openai:m", "--base-url", "http://h:1/v1", "-n", 1]
+    call += ["--score", "score:http://h:2", "--score-question", "--out", tmp_path / "log.csv"]
+    ran = here(*call)
+    assert ran.code == 2
+    assert "--score-question: problem 'sum' has no question" in ran.err
+    assert list(tmp_path.iterdir()) == [tmp_path / "p.jsonl"]
+
+
+def test_options_of_reward_models_are_part_of_a_run_s_name_only_if_given(tmp_path: Path) -> None:
+    file = problems(tmp_path / "p.jsonl", SUM)
+    given = {"problems": file, "generator": "openai:m", "out": "log.csv", "n": 1}
+    (plain,) = arguments_of(collect, given)["runs"]
+    reward = {"score": "classify:http://h", "score_raw": True, "score_split": "paragraphs"}
+    (raw,) = arguments_of(collect, given | reward)["runs"]
+    assert not {"reward", "score_raw", "score_split"} & plain.about.keys()
+    assert raw.about["score_raw"] is True
+    assert "score_split" not in raw.about
+
+
 def test_only_some_runs_of_a_job_file(tmp_path: Path) -> None:
     job = str(PAPER / "math.toml")
     only = [f"--only={name}" for name in ("qwen2.5-14b", "gpt")]
@@ -228,13 +265,17 @@ class TestThePaper:
         assert [run.models.generator for run in runs] == [
             "openai-text:Qwen/Qwen2.5-Math-7B",
             "openai-text:Qwen/Qwen2.5-14B",
-            "openai:deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+            "openai-text:deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
         ]
         for run in runs:
             assert (run.sampling.temperature, run.sampling.top_p, run.n) == (0.7, 0.95, 512)
             assert run.models.score.endswith(":last")
             assert run.models.score_model == "Qwen/Qwen2.5-Math-PRM-7B"
+            assert run.models.reward.score_question
+            assert run.models.reward.score_system
+            assert run.models.reward.score_split == "paragraphs-or-lines"
             assert run.sample is None
+            assert run.sampling.max_tokens == 2048
         assert sum(resources_of(run).candidates for run in runs) == 92_160
 
     def test_programming_is_as_the_paper_has_it(self) -> None:
@@ -242,6 +283,7 @@ class TestThePaper:
         assert run.models.generator == "openai-text:Qwen/Qwen2.5-Coder-3B"
         assert (run.sampling.temperature, run.sampling.top_p, run.n) == (0.7, 0.95, 512)
         assert run.models.score_model == "LARK-Lab/CodeScaler-8B"
+        assert run.models.reward == Reward(score_raw=True, score_tokens=4096)
         assert (run.verification.timeout, run.verification.workers) == (15.0, 64)
         assert resources_of(run).candidates == 168_448
 

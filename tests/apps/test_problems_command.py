@@ -94,6 +94,8 @@ def test_livecodebench_with_hidden_tests_of_both_kinds(
     assert len(double.check["tests"]) == 2
     assert double.prompt.startswith("Solve {double}: double the number.")
     assert double.prompt.endswith("```python\n")
+    assert (double.question, double.code) == ("Solve {double}: double the number.", "")
+    assert method.code.endswith("-> int:")
     assert verdict(double, "print(2 * int(input()))") is Verdict.PASSED
     assert verdict(double, "print(2)") is Verdict.FAILED  # passes the public test
     assert method.check["entry_point"] == "total"

@@ -11,6 +11,7 @@ import pytest
 from grv.backends.http.web import client_errors
 from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.scorers.reward_http import RewardScorer
+from grv.backends.scorers.reward_options import Reward, Split
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
 from support.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status
@@ -87,6 +88,66 @@ async def test_what_each_endpoint_is_sent() -> None:
         {"messages": talk("a<extra_0>b<extra_0>c<extra_0>")},
         {"input": [PROBLEM.prompt + "a", PROBLEM.prompt + "b"]},
     ]
+
+
+@pytest.mark.anyio
+async def test_what_a_reward_model_reads_and_returns_can_be_chosen() -> None:
+    asked = Problem("p", "Two examples. What is two and two?", question="What is two and two?")
+    reward = Reward(
+        score_system="Be strict.", score_question=True, score_raw=True, score_tokens=4096
+    )
+    with FaultyServer() as server:
+        scorer = RewardScorer(server.root, endpoint="classify", reward=reward)
+        await scorer.score(asked, [Draft("four")])
+        with pytest.raises(UsageError, match="--score-question: problem 'p' has no question"):
+            await scorer.score(PROBLEM, [Draft("four")])
+        await scorer.aclose()
+        (received,) = server.received
+
+    assert received.body == {
+        "messages": [
+            {"role": "system", "content": "Be strict."},
+            {"role": "user", "content": "What is two and two?"},
+            {"role": "assistant", "content": "four"},
+        ],
+        "use_activation": False,
+        "truncate_prompt_tokens": 4096,
+        "truncation_side": "right",
+    }
+    assert "score_tokens=4096" in repr(scorer)
+
+
+@pytest.mark.parametrize(
+    ("text", "paragraphs", "or_lines"),
+    [
+        ("a\n\nb\nc", ["a", "b\nc"], ["a", "b\nc"]),
+        ("a\nb\n c ", ["a\nb\n c"], ["a", "b", "c"]),
+        ("\n\na\nb\n\n", ["a\nb"], ["a", "b"]),
+        ("a\n \nb", ["a", "b"], ["a", "b"]),
+        ("a", ["a"], ["a"]),
+        (" \n", [], []),
+    ],
+)
+def test_where_the_steps_of_a_candidate_end(
+    text: str, paragraphs: list[str], or_lines: list[str]
+) -> None:
+    assert Reward().steps(text) == paragraphs
+    assert Reward(score_split=Split.PARAGRAPHS_OR_LINES).steps(text) == or_lines
+
+
+@pytest.mark.anyio
+async def test_a_candidate_without_steps_has_no_score_and_is_not_sent() -> None:
+    with FaultyServer() as server:
+        first, empty = await rewarded(server, "a", " ", endpoint="pooling", step="<extra_0>")
+        assert len(server.received) == 1
+
+    assert first.value is not None
+    assert (empty.value, empty.reason) == (None, "there are no steps in an empty candidate")
+
+
+def test_a_system_message_needs_messages() -> None:
+    with pytest.raises(UsageError, match="--score-system needs classify:URL or pooling:URL"):
+        RewardScorer("http://h", endpoint="score", reward=Reward(score_system="Be strict."))
 
 
 @pytest.mark.anyio

@@ -8,11 +8,12 @@ import pytest
 from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.generators.sampling import Sampling
-from grv.backends.models import GENERATORS, SCORERS
+from grv.backends.models import GENERATORS, SCORERS, Models
 from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.length import LengthScorer
 from grv.backends.scorers.logprob import LogprobScorer
 from grv.backends.scorers.reward_http import RewardScorer
+from grv.backends.scorers.reward_options import Reward
 from grv.backends.specs import generator, scorer
 from grv.core.errors import UsageError
 
@@ -172,3 +173,11 @@ def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
 
     assert said.stdout == "set()\n", said.stderr
+
+
+def test_options_of_reward_models_need_a_reward_model() -> None:
+    reward = Reward(score_tokens=4096)
+    with pytest.raises(UsageError, match="--score-tokens needs a reward model: --score score:URL"):
+        Models(generator="embedded", reward=reward)
+    for score in ("classify:http://h", "cascade(logprob, pooling:http://h:last, top=2)"):
+        assert Models(generator="embedded", score=score, reward=reward).reward is reward

@@ -264,6 +264,80 @@ def test_rewards_find_their_sample_by_its_place(tmp_path: Path) -> None:
     assert log.score == "r_last"
 
 
+MATHEMATICS = (
+    {
+        **{"id": "hmmt_feb_2025_00", "year": 2025, "problem": "...", "answer": "4"},
+        **{"n_samples": 2, "n_parsed": 1, "n_correct": 1, "empirical_pass_rate": 0.5},
+        "avg_tokens": 7.5,
+        "samples": [
+            {"idx": 0, "pred": None, "correct": False, "num_tokens": 8, "text": ""},
+            {"idx": 1, "pred": "4", "correct": True, "num_tokens": 7, "text": "..."},
+        ],
+    },
+    [
+        {"idx": 0, "n_steps": 0, "step_scores": [], "r_min": None, "r_last": None},
+        {"idx": 1, "n_steps": 2, "step_scores": [0.5, 0.25], "r_min": 0.25, "r_last": 0.25},
+    ],
+)
+PROGRAMMING = (
+    {
+        **{"id": "abc_a", "problem": "...", "answer": None, "difficulty": "hard", "tests": []},
+        **{"test_type": "stdin", "fn_name": None, "starter_code": "", "n_correct": 1},
+        "samples": [
+            {"idx": 0, "code": "...", "syntactic": True, "n_tests_passed": 1, "correct": False},
+            {"idx": 1, "code": "...", "syntactic": True, "n_tests_passed": 2, "correct": True},
+        ],
+    },
+    [{"idx": 0, "r_score": None}, {"idx": 1, "r_score": -1.5}],
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "score", "value"),
+    [
+        (MATHEMATICS, "generations.jsonl", "r_last", 0.25),
+        (PROGRAMMING, "verified.jsonl", "r_score", -1.5),
+    ],
+)
+def test_the_files_of_both_tasks_are_read(
+    task: tuple[dict[str, Any], list[dict[str, Any]]],
+    name: str,
+    score: str,
+    value: float,
+    tmp_path: Path,
+) -> None:
+    problem, rewards = task
+    (tmp_path / name).write_text(json.dumps(problem) + "\n")
+    record = {"id": problem["id"], "n_samples": 2, "rewards": rewards}
+    (tmp_path / "rewards.jsonl").write_text(json.dumps(record) + "\n")
+
+    log = Log.load(tmp_path / name, rewards=tmp_path / "rewards.jsonl")
+
+    assert log.score == score
+    (read,) = log.problems
+    assert read.scores.tolist() == [-np.inf, value]
+    assert read.passed.tolist() == [False, True]
+    with pytest.raises(LogError, match=r"a published file needs --rewards rewards\.jsonl"):
+        Log.load(tmp_path / name)
+
+
+def test_a_problem_that_the_authors_skipped_counts_as_failed_if_asked(tmp_path: Path) -> None:
+    skipped = {**PROGRAMMING[0], "id": "abc_b", "n_correct": None}
+    skipped["samples"] = [{"idx": at, "correct": None} for at in range(2)]
+    lines = [json.dumps(each) + "\n" for each in (PROGRAMMING[0], skipped)]
+    (tmp_path / "verified.jsonl").write_text("".join(lines))
+    record = {"id": "abc_a", "rewards": PROGRAMMING[1]}
+    (tmp_path / "rewards.jsonl").write_text(json.dumps(record) + "\n")
+    verified, rewards = tmp_path / "verified.jsonl", tmp_path / "rewards.jsonl"
+
+    with pytest.raises(LogError, match=r"verified\.jsonl:2: no label for candidate 0 of 'abc_b'"):
+        Log.load(verified, rewards=rewards)
+    log = Log.load(verified, rewards=rewards, unlabelled="fail")
+
+    assert [problem.id for problem in log.solvable] == ["abc_a"]
+    assert [problem.id for problem in log.problems] == ["abc_a", "abc_b"]
+
+
 def test_ids_that_are_numbers_are_sorted_as_numbers(tmp_path: Path) -> None:
     made = "".join(GENERATIONS.replace('"a"', id) for id in ("10", "9", "100"))
     scored = "".join(REWARDS.replace('"a"', id) for id in ("9", "10", "100"))

@@ -33,15 +33,18 @@ def arrays(pairs: list[tuple[int, bool]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([float(score) for score, _ in pairs]), np.array([label for _, label in pairs])
 
 
-@given(candidates)
-def test_auc_is_the_share_of_pairs_that_are_ranked_rightly(pairs: list[tuple[int, bool]]) -> None:
+@pytest.mark.parametrize("tie", [0.5, 0.0])
+@given(pairs=candidates)
+def test_auc_is_the_share_of_pairs_that_are_ranked_rightly(
+    tie: float, pairs: list[tuple[int, bool]]
+) -> None:
     scores, passed = arrays(pairs)
     wins = [
-        1.0 if good > bad else 0.5 if good == bad else 0.0
+        1.0 if good > bad else tie if good == bad else 0.0
         for good in scores[passed]
         for bad in scores[~passed]
     ]
-    found = auc(scores, passed)
+    found = auc(scores, passed, tie=tie)
     if not wins:
         assert found is None
     else:

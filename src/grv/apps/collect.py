@@ -126,16 +126,15 @@ def _check(run: Run, job: str | None) -> None:
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     check_ending(run.out)
-    check_outputs([run.out, run.ledger_path], [run.problems, run.prices, job])
+    check_outputs([run.out, run.ledger_path], [run.problems, run.prompts, run.prices, job])
 
 
 def _run(run: Run) -> bool:
     """Collect, and write the log; whether every problem is in it."""
-    from ..backends.problems.files import read_problems
     from ..runtime.collecting.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
-    problems = list(read_problems(run.problems))
+    problems = run.read_problems()
     meter = None
     if run.prices is not None:
         meter = Meter(Prices.load(run.prices), model_of(run.models.generator))

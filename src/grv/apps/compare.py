@@ -16,7 +16,7 @@ from .options.job import job_option
 if TYPE_CHECKING:
     from ..experiments.comparison import Comparison, Row
 
-LOG = "A log in Parquet, JSON lines or CSV; or a published generations.jsonl."
+LOG = "A log in Parquet, JSON lines or CSV; or a published generations.jsonl or verified.jsonl."
 SCORE = (
     "The column that ranks candidates; or cascade(first, second, top=4, cost=0.5): before one of"
     " the best 4 by the first column is verified, the second column ranks them, for 0.5 each; or a"

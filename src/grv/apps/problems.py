@@ -53,6 +53,7 @@ def problems(
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     """
     from ..backends.problems.datasets import DATASETS, read_dataset
+    from ..backends.problems.files import record_of
     from ..files import replacing
 
     if dataset not in DATASETS:
@@ -67,9 +68,7 @@ def problems(
                 left_out[each.difficulty] += 1
                 continue
             kept[each.difficulty] += 1
-            problem = each.problem
-            record = {"problem": problem.id, "prompt": problem.prompt, "check": dict(problem.check)}
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps(record_of(each.problem)) + "\n")
         if not kept:
             raise UsageError(
                 f"--difficulty {difficulty}: no problem has it; there are {_counted(left_out)}"

@@ -66,17 +66,16 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
-    from ..backends.problems.files import read_problems
     from ..learning.prior_file import parse_policy
     from ..runtime.prices import Meter, Prices, model_of
 
     spending = options.spending
     check_outputs(
         (options.out, options.ledger_path),
-        (options.problems, spending.prices, job),
+        (options.problems, options.prompts, spending.prices, job),
         (options.policy,),
     )
-    problems = list(read_problems(options.problems))
+    problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
     _check_measured(options, prices)
     if dry_run:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from ..core.errors import UsageError
 from ..core.values import Cascade
 from ..options import Family, option
 from ..parsing import parse_cascade, parse_score
+from .scorers.reward_options import Reward
 
 GENERATORS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,6 +32,7 @@ SCORERS: Mapping[str, str] = MappingProxyType(
         "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
     }
 )
+REWARDS = ("score", "classify", "pooling")  # the scorers that are reward models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,15 @@ class Models(Family):
     score_step: str = option(
         "", "The token at which a process reward model reads its rewards, as in <extra_0>."
     )
+    reward: Reward = field(default_factory=Reward)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kinds = [each.partition(":")[0] for each in self.scores if each is not None]
+        if self.reward != Reward() and not {*kinds} & {*REWARDS}:
+            flag = min(self.reward.changed()).replace("_", "-")
+            forms = ", ".join(f"{each}:URL" for each in REWARDS)
+            raise UsageError(f"--{flag} needs a reward model: --score {forms}")
 
     @property
     def scores(self) -> tuple[str, str | None]:

@@ -45,11 +45,15 @@ class Problem:
         prompt: the text for the generator.
         check: the record that says how answers are verified, as in a file of problems. It is
             untrusted JSON data; the verifier parses it.
+        question: the problem alone, without instructions and examples; empty if unknown.
+        code: the beginning of the program, if the problem gives one.
     """
 
     id: str
     prompt: str = ""
     check: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

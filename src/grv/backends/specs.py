@@ -8,8 +8,9 @@ from ..core.errors import UsageError
 from ..options import did_you_mean
 from .generators.sampling import Sampling
 from .http.web import shown, without_secrets
-from .models import GENERATORS, SCORERS
+from .models import GENERATORS, REWARDS, SCORERS
 from .protocols import Generator, Scorer
+from .scorers.reward_options import Reward
 
 STEPS = ("last", "min", "mean", "product")  # ways to combine the scores of several steps
 
@@ -54,6 +55,7 @@ def scorer(
     base_url: str | None = None,
     model: str | None = None,
     step: str = "",
+    reward: Reward = Reward(),  # noqa: B008 (a frozen value)
 ) -> Scorer:
     """The scorer that a specification names.
 
@@ -62,6 +64,7 @@ def scorer(
         base_url: the server of a judge.
         model: the model's name, for a reward server with several.
         step: the step marker of a process reward model; see `RewardScorer`.
+        reward: what a reward model reads, and what it returns.
 
     Raises:
         UsageError: there is none of that name, or this machine cannot run it.
@@ -80,7 +83,7 @@ def scorer(
             from .scorers.reward_http import RewardScorer
 
             url, how = reward_address(name, rest)
-            return RewardScorer(url, endpoint=name, how=how, model=model, step=step)
+            return RewardScorer(url, endpoint=name, how=how, model=model, step=step, reward=reward)
         case "logprob" | "logprob-sum" | "logprob-min":
             from .scorers.logprob import LogprobScorer
 
@@ -97,7 +100,7 @@ def reward_address(name: str, rest: str) -> tuple[str, str]:
 def named(spec: str) -> str:
     """A scorer's specification as ledgers store it: its address without secrets."""
     name, colon, rest = spec.strip().partition(":")
-    if name not in ("score", "classify", "pooling"):
+    if name not in REWARDS:
         return without_secrets(spec)
     url, how = reward_address(name, rest)
     return f"{name}{colon}{shown(url)}" + (f":{how}" if url != rest else "")

@@ -1,8 +1,10 @@
 """The two files of the paper's published code, as one table.
 
-Each line of `generations.jsonl` is a problem, `{"id", "samples": [{"correct", ...}, ...]}`. So is
-each line of `rewards.jsonl`, `{"id", "rewards": [{"idx", <score>: ..., ...}, ...]}`, where `idx` is
-the index of the sample in its list. A sample without a reward has no score.
+Each line of `generations.jsonl` (mathematics) or `verified.jsonl` (programming) is a problem,
+`{"id", "samples": [{"correct", ...}, ...]}`. So is each line of `rewards.jsonl`,
+`{"id", "rewards": [{"idx", <score>: ..., ...}, ...]}`, where `idx` is the index of the sample in
+its list. A sample without a reward has no score. The published figures rank by `r_last` in
+mathematics and by `r_score` in programming.
 """
 
 from __future__ import annotations
@@ -15,6 +17,14 @@ from ..files import json_lines, shown
 from ..text import is_name
 from .tables import ColumnTable, column
 
+RANKS = ("r_last", "r_score")  # what the published figures rank by
+_NO_SCORES = ("idx", "n_steps", "step_scores")
+
+
+def ranks_by(table: ColumnTable) -> str | None:
+    """The score that the published figures rank by; None if the table does not have it."""
+    return next((name for name in RANKS if name in table.columns), None)
+
 
 def read_published(generations: str, rewards: str) -> ColumnTable:
     """One row per sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
@@ -25,7 +35,7 @@ def read_published(generations: str, rewards: str) -> ColumnTable:
         for _, by_place in scores.values()
         for entry in by_place.values()
         for name in entry
-        if name != "idx" and name not in rows
+        if name not in _NO_SCORES and name not in rows
     )
     rows |= {name: [] for name in names}
     lines: list[int] = []

@@ -39,19 +39,20 @@ def read_log(
     """The log in a file.
 
     Args:
-        path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` of the published
-            code.
-        score: the column that ranks; optional if there is only one.
+        path: Parquet, JSON lines or CSV by its ending; or the `generations.jsonl` or
+            `verified.jsonl` of the published code.
+        score: the column that ranks; optional if there is only one, or in published files.
         second: the column with second scores, for cascades.
-        rewards: the `rewards.jsonl` that belongs to a `generations.jsonl`.
+        rewards: the `rewards.jsonl` that belongs to a published file.
         unlabelled: what to do about candidates without a label: an error, count them as failed, or
             drop them.
     """
     unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
     if rewards is not None:
-        from .published import read_published
+        from .published import ranks_by, read_published
 
         table = read_published(path, rewards)
+        score = score or ranks_by(table)
     else:
         table = read_table(path)
     log = log_of(table, score=score, unlabelled=unlabelled, second=second)
@@ -133,8 +134,10 @@ class _Columns:
     def _check_names(self) -> None:
         missing = [name for name in REQUIRED if name not in self.table.columns]
         if missing and self.table.columns:
+            published = "samples" in self.table.columns
+            hint = "; a published file needs --rewards rewards.jsonl" if published else ""
             raise LogError(
-                f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}",
+                f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
                 path=self.table.path,
             )
         if not self.table.rows:

@@ -21,6 +21,8 @@ class Reading(Family):
     """How a log is read."""
 
     rewards: str | None = option(
-        None, "The rewards.jsonl that belongs to a generations.jsonl.", metavar="FILE"
+        None,
+        "The rewards.jsonl that belongs to a published generations.jsonl or verified.jsonl.",
+        metavar="FILE",
     )
     unlabelled: Unlabelled = option(Unlabelled.ERROR, "What to do with candidates without a label.")

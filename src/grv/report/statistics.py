@@ -9,10 +9,15 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def auc(scores: Floats, passed: Flags) -> float | None:
-    """The probability that a candidate that passes outscores one that fails; ties count half.
+def auc(scores: Floats, passed: Flags, *, tie: float = 0.5) -> float | None:
+    """The probability that a candidate that passes outscores one that fails.
 
     None without both passes and failures.
+
+    Args:
+        scores: one per candidate.
+        passed: one per candidate.
+        tie: what two equal scores count: one half, as usual, or 0 for the strict AUC.
     """
     passes, fails = int(passed.sum()), int((~passed).sum())
     if not passes or not fails:
@@ -22,7 +27,7 @@ def auc(scores: Floats, passed: Flags) -> float | None:
     good = np.bincount(level, weights=passed, minlength=size)
     bad = np.bincount(level, weights=~passed, minlength=size)
     below = np.cumsum(bad) - bad
-    return float((good * (below + bad / 2)).sum() / (passes * fails))
+    return float((good * (below + tie * bad)).sum() / (passes * fails))
 
 
 def wilson(passed: int, trials: int) -> tuple[float, float]:

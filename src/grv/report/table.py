@@ -14,6 +14,10 @@ Kind = Literal["text", "number", "percent", "cost"]
 Cell = str | float | int | None
 
 
+class Count(int):
+    """A whole number that is shown without decimals in a column of any kind."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a table.
@@ -48,6 +52,8 @@ class Column:
             return value
         if self.kind == "percent":
             return f"{100 * value:.{self.digits}f} %"
+        if isinstance(value, Count):
+            return str(value)
         if self.kind == "cost" and 0 < abs(value) < 10:  # the unit may be large, such as dollars
             return f"{value:.{max(self.digits, 2)}f}" if abs(value) >= 1 else f"{value:.3g}"
         return f"{value:.{self.digits}f}"

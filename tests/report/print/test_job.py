@@ -48,7 +48,8 @@ def test_every_table_and_figure_of_the_paper_comes_out(job: dict[str, Any], repo
         "-".join(id.split("-")[:2]).rstrip("abcd") for id in made if id.startswith("figure")
     }
     assert all(table.rows for table in made.values())
-    assert {f"table-{number}" for number in (1, 3, 4, 5)} <= made.keys()
+    numbered = [id for id in made if id.startswith("table")]
+    assert numbered == [f"table-{number}" for number in (1, 2, 3, 4)]  # as LaTeX numbers them
 
 
 def test_the_summary_table_has_the_paper_s_columns(job: dict[str, Any], report: Report) -> None:
@@ -61,10 +62,33 @@ def test_the_summary_table_has_the_paper_s_columns(job: dict[str, Any], report: 
     ]
     assert table.column("policy") == job["policy"]
     assert r"\multicolumn{5}{c}{math} & \multicolumn{5}{c}{coding}" in table.to_latex()
-    ratios = items["table-4"].of(report)
+    ratios = items["table-3"].of(report)
     assert [c.name for c in ratios.columns][1:4] == ["cost 1,1", "ratio 1,1", "solved 1,1"]
     long = report["summary"].only(log="math", costs="1,30", policy="difficulty-5")
     assert ratios.only(policy="difficulty-5").column("cost 1,30") == long.column("cost")
+
+
+def test_the_table_by_generator_begins_with_the_solvable_problems(
+    job: dict[str, Any], report: Report
+) -> None:
+    item = {item.id: item for item in map(Item.parse, job["items"])}["table-2"]
+    first = item.of(report).records()[0]
+
+    assert first["policy"] == "solvable problems"
+    logs = {log.name: log.solvable for log in report.logs}
+    for name in item.logs:
+        assert first[f"cost {name}"] == logs[name] > 0
+        assert first[f"ratio {name}"] is None
+    assert item.of(report).to_text().split("\n")[1].split()[:3] == ["solvable", "problems", "4"]
+
+
+def test_the_figure_of_auc_is_the_strict_one(job: dict[str, Any], report: Report) -> None:
+    items = [item for item in map(Item.parse, job["items"]) if item.id.startswith("figure-6")]
+
+    assert [item.drawing.view for item in items if item.drawing] == ["strict", "strict"]
+    usual = Item("x", "auc", draw=True).drawing
+    assert usual is not None
+    assert usual.view == "ties count half"
 
 
 def test_rows_come_in_the_order_asked_for(report: Report) -> None:
@@ -83,6 +107,9 @@ def test_rows_come_in_the_order_asked_for(report: Report) -> None:
         ([{"id": "a", "table": "auc"}, {"id": "a", "table": "auc"}], "the same id"),
         ([{"id": "a", "table": "per_log", "across": "log"}], "side by side already"),
         ([{"id": "a", "table": "groups", "draw": True}], "table groups has no figure"),
+        ([{"id": "a", "table": "auc", "solvable": True}], "no place for solvable problems"),
+        ([{"id": "a", "table": "auc", "view": "bars"}], "no view 'bars'; there are ties count"),
+        ([{"id": "a", "table": "groups", "view": "bars"}], "no view 'bars'; there are none"),
     ],
 )
 def test_a_mistake_in_a_job_file_is_said_in_one_line(records: Any, words: str) -> None:

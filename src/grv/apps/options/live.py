@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...backends.generators.sampling import Sampling
@@ -17,6 +18,7 @@ from ...parsing import parse_cascade
 from ...runtime.options import Calls
 
 if TYPE_CHECKING:
+    from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem
     from ...runtime.executor import Backends
     from ...runtime.solve import SolveOptions
@@ -31,6 +33,12 @@ class LiveOptions(Family):
         'A file of problems, JSON lines with "problem", "prompt" and "check".',
         argument=True,
         metavar="PROBLEMS",
+    )
+    prompts: str | None = option(
+        None,
+        "A TOML file with the template of the prompts, which may contain examples, and with the"
+        " texts that end a candidate (unless --stop is given).",
+        metavar="FILE",
     )
     out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
     ledger: str | None = option(
@@ -55,12 +63,37 @@ class LiveOptions(Family):
         """
         from ...backends.http.web import shown
 
-        models, sampling = dataclasses.asdict(self.models), dataclasses.asdict(self.sampling)
-        return {**models, **sampling} | {
+        models = dataclasses.asdict(self.models)
+        del models["reward"]  # at their defaults, these options are not in older ledgers
+        models |= self.models.reward.changed()
+        sampling = self.sampling_with_stops
+        return {**models, **dataclasses.asdict(sampling)} | {
             "score": _named_score(self.models.score),
             "base_url": None if self.models.base_url is None else shown(self.models.base_url),
-            "stop": list(self.sampling.stop),
+            "stop": list(sampling.stop),
         }
+
+    @cached_property
+    def _prompts(self) -> Prompts | None:
+        from ...backends.problems.prompts import Prompts
+
+        return None if self.prompts is None else Prompts.load(self.prompts)
+
+    @property
+    def sampling_with_stops(self) -> Sampling:
+        """How candidates are sampled, with the stops of the file of prompts if there are no own."""
+        if self._prompts is None or self.sampling.stop:
+            return self.sampling
+        return dataclasses.replace(self.sampling, stop=self._prompts.stop)
+
+    def read_problems(self) -> list[Problem]:
+        """The problems, with the prompts of the file of prompts if there is one."""
+        from ...backends.problems.files import read_problems
+
+        found = list(read_problems(self.problems))
+        for problem in found if self.models.reward.score_question else ():
+            self.models.reward.asked(problem)
+        return found if self._prompts is None else list(map(self._prompts.of, found))
 
 
 def _named_score(score: str) -> str:
@@ -84,7 +117,11 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
 
     def scorer(spec: str) -> Any:
         return specs.scorer(
-            spec, base_url=models.base_url, model=models.score_model, step=models.score_step
+            spec,
+            base_url=models.base_url,
+            model=models.score_model,
+            step=models.score_step,
+            reward=models.reward,
         )
 
     with options.verification.verifier() as verifier:
@@ -93,7 +130,7 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         generator = specs.generator(
             models.generator,
             base_url=models.base_url,
-            sampling=options.sampling,
+            sampling=options.sampling_with_stops,
             logprobs=any((each or "").startswith("logprob") for each in (first, second)),
             batch=None if models.generator.startswith("embedded") else 8,
         )

@@ -20,6 +20,7 @@ from ...files import json_lines, parse_json
 from ...parquet import read_parquet
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
+from .prompts import filled
 
 _Record = Mapping[str, Any]  # untrusted JSON data, checked field by field
 _LARGEST = 1 << 30  # unpacked bytes of the tests in one record
@@ -54,7 +55,7 @@ def hmmt(record: _Record, source: str, prompt: str | None, match: str) -> Conver
         name, question = f"{source}/{number}", _text(record, "problem")
     answer = _field(record, "answer", str | int | float)
     check = {"kind": "math", "answer": str(answer), "match": match}
-    return Converted(Problem(name, _filled(prompt or MATH_PROMPT, question), check))
+    return Converted(Problem(name, filled(prompt or MATH_PROMPT, question), check, question))
 
 
 def livecodebench(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
@@ -72,7 +73,8 @@ def livecodebench(record: _Record, source: str, prompt: str | None, match: str) 
     check["tests"] = [{name: _text(test, name) for name in ("input", "output")} for test in tests]
     form = prompt or (STDIN_PROMPT if check["kind"] == "stdin" else FUNCTION_PROMPT)
     name = str(_field(record, "question_id", str | int))
-    problem = Problem(name, _filled(form, question, code.rstrip()), check)
+    code = code.rstrip()
+    problem = Problem(name, filled(form, question, code), check, question, code)
     return Converted(problem, _text(record, "difficulty", "") or None)
 
 
@@ -89,7 +91,7 @@ def humaneval(record: _Record, source: str, prompt: str | None, match: str) -> C
         "test": _text(record, "test"),
         "prompt": f"{code}\n",
     }
-    return Converted(Problem(name, _filled(prompt or CODE_PROMPT, code, code), check))
+    return Converted(Problem(name, filled(prompt or CODE_PROMPT, code, code), check, code, code))
 
 
 Reader = Callable[[_Record, str, str | None, str], Converted]
@@ -150,14 +152,6 @@ def _text(record: _Record, name: str, default: str | None = None) -> str:
     if default is not None and record.get(name) is None:
         return default
     return str(_field(record, name, str))
-
-
-def _filled(form: str, question: str, code: str = "") -> str:
-    """The template with the problem in it. Braces in the problem are not replaced."""
-    before, mark, after = form.partition("{question}")
-    return (
-        before.replace("{code}", code) + (question if mark else "") + after.replace("{code}", code)
-    )
 
 
 def _parsed(value: Any, name: str) -> Any:

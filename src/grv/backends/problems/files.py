@@ -1,4 +1,7 @@
-"""Problems from a file: JSON lines with `problem`, `prompt` and `check`."""
+"""Problems from a file: JSON lines with `problem`, `prompt` and `check`.
+
+The fields `question` and `code` are optional; see `Problem`.
+"""
 
 from __future__ import annotations
 
@@ -34,4 +37,19 @@ def _problem(place: str, record: Mapping[str, Any]) -> Problem:
         raise UsageError(f"{place}: 'prompt' must be text, not {shown(prompt)}")
     if not isinstance(check, dict):
         raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
-    return Problem(str(name), prompt, check)
+    question, code = (_optional(place, record, field) for field in ("question", "code"))
+    return Problem(str(name), prompt, check, question, code)
+
+
+def _optional(place: str, record: Mapping[str, Any], field: str) -> str:
+    value = record.get(field)
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"{place}: {field!r} must be text, not {shown(value)}")
+    return value or ""
+
+
+def record_of(problem: Problem) -> dict[str, Any]:
+    """The line of a problem in a file."""
+    record = {"problem": problem.id, "prompt": problem.prompt, "check": dict(problem.check)}
+    optional = {"question": problem.question, "code": problem.code}
+    return record | {field: text for field, text in optional.items() if text}

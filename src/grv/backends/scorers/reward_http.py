@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from ...core.errors import ScorerError, UsageError
 from ..http.json_client import JsonClient
 from ..http.web import REFUSED, address, shown
 from ..protocols import Draft, Problem, Score, Usage, scored
+from .reward_options import Reward
 
 ENDPOINTS = ("score", "classify", "pooling")
 HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
@@ -30,7 +30,7 @@ HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
     }
 )
 KEY = "REWARD_API_KEY"
-_STEPS = re.compile(r"\n\s*\n")
+_NO_STEPS = "there are no steps in an empty candidate"
 
 
 class RewardScorer:
@@ -45,10 +45,11 @@ class RewardScorer:
         model: the model's name, if the server has several.
         chat: send the prompt and the candidate as two messages, which the server puts into the
             model's format; otherwise as one text. Not for `/score`.
-        step: the marker at which the model returns a reward, added after each paragraph of the
+        step: the marker at which the model returns a reward, added after each step of the
             candidate: "<extra_0>" for Qwen2.5-Math-PRM. Empty adds none.
+        reward: what the model reads, and what it returns.
         column: the index of the number that counts, if there are several.
-        extra: further fields of the request, such as {"use_activation": False}.
+        extra: further fields of the request, such as {"priority": 1}.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RewardScorer:
         model: str | None = None,
         chat: bool = True,
         step: str = "",
+        reward: Reward = Reward(),  # noqa: B008 (a frozen value)
         column: int = -1,
         extra: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -67,10 +69,12 @@ class RewardScorer:
             raise UsageError(f"the endpoint must be {', '.join(ENDPOINTS)}, not {endpoint!r}")
         if how not in HOW:
             raise UsageError(f"how must be one of {', '.join(HOW)}, not {how!r}")
+        if reward.score_system and (endpoint == "score" or not chat):
+            raise UsageError("--score-system needs classify:URL or pooling:URL, with messages")
         base = address(url)
         self.url = base if base.endswith(f"/{endpoint}") else f"{base}/{endpoint}"
         self.endpoint, self.how, self.model = endpoint, how, model
-        self.chat, self.step, self.column = chat, step, column
+        self.chat, self.step, self.reward, self.column = chat, step, reward, column
         self.extra = MappingProxyType(dict(extra))
         backend = f"{endpoint}:{shown(base)}"
         key = os.environ.get(KEY)
@@ -79,13 +83,20 @@ class RewardScorer:
     def __repr__(self) -> str:
         names = ("endpoint", "how", "model", "chat", "step", "column")
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"RewardScorer({shown(self.url)!r}, {fields})"
+        more = "".join(f", {name}={value!r}" for name, value in self.reward.changed().items())
+        return f"RewardScorer({shown(self.url)!r}, {fields}{more})"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft; a ScorerError if there is no readable answer."""
+        sent = [draft for draft in drafts if not self.step or self.reward.steps(draft.text)]
         if self.chat and self.endpoint != "score":
-            return [each for draft in drafts for each in await self._ask(problem, [draft])]
-        return await self._ask(problem, drafts) if drafts else []
+            found = [each for draft in sent for each in await self._ask(problem, [draft])]
+        else:
+            found = await self._ask(problem, sent) if sent else []
+        if len(sent) == len(drafts):
+            return found
+        scores = iter(found)
+        return [next(scores) if d in sent else Score(None, reason=_NO_STEPS) for d in drafts]
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
@@ -114,22 +125,23 @@ class RewardScorer:
     def _body(self, problem: Problem, drafts: Sequence[Draft]) -> dict[str, Any]:
         body: dict[str, Any] = {} if self.model is None else {"model": self.model}
         texts = [self._marked(draft.text) for draft in drafts]
+        asked, system = self.reward.asked(problem), self.reward.score_system
         if self.endpoint == "score":
-            body |= {"text_1": problem.prompt, "text_2": texts}
+            body |= {"text_1": asked, "text_2": texts}
         elif self.chat:
             body["messages"] = [
-                {"role": "user", "content": problem.prompt},
+                *([{"role": "system", "content": system}] if system else []),
+                {"role": "user", "content": asked},
                 {"role": "assistant", "content": texts[0]},
             ]
         else:
-            body["input"] = [problem.prompt + text for text in texts]
-        return body | dict(self.extra)
+            body["input"] = [asked + text for text in texts]
+        return body | self.reward.request() | dict(self.extra)
 
     def _marked(self, text: str) -> str:
         if not self.step:
             return text
-        steps = [step.strip() for step in _STEPS.split(text.strip())]
-        return "".join(f"{step}{self.step}" for step in steps)
+        return "".join(f"{step}{self.step}" for step in self.reward.steps(text))
 
     def _score(self, item: Mapping[str, Any] | None, used: Usage) -> Score:
         match self.endpoint, item:

@@ -28,8 +28,11 @@ from ...core.errors import UsageError
 from ...options import Family, from_table, option
 
 if TYPE_CHECKING:
+    from ..drawing import Drawing
     from ..report import Report
-    from ..table import Table
+    from ..table import Cell, Table
+
+SOLVABLE = "solvable problems"  # the name of the row with their number
 
 _ID = re.compile(r"[\w-][\w.-]*")
 
@@ -49,7 +52,13 @@ class Item(Family):
         (), "The columns, in this order; all if empty.", job_only=True
     )
     across: str = option("", "The column whose values are set side by side.", job_only=True)
+    solvable: bool = option(
+        False,
+        "Whether the first row has the number of solvable problems, in the column of costs.",
+        job_only=True,
+    )
     draw: bool = option(False, "Whether it is a figure.", job_only=True)
+    view: str = option("", "Which picture, if the table has several.", job_only=True)
 
     @classmethod
     def parse(cls, table: Mapping[str, Any]) -> Item:
@@ -77,6 +86,21 @@ class Item(Family):
         unknown = {*self.columns, *filter(None, [self.across])} - names
         if unknown:
             raise UsageError(f"table {self.table} has no column {', '.join(unknown)}")
+        if self.solvable and not {"log", "policy", "cost"} <= names:
+            raise UsageError(f"table {self.table} has no place for solvable problems; use summary")
+        views = [drawing.view for drawing in schema.drawings]
+        if self.view and self.view not in views:
+            known = ", ".join(filter(None, views)) or "none"
+            raise UsageError(f"table {self.table} has no view {self.view!r}; there are {known}")
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """The picture; None for a table."""
+        from ..parts import TABLES
+
+        drawings = TABLES[self.table].drawings if self.draw else ()
+        fitting = [each for each in drawings if not self.view or each.view == self.view]
+        return fitting[0] if fitting else None
 
     def of(self, report: Report) -> Table:
         """The table of the item, from a report that has its logs and price lists."""
@@ -84,6 +108,8 @@ class Item(Family):
         wanted = {"log": self.logs, "costs": self.costs, "policy": self.policies}
         for name, values in wanted.items():
             table = _chosen(table, name, values)
+        if self.solvable:
+            table = _with_solvable(table, {log.name: log.solvable for log in report.logs})
         title, caption = self.title or table.title, self.caption or table.caption
         table = dataclasses.replace(table, name=self.id, title=title, caption=caption)
         if self.columns:
@@ -100,6 +126,20 @@ def _chosen(table: Table, name: str, wanted: Sequence[str]) -> Table:
         return table
     rows = [row for value in dict.fromkeys(wanted) for row in table.only(**{name: value}).rows]
     return dataclasses.replace(table, rows=tuple(rows))
+
+
+def _with_solvable(table: Table, solvable: Mapping[str, int]) -> Table:
+    """The table with one more row per log and price list, before the others."""
+    from ..table import Count
+
+    names = [column.name for column in table.columns]
+    keys = dict.fromkeys((str(row["log"]), row.get("costs")) for row in table.records())
+    counts: list[dict[str, Cell]] = [
+        {"log": log, "costs": costs, "policy": SOLVABLE, "cost": Count(solvable[log])}
+        for log, costs in keys
+    ]
+    first = [tuple(count.get(name) for name in names) for count in counts]
+    return dataclasses.replace(table, rows=(*first, *table.rows))
 
 
 def check_ids(items: Sequence[Item]) -> None:

@@ -39,10 +39,7 @@ class Sheet:
 
 def sheets_of(report: Report, items: Sequence[Item] = ()) -> list[Sheet]:
     """The items; without any, all figures at each price list, and all tables."""
-    found: list[Sheet] = []
-    for item in items:
-        drawing = TABLES[item.table].drawings[0] if item.draw else None
-        found.append(Sheet(item.id, item.of(report), drawing))
+    found = [Sheet(item.id, item.of(report), item.drawing) for item in items]
     for table in report.tables if not items else ():
         found += [*_drawn(table), Sheet(table.name, table, is_brief=len(report.logs) == 1)]
     return [sheet for sheet in found if sheet.table.rows]

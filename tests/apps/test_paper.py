@@ -1,0 +1,141 @@
+"""The job files of the paper, from the datasets to the figures, on loopback servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.logs.readers import read_log
+from support.commands import here
+from support.servers import FaultyServer, Received
+
+PAPER = Path(__file__).parents[2] / "paper"
+RUNS = ("qwen2.5-math-7b", "qwen2.5-14b", "deepseek-r1-distill-qwen-7b")
+SUMS = [
+    {"problem_idx": at, "problem": f"What is {at} plus 1?", "answer": at + 1} for at in range(3)
+]
+DOUBLE = {
+    "question_id": "double",
+    "question_content": "Read a number and print its double.",
+    "starter_code": "",
+    "difficulty": "medium",
+    "public_test_cases": '[{"input": "1", "output": "2", "testtype": "stdin"}]',
+    "private_test_cases": '[{"input": "4", "output": "8", "testtype": "stdin"}]',
+    "metadata": "{}",
+}
+TRIPLE = {
+    "question_id": "triple",
+    "question_content": "Return three times x.",
+    "starter_code": "class Solution:\n    def triple(self, x: int) -> int:\n        ",
+    "difficulty": "hard",
+    "public_test_cases": '[{"input": "1", "output": "3", "testtype": "functional"}]',
+    "private_test_cases": '[{"input": "4", "output": "12", "testtype": "functional"}]',
+    "metadata": '{"func_name": "triple"}',
+}
+EASY = {**DOUBLE, "question_id": "easy", "difficulty": "easy"}
+
+
+def write_lines(path: Path, records: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def done(*call: object) -> str:
+    ran = here(*map(str, call))
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+def solution(received: Received, seed: int) -> str:
+    return f"We add the numbers.\nThe answer is \\boxed{{{seed % 4}}}."
+
+
+def program(received: Received, seed: int) -> str:
+    factor = seed % 4
+    if "def triple" in received.prompt:
+        return f"class Solution:\n    def triple(self, x):\n        return {factor} * x\n"
+    return f"print({factor} * int(input()))\n"
+
+
+def collect_mathematics() -> list[Received]:
+    """Collect by all three generators; what the two servers received."""
+    write_lines(Path("hmmt_feb_2024.jsonl"), SUMS)
+    done("problems", "hmmt", "hmmt_feb_2024.jsonl", "--match", "exact", "-o", "hmmt.jsonl")
+    with FaultyServer(text=solution) as generator, FaultyServer() as rewards:
+        servers = ["--base-url", generator.url, "--score", f"pooling:{rewards.root}:last"]
+        said = done("collect", "--job", "paper/math.toml", "-n", 6, *servers)
+        assert said.count("18 candidates of 3 problems") == len(RUNS)
+        return [*generator.received, *rewards.received]
+
+
+def collect_programs() -> list[Received]:
+    write_lines(Path("test.jsonl"), [DOUBLE, EASY])
+    write_lines(Path("test2.jsonl"), [TRIPLE])
+    wanted = ["--difficulty", "medium,hard", "-o", "livecodebench.jsonl"]
+    assert "2 problems" in done("problems", "livecodebench", "test.jsonl", "test2.jsonl", *wanted)
+    with FaultyServer(text=program) as generator, FaultyServer() as rewards:
+        servers = ["--base-url", generator.url, "--score", f"classify:{rewards.root}"]
+        done("collect", "--job", "paper/coding.toml", "-n", 6, "--workers", 2, *servers)
+        return [*generator.received, *rewards.received]
+
+
+def check_mathematics(received: list[Received]) -> None:
+    generated = [each for each in received if each.path == "/v1/completions"]
+    assert len({each.body["model"] for each in generated}) == len(RUNS)
+    for each in generated:
+        assert each.prompt.count("Problem: ") == 3
+        assert each.prompt.endswith("\\boxed{}.\nSolution:")
+        assert (each.body["stop"], each.body["max_tokens"]) == (["\nProblem:", "Problem:"], 2048)
+    scored = [each.body["messages"] for each in received if each.path == "/pooling"]
+    assert len(scored) == 3 * 18
+    assert len(received) == len(generated) + len(scored)
+    for system, user, assistant in scored:
+        assert system["role"] == "system"
+        assert user["content"] in {record["problem"] for record in SUMS}
+        assert assistant["content"].startswith("We add the numbers.<extra_0>The answer is")
+        assert assistant["content"].endswith(".<extra_0>")
+
+
+def check_programs(received: list[Received]) -> None:
+    generated = [each for each in received if each.path == "/v1/completions"]
+    scored = [each.body for each in received if each.path == "/classify"]
+    prompts = {each.prompt for each in generated}
+    assert len(prompts) == 2
+    for prompt in prompts:
+        assert prompt.count("### Example") == prompt.count("### Problem") == 1
+        assert prompt.endswith("Solution:\n```python\n")
+    assert all(each.body["stop"] == ["```", "\n### "] for each in generated)
+    for body in scored:
+        assert {message["content"] for message in body["messages"][:1]} <= prompts
+        assert [message["role"] for message in body["messages"]] == ["user", "assistant"]
+        assert body["use_activation"] is False
+        assert body["truncate_prompt_tokens"] == 4096
+
+
+@pytest.mark.slow
+def test_the_paper_is_repeated_from_the_datasets_to_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paper").symlink_to(PAPER)
+    check_mathematics(collect_mathematics())
+    check_programs(collect_programs())
+    for name in (*(f"math-{run}" for run in RUNS), "coding-qwen2.5-coder-3b"):
+        log = read_log(f"{name}.parquet")
+        assert len(log.solvable) == len(log.problems)
+        assert all(len(problem) == 6 for problem in log.problems)
+    small = ["--orders", 2, "--many-orders", 3, "--figures", "figures", "-o", "paper.html"]
+    done("report", "--job", "paper/report.toml", *small)
+
+    made = {path.name for path in Path("figures").iterdir()}
+    assert {name for name in made if name.endswith(".tex") and name.startswith("table")} == {
+        f"table-{number}.tex" for number in range(1, 5)
+    }
+    for figure in ("1", "2", "3a", "3b", "3c", "3d", "4a", "4b", "5a", "5b", "6a", "6b"):
+        assert f"figure-{figure}.pdf" in made
+    by_generator = Path("figures/table-2.txt").read_text().split("\n")
+    assert by_generator[1].split() == ["solvable", "problems", "3", "3", "3"]
+    assert Path("paper.html").stat().st_size > 100_000
