@@ -5,12 +5,11 @@ from email.utils import formatdate
 
 import pytest
 
+from grv.backends.http.faults import complaint, seconds_to_wait
 from grv.backends.http.secrets import Secrets
 from grv.backends.http.web import (
     Failures,
     address,
-    complaint,
-    seconds_to_wait,
     shown,
     without_secrets,
 )
