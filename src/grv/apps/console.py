@@ -7,12 +7,19 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..core.errors import UsageError
 from ..files import check_writable
 from ..text import visible
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+    from ..runtime.calls import Caller
 
 
 def check_outputs(
@@ -57,8 +64,13 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, if that is a terminal. It disappears at the end."""
+def progress(
+    what: str, waiting: Callable[[], str] = lambda: ""
+) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error, if that is a terminal. It disappears at the end.
+
+    `waiting` returns what the work waits for; it is shown beside the bar.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -66,9 +78,33 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.markup import escape
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    columns = (*Progress.get_default_columns(), text_column(waiting))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(visible(what)), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def text_column(text: Callable[[], str]) -> ProgressColumn:
+    """A column of a progress bar whose text is computed whenever the bar is drawn."""
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class Column(ProgressColumn):
+        def render(self, task: object) -> Text:
+            return Text(visible(text()))
+
+    return Column()
+
+
+def report(caller: Caller) -> None:
+    """Report outages and complaints of live calls on standard error.
+
+    A progress bar shows outages itself, so on a terminal only complaints are printed.
+    """
+    tell = partial(say, err=True)
+    caller.complaints.tell = tell
+    if not sys.stderr.isatty():
+        caller.outages.tell = tell
 
 
 @contextmanager

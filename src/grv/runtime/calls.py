@@ -80,10 +80,6 @@ class Caller:
         """What the calls wait for, in words; empty if they do not wait."""
         return self.outages.waiting
 
-    def report_to(self, tell: Callable[[str], None]) -> None:
-        """Have outages and complaints reported to a function of one line."""
-        self.outages.tell = self.complaints.tell = tell
-
     async def make(
         self, call: Callable[[], Awaitable[_Result]], attempts: Attempts | Intend | None = None
     ) -> _Result:

@@ -160,6 +160,7 @@ class Executor:
                     for id, draft in zip(done, drafts, strict=False)
                 )
             )
+            await self.caller.check_drafts(drafts)
 
     async def _score(self, ids: Sequence[int]) -> None:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
@@ -173,6 +174,7 @@ class Executor:
                 for id, score, key in zip(ids, scores, keys, strict=True)
             )
         )
+        await self.caller.check_scores([self.draft(id) for id in ids], scores)
 
     async def _keys(self, ids: Sequence[int]) -> Sequence[str | None]:
         """The candidates' keys, computed in a thread: texts may be long and hostile."""
