@@ -29,7 +29,7 @@ _Result = TypeVar("_Result")
 
 
 class Attempts(Protocol):
-    """What is informed of the attempts of one call.
+    """Is informed of the attempts of one call.
 
     An attempt that ends otherwise, because it is cancelled or its process dies, has a `begin` and
     nothing else.

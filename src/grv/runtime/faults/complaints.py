@@ -63,10 +63,8 @@ class Complaints:
     def _count(self, kind: _Kind, affected: int, seen: int, reason: str) -> str | None:
         why = f" ({reason})" if reason else ""
         if affected and not kind.affected:
-            self.tell(
-                f"{affected} of {seen} candidates of a call {kind.what}{why}; later ones are"
-                " counted and reported at the end"
-            )
+            first = kind.seen + seen
+            self.tell(f"{affected} of the first {first} candidates {kind.what}{why}")
         kind.affected += affected
         kind.seen += seen
         if kind.affected == kind.seen >= FIRST:
