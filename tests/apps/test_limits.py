@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from grv.ledger.sqlite import SqliteLedger
 from support.commands import ended, grv, here, kill, start, write_problems
-from support.servers import FaultyServer, Received
+from support.servers import FaultyServer, Received, Status
 
 
 def text(request: Received, seed: int) -> str:
@@ -72,7 +74,7 @@ def test_every_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Si
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_other_commands_with_the_same_exit_code(number: signal.Signals) -> None:
-    process = start("simulate", "--problems", 1000, "--trials", 10000)
+    process = start("simulate", "--problems", 100_000, "--orders", 100)
     time.sleep(3)
     process.send_signal(number)
     ran = ended(process)
@@ -80,8 +82,10 @@ def test_signals_end_other_commands_with_the_same_exit_code(number: signal.Signa
 
 
 def test_nohup_keeps_a_run_going(tmp_path: Path) -> None:
+    def ignored() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
     with FaultyServer(text=text, seconds=0.5) as server:
-        ignored = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN) and None  # noqa: E731
         process = start(*command(tmp_path, server.url), before=ignored)
         while not server.received:
             time.sleep(0.02)
@@ -112,3 +116,21 @@ def test_too_little_space_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ran = here(*command(tmp_path, "http://127.0.0.1:1/v1"))
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "0 MB are free, and the run may need 20 MB" in ran.err
+
+
+def test_a_terminal_shows_an_outage_and_its_end_ends_the_run_like_an_interrupt(
+    tmp_path: Path,
+) -> None:
+    with FaultyServer(lambda _: Status(503), text=text) as server:
+        given = [str(part) for part in command(tmp_path, server.url)]
+        process, terminal = pty.fork()
+        if not process:
+            os.execv(sys.executable, [sys.executable, "-m", "grv", *given])
+        shown = b""
+        while b" s, up to 300 s" not in shown:
+            shown += os.read(terminal, 1 << 16)
+        os.close(terminal)
+        _, status = os.waitpid(process, 0)
+    place = server.root.removeprefix("http://").encode()
+    assert b"waiting for " + place + b": status 503: not now, since " in shown
+    assert os.waitstatus_to_exitcode(status) == 130

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from ..files import check_writable
 from ..text import visible
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
+    from rich.progress import Progress
 
     from ..runtime.calls import Caller
 
@@ -69,31 +69,32 @@ def progress(
 ) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error, if that is a terminal. It disappears at the end.
 
-    `waiting` returns what the work waits for; it is shown beside the bar.
+    `waiting` returns what the work waits for; it is shown below the bar.
     """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress
 
-    columns = (*Progress.get_default_columns(), text_column(waiting))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with waiting_bar(waiting)(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(visible(what)), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def text_column(text: Callable[[], str]) -> ProgressColumn:
-    """A column of a progress bar whose text is computed whenever the bar is drawn."""
-    from rich.progress import ProgressColumn
+def waiting_bar(waiting: Callable[[], str]) -> type[Progress]:
+    """A progress bar with a second line: what the work waits for, if it waits."""
+    from rich.console import RenderableType
+    from rich.progress import Progress
     from rich.text import Text
 
-    class Column(ProgressColumn):
-        def render(self, task: object) -> Text:
-            return Text(visible(text()))
+    class Bar(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield from super().get_renderables()
+            if text := waiting():
+                yield Text(visible(text))
 
-    return Column()
+    return Bar
 
 
 def report(caller: Caller) -> None:

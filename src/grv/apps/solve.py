@@ -18,7 +18,7 @@ from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
 from ..runtime.options import Spending
-from .console import check_outputs, report, say, text_column
+from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
 from .options.job import job_option
 from .options.live import (
@@ -212,12 +212,12 @@ def _progress(caller: Caller) -> Iterator[Listener]:
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
-    shown = (*columns, TimeRemainingColumn(), text_column(lambda: caller.waiting))
-    with Bar(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
+    shown = (*columns, TimeRemainingColumn())
+    bars = waiting_bar(lambda: caller.waiting)
+    with bars(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("solving", total=None)
 
         def show(progress: Progress) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
+import os
 import signal
+import termios
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -31,6 +33,7 @@ async def until_interrupted(
         nonlocal interrupted
         with anyio.open_signal_receiver(*watched) as signals:
             async for _ in signals:
+                _detach()
                 if interrupted:
                     scope.cancel()
                 else:
@@ -39,11 +42,10 @@ async def until_interrupted(
 
     async def leave(scope: anyio.CancelScope) -> None:
         if caller.in_flight:
-            with contextlib.suppress(OSError):  # the terminal is gone
-                tell(
-                    f"waiting up to {GRACE_SECONDS:g} s for {caller.in_flight} calls in flight;"
-                    " interrupt again to stop at once"
-                )
+            tell(
+                f"waiting up to {GRACE_SECONDS:g} s for {caller.in_flight} calls in flight;"
+                " interrupt again to stop at once"
+            )
         await caller.settle(GRACE_SECONDS)
         scope.cancel()
 
@@ -56,3 +58,13 @@ async def until_interrupted(
         for number in watched[1:]:  # the event loop restores the default instead
             signal.signal(number, before[number])
     return interrupted
+
+
+def _detach() -> None:
+    """Discard output to a terminal that is gone: writing to it would fail."""
+    for descriptor in (1, 2):
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
