@@ -1,4 +1,4 @@
-"""Results that a run can use, but that help nobody: drafts without text, drafts without score."""
+"""Results that arrive but are of no use: drafts without text, drafts without score."""
 
 from __future__ import annotations
 
