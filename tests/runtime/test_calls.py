@@ -196,6 +196,13 @@ async def test_an_outage_is_waited_out_with_pauses_that_double_up_to_a_limit() -
     assert (calls.retried, calls.waiting) == (0, "")
 
 
+async def test_a_server_that_says_0_seconds_is_not_asked_without_a_pause() -> None:
+    clock, flaky = Clock(), Flaky(*[BackendError("busy", fault="wait", retry_after=0.0)] * 999)
+    with pytest.raises(RunStopped):
+        await Caller(Calls(first_pause=0), sleep=clock.sleep, clock=clock.time).make(flaky)
+    assert flaky.calls < 300
+
+
 async def test_patience_ends_the_run_if_nothing_succeeds_in_the_meantime() -> None:
     clock = Clock()
     calls = Caller(Calls(patience=100), sleep=clock.sleep, clock=clock.time)

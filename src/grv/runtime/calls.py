@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..backends.protocols import Draft, Score
 
 GRACE_SECONDS = 10.0  # for calls in flight when a run ends early: they are paid for
+_SHORTEST_WAIT = 0.01  # the first pause at least; then it doubles, up to a second
 _LONGEST_WAIT = 15.0  # the longest pause in an outage: a server that is back is soon used again
 
 _Result = TypeVar("_Result")
@@ -179,7 +180,9 @@ class Caller:
                 " server is back, run the same command again; --patience sets how long to wait"
             )
         longest = min(_LONGEST_WAIT, self.calls.longest_pause)
-        pause = min(self._pause(wait.pauses + 1, error.retry_after, longest), wait.left)
+        pause = self._pause(wait.pauses + 1, error.retry_after, longest)
+        floor = math.ldexp(_SHORTEST_WAIT, min(wait.pauses, 7))  # also if the server says 0
+        pause = min(max(pause, floor), wait.left)
         wait.pause(error, pause)
         try:
             await self._sleep(pause)
