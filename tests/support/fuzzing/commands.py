@@ -8,7 +8,10 @@ from random import Random
 from .mutations import words
 
 LOGS = ("log.csv", "log.jsonl", "log.parquet", "log.tsv", "plain.jsonl")
-LIVE = "--generator openai:m --base-url URL --attempts 2 --first-pause 0 --patience 0 --workers 1 --seed 3"
+LIVE = (
+    "--generator openai:m --base-url URL --attempts 2 --first-pause 0 --patience 0 --workers 1"
+    " --seed 3"
+)
 
 
 def _templates(text: str) -> dict[str, str]:
