@@ -143,7 +143,7 @@ class _Attempts:
         return [Settled(self.call, self.ids, self.reserved - paid)]
 
     async def missed(self, error: BackendError) -> None:
-        unpaid = bool(getattr(error, "unpaid", False))
+        unpaid = error.unpaid
         returned = self.reserved if unpaid else 0.0
         reason = str(error) or "no result"
         await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))
@@ -256,6 +256,7 @@ class Executor:
             await self.record.write(*entries, *attempts.settled(len(done)))
             if not drafts:
                 return
+            await self.caller.check_drafts(drafts)
 
     async def _score(self, ids: Sequence[int]) -> None:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
@@ -268,6 +269,7 @@ class Executor:
             for id, score, key in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
+        await self.caller.check_scores([self.draft(id) for id in ids], scores)
 
     def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
         """With measured costs: return what drafts and scores did not cost of their reserve."""

@@ -222,8 +222,8 @@ class _Run:
     def tell(self) -> None:
         """Report the progress to the listener."""
         if self.listener is not None:
-            spent, in_flight = self.budget.paid, self.caller.in_flight
-            self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
+            counts = (self.problems, self.done, self.solved, self.budget.paid)
+            self.listener(Progress(*counts, self.caller.in_flight, self.caller.waiting))
 
     async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
         """Search as many problems at once as the gate admits; yield each solution when found."""
