@@ -84,7 +84,7 @@ def test_the_key_may_be_in_a_file_and_is_required_once_it_is_set(
     monkeypatch.setenv(KEY_FILE, str(file))
     refuses(["runs", "list", path], "its seals have no key, but one is set", "grv runs repair")
     assert here("runs", "repair", path, "--out", f"{path}.keyed").code == 0
-    assert "seals with a key" in here("runs", "check", f"{path}.keyed").out
+    assert "the seals are keyed" in here("runs", "check", f"{path}.keyed").out
     file.write_text("")
     refuses(["runs", "list", path], "the file is empty")
 

@@ -78,8 +78,8 @@ def check_ledger(
     if wrong:
         say(f"{len(wrong)} problems found; grv runs repair saves what is intact")
         raise typer.Exit(1)
-    keyed = "with a key" if opened.seals.name else "without a key: they show damage, not forgery"
-    say(f"all is well (seals {keyed})")
+    keyed = "keyed" if opened.seals.name else "not keyed: they show damage, not forgery"
+    say("all is well", f"the seals are {keyed}")
 
 
 @runs.command("export")
