@@ -20,7 +20,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from ..core.errors import LedgerError
-from ..files import typed
+from ..files import is_number, typed
 from .entries import Entry, Started, charge_of
 from .feed import Feed
 from .ledger import NO_CAPS, Append, Caps, Listener, OverBudget, check_unit, unit_of
@@ -167,16 +167,19 @@ class SqliteLedger:
         """What a search has possibly paid."""
         with self._using() as db:
             row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
-        return float(row[0]) if row is not None and isinstance(row[0], float | int) else 0.0
+        return float(row[0]) if row is not None and is_number(row[0]) else 0.0
 
     def restore(self, search: str, entries: Sequence[tuple[Entry, float]], paid: float) -> None:
-        """Append the entries of another ledger with their times, and what was paid for them."""
+        """Append the entries of another ledger with their times, and what was paid for them.
+
+        `paid` comes from its index, which may be damaged: the entries charge at least their own.
+        """
         with self._using() as db, _transaction(db):
             group = Append(search, [entry for entry, _ in entries])
             error = self._append(db, group, [at for _, at in entries])
             if error is not None:
                 raise error
-            _charge(db, search, max(paid, 0.0) - charge_of(group.entries))
+            _charge(db, search, max(paid - charge_of(group.entries), 0.0))
 
     def possibly_paid(self, account: str = "") -> float:
         """What all searches of an account have possibly paid."""
