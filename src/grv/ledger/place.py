@@ -47,11 +47,13 @@ def lacks_log(path: str) -> bool:
     grv switches the log off when the last process closes a ledger, so a file that says it has one
     was in use when its processes died, or still is. Then the newest entries are in the log.
     """
+    if os.path.exists(f"{path}-wal"):
+        return False  # nor open the file: closing it would give up the locks of this process
     try:
         with open(path, "rb") as file:
             header = file.read(100)
     except OSError:
         return False
-    if int.from_bytes(header[_FORMAT], "big") < 2:
+    if int.from_bytes(header[_FORMAT], "big") == 1:
         return False  # format 1 did not switch the log off
-    return header[_MODE] == _WAL and not os.path.exists(f"{path}-wal")
+    return header[_MODE] == _WAL

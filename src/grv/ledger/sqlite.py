@@ -293,6 +293,8 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
             db.execute("PRAGMA synchronous = FULL")  # durable when the commit returns
             db.execute("PRAGMA journal_mode = WAL")
             migrate(db, path, seals)
+            if version != check_format(db, path):
+                db.execute("PRAGMA wal_checkpoint")  # the file without its log has the format too
     except BaseException:
         db.close()
         raise
