@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..core.errors import LedgerError
@@ -39,6 +43,30 @@ def _file_system(path: str) -> str:
         if inside and len(mount) >= len(best):
             best, kind = mount, rest.split()[0]
     return kind
+
+
+@contextmanager
+def alone(path: str) -> Iterator[None]:
+    """Keep other processes from opening or closing a ledger meanwhile: its log comes and goes then.
+
+    Locks the folder. Does not wait for ever: an abandoned ledger may be closed at any moment, also
+    while its own thread opens another one.
+    """
+    folder = -1
+    with suppress(OSError):  # what cannot be locked cannot be opened, and SQLite reports it
+        folder = os.open(Path(path).absolute().parent, os.O_RDONLY)
+    until = time.monotonic() + 5
+    while folder >= 0 and time.monotonic() < until:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            time.sleep(0.005)
+    try:
+        yield
+    finally:
+        if folder >= 0:
+            os.close(folder)
 
 
 def lacks_log(path: str) -> bool:

@@ -26,7 +26,7 @@ from .feed import Feed
 from .ledger import NO_CAPS, Append, Caps, Listener, OverBudget, check_unit, unit_of
 from .migrations import check_format, migrate
 from .owners import Owner
-from .place import check_place, lacks_log
+from .place import alone, check_place, lacks_log
 from .rows import (
     SearchSummary,
     checked_rows,
@@ -68,18 +68,22 @@ class SqliteLedger:
             raise LedgerError(f"{path}: no such ledger", path=self.path)
         if not read_only:
             check_place(self.path)
-        if lacks_log(self.path) and not damaged:
-            raise LedgerError(
-                f"{path}: its file {Path(path).name}-wal is missing, and with it the newest"
-                " entries; put it back, or save the rest with grv runs repair",
-                path=self.path,
-            )
         try:
-            self._db = _connect(self.path, self.seals, read_only=read_only)
+            with alone(self.path):
+                self._check_log(damaged)
+                self._db = _connect(self.path, self.seals, read_only=read_only)
             self._check_key()
         except sqlite3.Error as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
-        self._closing = weakref.finalize(self, _close, self._db, read_only)
+        self._closing = weakref.finalize(self, _close, self._db, self.path, read_only)
+
+    def _check_log(self, damaged: bool) -> None:
+        if lacks_log(self.path) and not damaged:
+            raise LedgerError(
+                f"{self.path}: its file {Path(self.path).name}-wal is missing, and with it the"
+                " newest entries; put it back, or save the rest with grv runs repair",
+                path=self.path,
+            )
 
     def _check_key(self) -> None:
         (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
@@ -314,13 +318,16 @@ def _current(db: sqlite3.Connection, path: str, seals: Seals) -> sqlite3.Connect
     return copy
 
 
-def _close(db: sqlite3.Connection, read_only: bool) -> None:
+def _close(db: sqlite3.Connection, path: str, read_only: bool) -> None:
     """Close the connection; the last one switches the write-ahead log off (see place.py)."""
-    with suppress(sqlite3.Error):
-        if not read_only:
+    if read_only:
+        db.close()
+        return
+    with alone(path):
+        with suppress(sqlite3.Error):
             db.execute("PRAGMA busy_timeout = 0")
             db.execute("PRAGMA journal_mode = DELETE")
-    db.close()
+        db.close()
 
 
 @contextmanager
