@@ -28,6 +28,7 @@ from .migrations import check_format, migrate
 from .owners import Owner
 from .place import alone, check_place, lacks_log
 from .rows import (
+    BROKEN,
     SearchSummary,
     checked_rows,
     entry_of,
@@ -73,7 +74,7 @@ class SqliteLedger:
                 self._check_log(damaged)
                 self._db = _connect(self.path, self.seals, read_only=read_only)
             self._check_key()
-        except sqlite3.Error as error:
+        except BROKEN as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
         self._closing = weakref.finalize(self, _close, self._db, self.path, read_only)
 
@@ -279,7 +280,7 @@ class SqliteLedger:
                 named = str(error).startswith(self.path)
                 message = str(error) if named else f"{self.path}: {error}"
                 raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except (sqlite3.Error, OSError) as error:
+            except (*BROKEN, OSError) as error:
                 raise LedgerError(f"{self.path}: {error}", path=self.path) from error
 
 
