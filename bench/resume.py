@@ -16,10 +16,10 @@ from contextlib import closing
 from pathlib import Path
 
 import anyio
-from live import instant, run
 
 from grv import Fixed
 from grv.ledger.sqlite import SqliteLedger
+from live import instant, run
 
 
 def one_run(problems: int, path: str) -> None:
