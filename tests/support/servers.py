@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 _WORDS = ("so", "it", "is", "seven", "then", "add", "two", "and", "carry", "one")
 
@@ -149,7 +149,7 @@ class FaultyServer:
         """The address for OpenAI's clients."""
         return f"{self.root}/v1"
 
-    def __enter__(self) -> FaultyServer:
+    def __enter__(self) -> Self:
         ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)

@@ -13,6 +13,7 @@ from ..core.errors import LedgerError
 from ..core.values import Verdict
 from .entries import Ended, Entry, Found, Intended, Made, charge_of
 from .rows import (
+    BROKEN,
     SearchSummary,
     checked_rows,
     entry_of,
@@ -36,7 +37,7 @@ def faults(db: sqlite3.Connection, seals: Seals) -> list[str]:
             found += _faulty_texts(db)
             found += _faulty_head(db, seals)
             found += _faulty_searches(db, seals)
-        except sqlite3.Error as error:
+        except BROKEN as error:
             found.append(f"the file cannot be read: {error}")
     return found
 

@@ -36,7 +36,8 @@ class Feed:
         self._source = source
         self._last = source.position()
         self._listeners: list[Listener] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a listener may append, or stop
+        self._delivering = False
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -57,14 +58,22 @@ class Feed:
     def deliver(self) -> None:
         """Report what is new."""
         with self._lock:
-            if not self._listeners:
-                self._last = self._source.position()
-                return
-            new = self._source.since(self._last)
-            for position, search, entry in new:
-                self._last = position
-                for listener in tuple(self._listeners):
-                    listener(search, (entry,))
+            if self._delivering:
+                return  # a listener has appended; the loop below reports it next
+            self._delivering = True
+            try:
+                while self._listeners and (new := self._source.since(self._last)):
+                    self._report(new)
+                if not self._listeners:
+                    self._last = self._source.position()
+            finally:
+                self._delivering = False
+
+    def _report(self, new: Sequence[tuple[int, str, Entry]]) -> None:
+        for position, search, entry in new:
+            self._last = position
+            for listener in tuple(self._listeners):
+                listener(search, (entry,))
 
     def stop(self) -> None:
         """Report nothing more."""

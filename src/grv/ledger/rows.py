@@ -17,6 +17,8 @@ from .seals import Seals
 
 Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, seal
 
+# Of a damaged file, SQLite's message may contain bytes of it, which Python cannot always decode.
+BROKEN = (sqlite3.Error, UnicodeDecodeError)
 _SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
 _TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
 

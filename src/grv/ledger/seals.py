@@ -41,12 +41,9 @@ class Seals:
         return self._hash("head", before, seal)
 
     def _hash(self, *parts: str) -> str:
-        made = hashlib.blake2b(digest_size=16, key=self._key)
-        for part in parts:
-            content = part.encode("utf-8", "surrogatepass")
-            made.update(len(content).to_bytes(8, "big"))
-            made.update(content)
-        return made.hexdigest()
+        contents = [part.encode("utf-8", "surrogatepass") for part in parts]
+        whole = b"".join(len(each).to_bytes(8, "big") + each for each in contents)
+        return hashlib.blake2b(whole, digest_size=16, key=self._key).hexdigest()
 
 
 def key_from_environment() -> bytes:

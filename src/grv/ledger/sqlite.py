@@ -20,14 +20,15 @@ from dataclasses import fields
 from pathlib import Path
 
 from ..core.errors import LedgerError
-from ..files import typed
+from ..files import is_number, typed
 from .entries import Entry, Started, charge_of
 from .feed import Feed
 from .ledger import NO_CAPS, Append, Caps, Listener, OverBudget, check_unit, unit_of
 from .migrations import check_format, migrate
 from .owners import Owner
-from .place import check_place, lacks_log
+from .place import alone, check_place, lacks_log
 from .rows import (
+    BROKEN,
     SearchSummary,
     checked_rows,
     entry_of,
@@ -68,18 +69,31 @@ class SqliteLedger:
             raise LedgerError(f"{path}: no such ledger", path=self.path)
         if not read_only:
             check_place(self.path)
+        try:
+            with alone(self.path):
+                self._check_log(damaged)
+                self._db = _connect(self.path, self.seals, read_only=read_only)
+            self._check_key()
+        except BROKEN as error:
+            raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
+        self._closing = weakref.finalize(self, _close, self._db, self.path, read_only)
+
+    def _check_log(self, damaged: bool) -> None:
         if lacks_log(self.path) and not damaged:
             raise LedgerError(
-                f"{path}: its file {Path(path).name}-wal is missing, and with it the newest"
-                " entries; put it back, or save the rest with grv runs repair",
+                f"{self.path}: its file {Path(self.path).name}-wal is missing, and with it the"
+                " newest entries; put it back, or save the rest with grv runs repair",
                 path=self.path,
             )
+<<<<<<< HEAD
         try:
             self._db = _connect(self.path, self.seals, read_only=read_only)
         except sqlite3.Error as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
         self._closing = weakref.finalize(self, _close, self._db, read_only)
         self._check_key()
+=======
+>>>>>>> money
 
     def _check_key(self) -> None:
         (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
@@ -167,16 +181,19 @@ class SqliteLedger:
         """What a search has possibly paid."""
         with self._using() as db:
             row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
-        return float(row[0]) if row is not None and isinstance(row[0], float | int) else 0.0
+        return float(row[0]) if row is not None and is_number(row[0]) else 0.0
 
     def restore(self, search: str, entries: Sequence[tuple[Entry, float]], paid: float) -> None:
-        """Append the entries of another ledger with their times, and what was paid for them."""
+        """Append the entries of another ledger with their times, and what was paid for them.
+
+        `paid` comes from its index, which may be damaged: the entries charge at least their own.
+        """
         with self._using() as db, _transaction(db):
             group = Append(search, [entry for entry, _ in entries])
             error = self._append(db, group, [at for _, at in entries])
             if error is not None:
                 raise error
-            _charge(db, search, max(paid, 0.0) - charge_of(group.entries))
+            _charge(db, search, max(paid - charge_of(group.entries), 0.0))
 
     def possibly_paid(self, account: str = "") -> float:
         """What all searches of an account have possibly paid."""
@@ -272,7 +289,7 @@ class SqliteLedger:
                 named = str(error).startswith(self.path)
                 message = str(error) if named else f"{self.path}: {error}"
                 raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except (sqlite3.Error, OSError) as error:
+            except (*BROKEN, OSError) as error:
                 raise LedgerError(f"{self.path}: {error}", path=self.path) from error
 
 
@@ -302,6 +319,8 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
             db.execute("PRAGMA synchronous = FULL")  # durable when the commit returns
             db.execute("PRAGMA journal_mode = WAL")
             migrate(db, path, seals)
+            if version != check_format(db, path):
+                db.execute("PRAGMA wal_checkpoint")  # the file without its log has the format too
     except BaseException:
         _close(db, read_only)
         raise
@@ -321,13 +340,16 @@ def _current(db: sqlite3.Connection, path: str, seals: Seals) -> sqlite3.Connect
     return copy
 
 
-def _close(db: sqlite3.Connection, read_only: bool) -> None:
+def _close(db: sqlite3.Connection, path: str, read_only: bool) -> None:
     """Close the connection; the last one switches the write-ahead log off (see place.py)."""
-    with suppress(sqlite3.Error):
-        if not read_only:
+    if read_only:
+        db.close()
+        return
+    with alone(path):
+        with suppress(sqlite3.Error):
             db.execute("PRAGMA busy_timeout = 0")
             db.execute("PRAGMA journal_mode = DELETE")
-    db.close()
+        db.close()
 
 
 @contextmanager
