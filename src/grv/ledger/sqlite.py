@@ -73,10 +73,10 @@ class SqliteLedger:
             with alone(self.path):
                 self._check_log(damaged)
                 self._db = _connect(self.path, self.seals, read_only=read_only)
-            self._check_key()
         except BROKEN as error:
             raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
         self._closing = weakref.finalize(self, _close, self._db, self.path, read_only)
+        self._check_key()
 
     def _check_log(self, damaged: bool) -> None:
         if lacks_log(self.path) and not damaged:
@@ -85,15 +85,6 @@ class SqliteLedger:
                 " newest entries; put it back, or save the rest with grv runs repair",
                 path=self.path,
             )
-<<<<<<< HEAD
-        try:
-            self._db = _connect(self.path, self.seals, read_only=read_only)
-        except sqlite3.Error as error:
-            raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
-        self._closing = weakref.finalize(self, _close, self._db, read_only)
-        self._check_key()
-=======
->>>>>>> money
 
     def _check_key(self) -> None:
         (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
@@ -322,7 +313,7 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
             if version != check_format(db, path):
                 db.execute("PRAGMA wal_checkpoint")  # the file without its log has the format too
     except BaseException:
-        _close(db, read_only)
+        _shut(db, read_only)
         raise
     return db
 
@@ -343,13 +334,18 @@ def _current(db: sqlite3.Connection, path: str, seals: Seals) -> sqlite3.Connect
 def _close(db: sqlite3.Connection, path: str, read_only: bool) -> None:
     """Close the connection; the last one switches the write-ahead log off (see place.py)."""
     if read_only:
-        db.close()
+        _shut(db, read_only)
         return
     with alone(path):
+        _shut(db, read_only)
+
+
+def _shut(db: sqlite3.Connection, read_only: bool) -> None:
+    if not read_only:
         with suppress(sqlite3.Error):
             db.execute("PRAGMA busy_timeout = 0")
             db.execute("PRAGMA journal_mode = DELETE")
-        db.close()
+    db.close()
 
 
 @contextmanager
