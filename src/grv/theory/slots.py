@@ -5,9 +5,9 @@ path: how many candidates to generate before the first verification, before the 
 path is a sequence of *slots*, one per verification.
 
 The letters: rho is c_ver / c_rew. Balanced generates 1 + rho candidates per round on average, and
-g1 in the first round; Alternate generates n, and d in the first round. Sizes are exact for the given rho, a
-fraction or a float. `decimals.exact_ratio` returns the exact rho of a decimal price list; dividing
-two floats may miss it by a rounding error.
+g1 in the first round; Alternate generates n, and d in the first round. Sizes are exact for the
+given rho, a fraction or a float. `decimals.exact_ratio` returns the exact rho of a decimal price
+list; dividing two floats may miss it by a rounding error.
 """
 
 from __future__ import annotations
