@@ -68,12 +68,12 @@ def spent(policy: Policy, law: CandidateLaw, rho: float, guess: float, seed: int
         elif isinstance(action, Verify):
             verdicts = {id: Verdict.PASSED if passed[id] else Verdict.FAILED for id in action.ids}
             search.tell(Verified(verdicts, paid=CANDIDATE * rho * len(verdicts)))
-    return search.bill.cost / CANDIDATE
+    return search.bill.total / CANDIDATE
 
 
 def low_end(policy: Policy, law: CandidateLaw, rho: float, guess: float) -> float:
     """The mean cost in candidates, less four standard errors."""
-    runs = 10 if guess > 1e4 else 60
+    runs = 4 if guess > 1e4 else 24
     costs = [spent(policy, law, rho, guess, seed) for seed in range(runs)]
     return float(np.mean(costs)) - 4 * float(np.std(costs, ddof=1)) / math.sqrt(runs)
 
