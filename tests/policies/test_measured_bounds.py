@@ -122,7 +122,7 @@ def test_a_wrong_guess_costs_a_guarded_search_one_round(rho: float, wrong: float
 
 
 def test_a_guess_that_is_far_too_low_does_not_open_the_guard() -> None:
-    """The guard once read the ratio only at the start: this search then cost 19 J*."""
+    """A guard that read the ratio only at the start would allow too much here."""
     law = needle_law(0.004)
     found = low_end(Greedy(), law, 100.0, 1.0)
 
