@@ -92,7 +92,10 @@ def test_show_says_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_check_says_that_all_is_well_or_what_is_not(ledger: Path, tmp_path: Path) -> None:
-    assert grv("runs", "check", ledger).out == "all is well\n"
+    assert (
+        grv("runs", "check", ledger).out
+        == "all is well (seals without a key: they show damage, not forgery)\n"
+    )
     copy = tmp_path / "copy"
     copy.write_bytes(ledger.read_bytes())
     with closing(sqlite3.connect(copy)) as db, db:
@@ -183,6 +186,7 @@ def test_replay_equals_live(
 ) -> None:
     """The same decisions, answers and bills, from nothing but the exported log."""
     options: list[object] = ["--policy", policy, "--width", width, "--budget", budget]
+    options += ["--workers", width]
     options += ["--costs", "1,4", "--keys" if keys else "--no-keys"]
     ledger = solve(tmp_path, server, ["a", "b", "c", "hopeless"], *options)
     assert grv("runs", "export", ledger, "--out", tmp_path / "log.csv").code == 0

@@ -315,7 +315,7 @@ def test_keys_and_passwords_stay_out_of_the_ledger(
     said = iter([Status(500, message=f"bad key {secrets[0]}")] * 3)
     monkeypatch.setenv("OPENAI_API_KEY", secrets[0])
     with FaultyServer(lambda _: next(said, None), text=text) as server:
-        options = ["--first-pause", 0.01, "--budget", 30, "--attempts", 2]
+        options = ["--first-pause", 0.01, "--budget", 30, "--attempts", 2, "--patience", 0]
         ran = folder.solve(server, *options)
         assert any(secrets[0] in str(request.headers) for request in server.received)
         address = ["--base-url", server.url.replace("http://", f"http://me:{secrets[1]}@")]

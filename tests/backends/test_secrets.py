@@ -218,7 +218,7 @@ def test_neither_answers_nor_ledger_nor_terminal_have_a_secret(
     with echo(*ANSWERS[name]) as url:
         for out, score in (("one", "logprob"), ("two", f"score:{url}"), ("three", "judge:m")):
             live = ["in.jsonl", "--generator", "openai:m", "--base-url", url, "--score", score]
-            calls = ["--attempts", "1", "--first-pause", "0"]
+            calls = ["--attempts", "1", "--first-pause", "0", "--patience", "0"]
             said = [
                 here("solve", *live, "--budget", "25", "--out", out, *calls),
                 here("collect", *live, "-n", "2", "--out", f"{out}.csv", *calls),

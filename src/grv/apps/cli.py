@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TextIO
 
 import typer
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     """Print warnings as errors are printed: one line each."""
 
@@ -164,5 +164,6 @@ def _print_error(message: str, code: int) -> int:
     from ..backends.http.web import without_secrets
 
     line = visible(without_secrets(" ".join(message.split())))
-    print(f"grv: {line}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal is gone
+        print(f"grv: {line}", file=sys.stderr)
     return code

@@ -14,13 +14,14 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import MOST, option
-from .console import check_outputs, listed, progress, say
+from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
-from .options.live import LiveOptions, backends_of, unprotected_lines
+from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..runtime.calls import Caller
     from ..runtime.collecting.collect import Collected, Collection
     from ..runtime.collecting.resources import Resources
     from ..runtime.progress import CandidateListener
@@ -138,6 +139,7 @@ def _run(run: Run) -> bool:
     meter = None
     if run.prices is not None:
         meter = Meter(Prices.load(run.prices), model_of(run.models.generator))
+    check_resources(run)
     with backends_of(run, problems) as backends:
         seed = run.sampling.seed or 0
         collection = Collection(backends, run.n, run.sample, seed, about=run.about, meter=meter)
@@ -170,12 +172,13 @@ def _collect_all(
     found: dict[str, Collected] = {}
     ledger = SqliteLedger(run.ledger_path)
     caller = Caller(run.calls)
+    report(caller)
 
     def done(collected: Collected) -> None:
         found[collected.problem] = collected
 
     async def work() -> None:
-        with _progress(len(problems), run) as tell:
+        with _progress(len(problems), run, caller) as tell:
             collecting = partial(collect_many, problems, collection, done=done, progress=tell)
             await collecting(ledger=ledger, caller=caller)
 
@@ -191,6 +194,7 @@ def _collect_all(
         interrupted = anyio.run(everything)
     if interrupted:
         raise KeyboardInterrupt
+    say(*caller.complaints.summary())
     return found
 
 
@@ -230,11 +234,11 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
 
 @contextmanager
-def _progress(problems: int, run: Run) -> Iterator[CandidateListener]:
+def _progress(problems: int, run: Run, caller: Caller) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
     sample = run.n if run.sample is None else min(run.n, run.sample)
     total, so_far = problems * (run.n + sample), 0
-    with progress("collecting") as tell:
+    with progress("collecting", lambda: caller.waiting) as tell:
 
         def more(done: int) -> None:
             nonlocal so_far

@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..core.errors import UsageError
 from ..files import check_writable
 from ..text import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from ..runtime.calls import Caller
 
 
 def check_outputs(
@@ -57,18 +64,48 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, if that is a terminal. It disappears at the end."""
+def progress(
+    what: str, waiting: Callable[[], str] = lambda: ""
+) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error, if that is a terminal. It disappears at the end.
+
+    `waiting` returns what the work waits for; it is shown below the bar.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with waiting_bar(waiting)(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(visible(what)), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def waiting_bar(waiting: Callable[[], str]) -> type[Progress]:
+    """A progress bar with a second line: what the work waits for, if it waits."""
+    from rich.console import RenderableType
+    from rich.progress import Progress
+    from rich.text import Text
+
+    class Bar(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield from super().get_renderables()
+            if text := waiting():
+                yield Text(visible(text))
+
+    return Bar
+
+
+def report(caller: Caller) -> None:
+    """Report outages and complaints of live calls on standard error.
+
+    A progress bar shows outages itself, so on a terminal only complaints are printed.
+    """
+    tell = partial(say, err=True)
+    caller.complaints.tell = tell
+    if not sys.stderr.isatty():
+        caller.outages.tell = tell
 
 
 @contextmanager

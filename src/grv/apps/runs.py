@@ -18,7 +18,8 @@ from .options.command import command
 
 if TYPE_CHECKING:
     from ..ledger.entries import Entry
-    from ..ledger.sqlite import SearchSummary, SqliteLedger
+    from ..ledger.rows import SearchSummary
+    from ..ledger.sqlite import SqliteLedger
 
 LEDGER = "The file given as --ledger."
 
@@ -71,12 +72,14 @@ def check_ledger(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
 ) -> None:
     """Check that no entry of the ledger is torn, missing or changed. Exit code 1 otherwise."""
-    wrong = _open(ledger).check()
-    for line in wrong:
-        say(line)
-    say(f"{len(wrong)} problems found" if wrong else "all is well")
+    opened = _open(ledger)
+    wrong = opened.check()
+    say(*wrong)
     if wrong:
+        say(f"{len(wrong)} problems found; grv runs repair saves what is intact")
         raise typer.Exit(1)
+    keyed = "keyed" if opened.seals.name else "not keyed: they show damage, not forgery"
+    say("all is well", f"the seals are {keyed}")
 
 
 @runs.command("export")
@@ -105,6 +108,39 @@ def export_log(
     say(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
 
 
+@runs.command("repair")
+@command
+def repair_ledger(
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    out: str = option(
+        ..., "A new ledger; the old one stays as it is.", "--out", "-o", metavar="FILE"
+    ),
+) -> None:
+    """Copy everything intact into a new ledger. Exit code 1 if something was damaged.
+
+    Of a damaged search, the entries before the damage are copied: running the same command as
+    before with the new ledger continues it. The new ledger is sealed with the key of the
+    environment, if there is one. This also opens a ledger whose write-ahead log is missing.
+    """
+    import os
+    from contextlib import closing
+
+    from ..ledger.checking import repair
+    from ..ledger.sqlite import SqliteLedger, open_for_repair
+
+    check_outputs([out], [ledger])
+    if os.path.exists(out):
+        raise UsageError(f"{out}: exists already; give the name of a new file")
+    with closing(open_for_repair(ledger)) as old, closing(SqliteLedger(out)) as new:
+        saved = repair(old, new)
+    for line in saved.damaged:
+        say(line)
+    say(f"{out}: {saved.searches} searches, {saved.entries} entries")
+    if saved.damaged:
+        say(f"{len(saved.damaged)} searches were damaged; their entries up to the damage are there")
+        raise typer.Exit(1)
+
+
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if summary.generated is None and so_far:
@@ -131,7 +167,7 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as text, one line per step."""
     from ..core.values import Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
-    from ..runtime.search_record import lost_and_cancelled
+    from ..ledger.pending import pending_calls
 
     lines = []
     for entry in entries:
@@ -161,10 +197,12 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Failed(message):
                 lines.append(f"failed: {message}")
-    lost, unneeded = lost_and_cancelled(entries)
-    if unneeded:
-        lines.append(f"paid but unneeded: {unneeded} verify")
-    if lost:
-        counted = ", ".join(f"{count} {call}" for call, count in lost.items())
+    pending = pending_calls(entries)
+    if pending.cancelled:
+        lines.append(f"paid but unneeded: {pending.cancelled} verify")
+    if pending.lost:
+        counted = ", ".join(f"{count} {call}" for call, count in pending.lost.items())
         lines.append(f"possibly paid, lost: {counted}")
+    for call, candidate in sorted(pending.parked):
+        lines.append(f"parked: {call} of candidate {candidate}, until its result is entered")
     return lines

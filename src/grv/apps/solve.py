@@ -18,10 +18,16 @@ from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
 from ..runtime.options import Spending
-from .console import check_outputs, say
+from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
 from .options.job import job_option
-from .options.live import LiveOptions, backends_of, search_options, unprotected_lines
+from .options.live import (
+    LiveOptions,
+    backends_of,
+    check_resources,
+    search_options,
+    unprotected_lines,
+)
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -84,6 +90,7 @@ def solve(
     policy = parse_policy(options.policy)
     if isinstance(policy, Learned):
         policy.check_score(options.models.score)
+    check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {
             **{"policy": policy, "costs": spending.costs, "most": spending.most},
@@ -131,6 +138,7 @@ def _solve_all(
     from ..runtime.solve import check_options
 
     caller = Caller(options.calls)
+    report(caller)
     check_options(how)  # before any file is created
     ledger = SqliteLedger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
@@ -145,6 +153,7 @@ def _solve_all(
         how = how | {"ledger": ledger, "skip": solved}
         interrupted = anyio.run(drive, problems, how, caller, done)
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    say(*caller.complaints.summary())
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
     say(*unprotected_lines(options.verification, problems))
     if interrupted:
@@ -181,7 +190,7 @@ async def drive(
     from ..runtime.tasks import first_error
 
     async def work() -> None:
-        with _progress() as show:
+        with _progress(caller) as show:
             options = how | {"calls": caller, "progress": show}
             async with aclosing(solve_many(problems, **options)) as solutions:
                 async for solution in solutions:
@@ -196,19 +205,19 @@ async def drive(
 
 
 @contextmanager
-def _progress() -> Iterator[Listener]:
-    """Solved, spent, in flight and time left, on standard error, if that is a terminal."""
+def _progress(caller: Caller) -> Iterator[Listener]:
+    """Solved, spent, in flight, time left and outages, on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield lambda progress: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
     shown = (*columns, TimeRemainingColumn())
-    with Bar(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
+    bars = waiting_bar(lambda: caller.waiting)
+    with bars(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("solving", total=None)
 
         def show(progress: Progress) -> None:

@@ -106,6 +106,14 @@ class Finding:
     usage: Usage = Usage()
 
 
+class ParkedCall(Exception):
+    """A verifier raises it if the verdict comes from outside, at any later time.
+
+    The search waits without holding a slot, also in a later process, until a `Found` entry for the
+    candidate is appended to its ledger.
+    """
+
+
 class Generator(Protocol):
     """Makes candidates.
 

@@ -93,7 +93,7 @@ class SearchConfig:
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
-    def started(self, problem: Problem) -> Started:
+    def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
             "policy": _name(self.policy),
@@ -111,7 +111,13 @@ class SearchConfig:
             plan["most"] = [self.most.candidate, self.most.verify]
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
-        return Started(problem.id, {**self.about, **plan})
+        return started_entry(problem, {**self.about, **plan}, account)
+
+
+def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
+    """The first entry of a search, with what is asked and how it is checked."""
+    check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
+    return Started(problem.id, about, problem.prompt, check, account)
 
 
 def _name(policy: Policy) -> str:

@@ -8,14 +8,14 @@ from ..backends.protocols import Problem
 from ..core.errors import BackendError
 from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Failed, Told
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import Caps
 from .calls import Caller
 from .config import SearchConfig
-from .executor import Executor
+from .executor import Executor, Reserves
 from .ledger_writer import LedgerWriter
 from .results.solution import FAILED, Solution, solution_of
 from .search_record import SearchRecord
-from .spending import OutOfBudget, TotalBudget
+from .spending import OutOfBudget, RunBudget
 
 
 async def run_search(
@@ -23,7 +23,7 @@ async def run_search(
     config: SearchConfig,
     writer: LedgerWriter,
     caller: Caller,
-    total: TotalBudget,
+    budget: RunBudget,
     on_step: Callable[[], None] = lambda: None,
 ) -> Solution:
     """Search for a verified answer. Results in the ledger are reused, not paid for again.
@@ -31,18 +31,17 @@ async def run_search(
     `on_step` is called after each step.
     """
     record = await SearchRecord.open(writer, config.search_id(problem))
-    await record.begin(config.started(problem))
+    await record.begin(config.started(problem, budget.account))
     search = config.search()
-    executor = Executor(problem, config.backends, caller, record, config.meter)
+    caps = Caps(budget.total, config.budget)
+    reserves = Reserves(config.reserve, config.second_cost, caps)
+    executor = Executor(problem, config.backends, caller, record, config.meter, reserves)
     try:
         while not isinstance(action := search.ask(), Stop):
             seen = len(search.pool)
-            before = executor.recorded(action, seen)
             price = executor.price(action, seen, config.reserve, config.second_cost)
-            with total.reserved(price) as held:
+            async with budget.plan(price) as executor.plan:
                 event = await executor.carry_out(action, seen, search.pool.costs)
-                if event.paid is not None:
-                    held.paid = max(0.0, event.paid - before)
             await record.tell(Told(event, action.why))
             search.tell(event)
             on_step()
@@ -60,14 +59,3 @@ async def run_search(
     return solution_of(
         problem, search, executor, action.reason.value, answer=action.answer, message=action.why
     )
-
-
-def spent_before(ledger: Ledger, config: SearchConfig, problem: Problem) -> float:
-    """The amount that earlier processes may have paid for a search.
-
-    This is the only definition of earlier spending: measured if there is a meter, otherwise by the
-    price list.
-    """
-    search = config.search_id(problem)
-    record = SearchRecord(LedgerWriter(ledger), search, ledger.read(search))
-    return record.cost(config.reserve, config.second_cost, config.meter)

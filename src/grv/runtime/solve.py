@@ -45,13 +45,13 @@ from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
-from .ledger_writer import LedgerWriter
-from .one_search import run_search, spent_before
+from .ledger_writer import LedgerWriter, claim_when_free
+from .one_search import run_search
 from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
-from .results.solution import Solution
-from .spending import Gate, TotalBudget
+from .results.solution import Solution, failed_solution
+from .spending import Gate, RunBudget, check_total
 from .tasks import first_error
 
 Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]
@@ -126,8 +126,11 @@ async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solu
 
     See `SolveOptions` for the options.
 
+    If another caller already runs this search, in this process or in another one, wait for its
+    result; if that caller dies, take over.
+
     Raises:
-        LedgerError: the ledger cannot be used, or another process is working on this search.
+        LedgerError: the ledger cannot be used.
     """
     async with aclosing(solve_many([problem], **options)) as solutions:
         async for solution in solutions:
@@ -140,21 +143,21 @@ async def solve_many(
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
-    Problems that another process is working on are skipped. See `SolveOptions` for the options.
+    A search that another caller runs already, in this process or in another one, is joined: its
+    result is yielded here too. See `SolveOptions` for the options.
     """
     config = config_of(options)
     given = options.get("calls")
     caller = given if isinstance(given, Caller) else Caller(given)
-    total = TotalBudget(options.get("total_budget", math.inf))
     skip = options.get("skip", ())
     asked = [_problem(problem) for problem in problems]
     todo = [problem for problem in asked if problem.id not in skip]
     async with _opened(options.get("ledger")) as ledger:
-        if math.isfinite(total.total):
-            total.spend(sum(spent_before(ledger, config, problem) for problem in asked))
-        run = _Run(config, ledger, caller, total, options.get("progress"), len(asked), len(todo))
+        writer = LedgerWriter(ledger)
+        budget = RunBudget(options.get("total_budget", math.inf), writer)
+        run = _Run(config, writer, caller, budget, options.get("progress"), len(asked), len(todo))
         at_once = options.get("at_once") or 2 * caller.calls.concurrency
-        gate = Gate(at_once, total, config.costs, config.budget)
+        gate = Gate(at_once, budget, config.costs, config.budget)
         async with aclosing(run.solutions(todo, gate)) as solutions:
             async for solution in solutions:
                 yield solution
@@ -204,23 +207,23 @@ class _Run:
     def __init__(
         self,
         config: SearchConfig,
-        ledger: Ledger,
+        writer: LedgerWriter,
         caller: Caller,
-        total: TotalBudget,
+        budget: RunBudget,
         listener: Listener | None,
         problems: int,
         todo: int,
     ) -> None:
-        self.config, self.ledger, self.caller, self.total = config, ledger, caller, total
-        self.writer = LedgerWriter(ledger)
+        self.config, self.caller, self.budget = config, caller, budget
+        self.writer, self.ledger = writer, writer.ledger
         self.listener, self.problems = listener, problems
         self.done = self.solved = problems - todo
 
     def tell(self) -> None:
         """Report the progress to the listener."""
         if self.listener is not None:
-            spent, in_flight = self.total.spent, self.caller.in_flight
-            self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
+            counts = (self.problems, self.done, self.solved, self.budget.paid)
+            self.listener(Progress(*counts, self.caller.in_flight, self.caller.waiting))
 
     async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
         """Search as many problems at once as the gate admits; yield each solution when found."""
@@ -251,23 +254,37 @@ class _Run:
         search = self.config.search_id(problem)
         try:
             if not await anyio.to_thread.run_sync(self.ledger.claim, search):
-                return
+                gate.leave()  # another caller runs this search: join it, without holding a slot
+                try:
+                    await claim_when_free(self.ledger, search)
+                finally:
+                    gate.enter_at_once()
             try:
-                solution = await run_search(
-                    problem, self.config, self.writer, self.caller, self.total, self.tell
-                )
-                await send.send(solution)
+                await send.send(await self._searched(problem))
             finally:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(self.ledger.release, search)
         finally:
             gate.leave()
 
+    async def _searched(self, problem: Problem) -> Solution:
+        """Search, or receive the result of the caller that has just searched: it is recorded.
+
+        A damaged search is reported, and the others continue.
+        """
+        run = run_search(problem, self.config, self.writer, self.caller, self.budget, self.tell)
+        try:
+            return await run
+        except LedgerError as error:
+            if error.entry is None:
+                raise
+            return failed_solution(problem, self.config.search_id(problem), str(error))
+
 
 def check_options(options: SolveOptions) -> None:
     """Raise a UsageError if options are out of bounds or contradict each other."""
     config_of(options)
-    TotalBudget(options.get("total_budget", math.inf))
+    check_total(options.get("total_budget", math.inf))
 
 
 def config_of(options: SolveOptions) -> SearchConfig:
@@ -280,13 +297,19 @@ def config_of(options: SolveOptions) -> SearchConfig:
         parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
         options.get("costs") or Costs(),
         options.get("budget", math.inf),
-        options.get("width", 1),
+        _width(options),
         identity if identity is not None else {**names, **(options.get("about") or {})},
         value=options.get("value", math.inf),
         most=options.get("most"),
         meter=options.get("meter"),
         cascade=options.get("cascade"),
     )
+
+
+def _width(options: SolveOptions) -> int | None:
+    """The width, but not more than the workers of the verifier: others would only wait."""
+    width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
+    return min(width, workers) if width is not None and isinstance(workers, int) else width
 
 
 def _backends(options: SolveOptions) -> Backends:

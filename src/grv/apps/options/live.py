@@ -106,6 +106,15 @@ def _named_score(score: str) -> str:
     return named(score)
 
 
+def check_resources(options: LiveOptions) -> None:
+    """Refuse a run that this machine cannot carry, before the first call."""
+    from ...backends.callables import processors
+    from ...runtime.faults.machine import check_machine
+
+    workers = options.verification.workers or processors()
+    check_machine(options.calls.concurrency, workers, (options.out, options.ledger_path))
+
+
 @contextmanager
 def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
     """The generator, scorers and verifier. Every mistake in a check is found before any work."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from ...core.errors import LedgerError
 from ...core.values import Verdict
 from ...ledger.sqlite import SqliteLedger
 from ..ledger_writer import LedgerWriter
@@ -24,7 +26,7 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
     keys are the user's own, it labels its class too.
 
     If a problem was searched in several ways (another model, another score), the later searches
-    have the search's id in the name of the problem.
+    have the search's id in the name of the problem. A damaged search is left out, with a warning.
     """
     rows: list[_Row] = []
     seen: set[str] = set()
@@ -33,7 +35,13 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
         name = summary.problem
         problem = name if name not in seen else f"{name} ({summary.id})"
         seen.add(name)
-        record = SearchRecord(writer, summary.id, ledger.read(summary.id))
+        try:
+            record = SearchRecord(writer, summary.id, ledger.read(summary.id))
+        except LedgerError as error:
+            if error.entry is None:
+                raise
+            warnings.warn(f"left out: {error}; see grv runs repair", stacklevel=2)
+            continue
         rows += [{"problem": problem, **row} for row in _rows(record, prices)]
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):

@@ -28,7 +28,7 @@ class Solution:
         bill: the amount spent, in the unit of the costs.
         usage: tokens, seconds and dollars used, by kind of call.
         unneeded: verifications in flight when another one passed; they are paid for.
-        lost: calls in flight when a process died. They may be paid for; their results are lost.
+        lost: candidates per call whose attempt may have been paid for and has no result.
         unscored: the number of candidates without a score.
         search: the id of the search in the ledger.
         message: the reason, if the search failed or gave up.
@@ -45,6 +45,13 @@ class Solution:
     unscored: int = 0
     search: str = ""
     message: str = ""
+
+
+def failed_solution(problem: Problem, search: str, message: str) -> Solution:
+    """The solution of a search that cannot run, because its record is damaged."""
+    return Solution(
+        problem.id, FAILED, None, False, Bill(0, 0, 0.0), {}, search=search, message=message
+    )
 
 
 def solution_of(

@@ -1,0 +1,189 @@
+"""Checks a whole ledger, and saves what is intact in a damaged one."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..core.errors import LedgerError
+from ..core.values import Verdict
+from .entries import Ended, Entry, Found, Intended, Made, charge_of
+from .rows import (
+    BROKEN,
+    SearchSummary,
+    checked_rows,
+    entry_of,
+    hash_of,
+    restored,
+    summarized,
+)
+from .seals import Seals
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteLedger
+
+_CLOSE = 1e-6  # relative: sums of floats in another order
+
+
+def faults(db: sqlite3.Connection, seals: Seals) -> list[str]:
+    """All faults of a ledger, one line each, as of one moment."""
+    with _snapshot(db):
+        found = [str(said) for (said,) in db.execute("PRAGMA quick_check") if said != "ok"]
+        try:
+            found += _faulty_texts(db)
+            found += _faulty_head(db, seals)
+            found += _faulty_searches(db, seals)
+        except BROKEN as error:
+            found.append(f"the file cannot be read: {error}")
+    return found
+
+
+@contextmanager
+def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """One consistent state, whatever other processes write meanwhile."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
+def _faulty_texts(db: sqlite3.Connection) -> Iterator[str]:
+    for hash, text in db.execute("SELECT hash, text FROM texts"):
+        try:
+            right = hash == hash_of(restored(text))
+        except LedgerError:
+            right = False
+        if not right:
+            yield f"a text does not match its hash {hash}"
+
+
+def _faulty_head(db: sqlite3.Connection, seals: Seals) -> list[str]:
+    """Whether entries are missing, or were moved between searches."""
+    count, head = 0, ""
+    for (seal,) in db.execute("SELECT seal FROM entries ORDER BY position"):
+        count, head = count + 1, seals.head(head, str(seal))
+    known = db.execute("SELECT count, head FROM ledger").fetchall()
+    if known == [(count, head)]:
+        return []
+    expected = known[0][0] if len(known) == 1 else "an unknown number of"
+    return [f"{count} entries, but {expected} were written, or in another order"]
+
+
+def _faulty_searches(db: sqlite3.Connection, seals: Seals) -> list[str]:
+    found: list[str] = []
+    index = {str(row[0]): row for row in db.execute("SELECT * FROM searches")}
+    ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
+    totals: dict[str, float] = {}
+    for id in sorted(ids | index.keys()):
+        try:
+            entries = list(entries_of(db, id, seals))
+        except LedgerError as error:
+            found.append(str(error))
+            continue
+        found += [f"search {id}: {fault}" for fault in _contradictions([e for e, _ in entries])]
+        found += _faulty_index(id, entries, index.get(id), totals)
+    damaged = bool(found)
+    for name, paid in db.execute("SELECT name, paid FROM accounts").fetchall():
+        same = isinstance(paid, float | int) and _close(paid, totals.get(name, 0.0))
+        if not same and not damaged:
+            found.append(f"account {name!r}: {paid} possibly paid, its searches {totals.get(name)}")
+    return found
+
+
+def _faulty_index(
+    id: str,
+    entries: Sequence[tuple[Entry, float]],
+    row: Sequence[object] | None,
+    totals: dict[str, float],
+) -> list[str]:
+    """Whether the index has what follows from the entries."""
+    expected = summarized(id, entries)
+    if row is None:
+        return [f"search {id} is not in the index"]
+    try:
+        listed = SearchSummary(*row)  # type: ignore[arg-type]  # compared field by field below
+        listed = replace(listed, problem=restored(listed.problem))
+        paid = float(listed.paid)
+    except (LedgerError, TypeError, ValueError):
+        return [f"search {id}: its row of the index is broken"]
+    totals[listed.account] = totals.get(listed.account, 0.0) + paid
+    charged = charge_of(entry for entry, _ in entries)
+    reserves = any(isinstance(entry, Intended) and entry.reserved for entry, _ in entries)
+    if replace(listed, paid=0.0) != expected or (reserves and not paid >= charged * (1 - _CLOSE)):
+        return [f"search {id} does not match the index"]
+    return []
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+
+
+def _contradictions(entries: Sequence[Entry]) -> list[str]:
+    """What cannot be: an answer without a pass, a bill without its calls."""
+    made = {entry.candidate for entry in entries if isinstance(entry, Made)}
+    passed = {
+        entry.candidate
+        for entry in entries
+        if isinstance(entry, Found) and entry.verdict is Verdict.PASSED
+    }
+    asked = sum(
+        len(entry.candidates)
+        for entry in entries
+        if isinstance(entry, Intended) and entry.call == "verify"
+    )
+    found = []
+    for entry in entries:
+        if not isinstance(entry, Ended):
+            continue
+        if entry.reason == "solved" and entry.answer not in passed:
+            found.append("solved, but its answer has no pass")
+        if entry.generated > len(made):
+            found.append(f"a bill of {entry.generated} candidates, of which {len(made)} exist")
+        if entry.verified > asked:
+            found.append(f"a bill of {entry.verified} verifications, of which {asked} were made")
+    return found
+
+
+def entries_of(db: sqlite3.Connection, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
+    """The entries of a search with their times, up to the first that was changed."""
+    query = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
+    rows: Iterable[Sequence[object]] = db.execute(query, (search,)).fetchall()
+    for kind, at, body in checked_rows(rows, search, seals):
+        try:
+            yield entry_of(db, kind, body), at
+        except LedgerError as error:
+            raise LedgerError(f"search {search}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What was saved of a damaged ledger: searches, entries, and what was not."""
+
+    searches: int
+    entries: int
+    damaged: tuple[str, ...]
+
+
+def repair(old: SqliteLedger, new: SqliteLedger) -> Repaired:
+    """Copy everything intact into a new ledger: of a damaged search, the entries before the damage.
+
+    Each search keeps its times. What it has possibly paid counts in the new ledger too.
+    """
+    searches = entries = 0
+    damaged: list[str] = []
+    for search in old.search_ids():
+        intact: list[tuple[Entry, float]] = []
+        try:
+            for each in old.intact(search):
+                intact.append(each)  # noqa: PERF402 - keeps those before the damage
+        except LedgerError as error:
+            damaged.append(str(error))
+        if intact:
+            new.restore(search, intact, old.paid_by(search))
+            searches, entries = searches + 1, entries + len(intact)
+    return Repaired(searches, entries, tuple(damaged))

@@ -1,0 +1,263 @@
+"""Real processes against a counting server: what was possibly paid covers all that was served.
+
+`pytest -s` prints a table: fault, served, recorded, billed, possibly paid.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import subprocess
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from grv.ledger.sqlite import SqliteLedger
+from support.commands import ended, grv, kill, start, write_problems
+from support.counting import Accounts, CountingServer
+from support.servers import (
+    Cut,
+    Drop,
+    Empty,
+    Fault,
+    Fewer,
+    Hang,
+    NoLogprobs,
+    NotNumbers,
+    Received,
+    Say,
+    Status,
+)
+
+pytestmark = pytest.mark.slow
+
+FAULTS: tuple[Fault, ...] = (
+    Status(429, retry_after="0.05"),
+    Status(500),
+    Status(503, retry_after="0"),
+    Hang(),
+    Drop(),
+    Drop(midway=True),
+    Cut(),
+    Say(),
+    Say("{}"),
+    Fewer(1),
+    Empty(),
+    NoLogprobs(),
+    NotNumbers(),
+)
+GENERATE, VERIFY = 1.0, 2.0
+
+
+@dataclass
+class World:
+    """A folder with problems, a ledger, and a counting checker."""
+
+    folder: Path
+    names: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger"
+
+    def problems(self, names: list[str], file: str = "problems") -> Path:
+        self.names += names
+        seen = self.folder / "seen"
+        return write_problems(self.folder / file, names, seen=seen, seconds=self.seconds)
+
+    def command(
+        self, server: CountingServer, problems: Path, *more: object, out: str = "out"
+    ) -> list[object]:
+        return [
+            *("solve", problems, "--allow-commands", "--generator", "openai:m"),
+            *("--base-url", server.url, "--ledger", self.ledger, "--out", self.folder / out),
+            *("--costs", f"{GENERATE:g},{VERIFY:g}", "--first-pause", 0.02, *more),
+        ]
+
+    def checked(self) -> int:
+        """How many candidates the checker saw."""
+        seen = self.folder / "seen"
+        return len(seen.read_text().splitlines()) if seen.exists() else 0
+
+    def paid(self) -> float:
+        """Possibly paid so far, as another process sees it."""
+        if not self.ledger.exists():
+            return 0.0
+        with closing(SqliteLedger(self.ledger, read_only=True)) as ledger:
+            return ledger.possibly_paid()
+
+
+def right(name: str) -> int | None:
+    """Every third problem has no right candidate."""
+    number = int(name[1:])
+    return None if number % 3 == 2 else 3 + 5 * number % 23
+
+
+def idle(server: CountingServer, within: float = 20) -> None:
+    """Wait until every late response is generated."""
+    until = time.monotonic() + within
+    while server.in_flight and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def hold(fault: str, world: World, server: CountingServer, total: float = math.inf) -> Accounts:
+    """Check what must hold after any fault, and print a row of the table."""
+    accounts = Accounts.of(world.ledger)
+    served, made = server.served.total(), accounts.made.total()
+    paid = accounts.possibly_paid
+    print(
+        f"\n| {fault} | {served} served, {world.checked()} checked"
+        f" | {made} drafts, {accounts.found.total()} verdicts; lost {dict(accounts.lost)}"
+        f" | {accounts.billed:g} | {paid:g} of {total:g} |"
+    )
+    assert sum(accounts.paid.values()) == pytest.approx(paid)
+    assert served * GENERATE <= accounts.paid.get("generate", 0.0) * (1 + 1e-9)
+    assert world.checked() * VERIFY <= accounts.paid.get("verify", 0.0) * (1 + 1e-9)
+    assert paid <= total * (1 + 1e-9)
+    assert accounts.billed <= paid * (1 + 1e-9)
+    assert set(accounts.made.values()) <= {1}, "a draft was recorded twice"
+    assert set(accounts.found.values()) <= {1}, "a verdict was recorded twice"
+    assert served <= made + accounts.lost["generate"]
+    unrecorded = server.delivered.keys() - accounts.made.keys()
+    assert len(unrecorded) <= accounts.lost["generate"]
+    return accounts
+
+
+def test_calls_that_time_out_are_possibly_paid(tmp_path: Path) -> None:
+    """The server answers too late, and charges for it, in three runs of one command."""
+    world, total = World(tmp_path), 60.0
+    problems = world.problems([f"p{i}" for i in range(6)])
+    with CountingServer(late=lambda _: 2.5) as server:
+        more = ("--call-timeout", 1, "--attempts", 4, "--total-budget", total)
+        for _ in range(3):
+            ran = grv(*world.command(server, problems, *more))
+            assert ran.code == 1
+            assert "Traceback" not in ran.err
+            idle(server)
+            accounts = hold("answers after 2.5 s, timeout 1 s", world, server, total)
+            assert accounts.made.total() == 0
+    assert server.served.total() > 0
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same problems", "other problems"])
+def test_eight_processes_share_one_total_budget(tmp_path: Path, same: bool) -> None:
+    world, total = World(tmp_path), 150.0
+    names = [f"p{i}" for i in range(8)]
+    with CountingServer(right=right, late=lambda _: 0.1) as server:
+        processes = []
+        for at in range(8):
+            mine = names if same else [f"p{8 * at + i}" for i in range(3)]
+            problems = world.problems(mine, f"problems{at}")
+            command = world.command(server, problems, "--total-budget", total, out=f"out{at}")
+            processes.append(start(*command, "--workers", 2))
+        while any(process.poll() is None for process in processes):
+            assert world.paid() <= total
+            time.sleep(0.2)
+        runs = [ended(process) for process in processes]
+        assert {ran.code for ran in runs} <= {0, 1}, runs
+        assert {ran.err for ran in runs} == {""}
+        accounts = hold(f"8 processes, same problems: {same}", world, server, total)
+    assert set(server.served.values()) == {1}, "generated twice"
+    assert server.delivered.keys() == accounts.made.keys()
+    assert accounts.lost["generate"] == 0
+    if not same:
+        assert accounts.possibly_paid > total - 8 * (GENERATE + VERIFY)
+
+
+def test_two_problem_files_share_one_total_budget(tmp_path: Path) -> None:
+    world, total = World(tmp_path), 70.0
+    with CountingServer(right=lambda _: None) as server:
+        for at in range(2):
+            names = [f"p{3 * at + i}" for i in range(3)]
+            problems = world.problems(names, f"problems{at}")
+            command = world.command(server, problems, "--total-budget", total, out=f"out{at}")
+            assert grv(*command).code == 1
+            hold(f"problem file {at + 1} of 2", world, server, total)
+    assert set(server.served.values()) == {1}
+
+
+class Chance:
+    """Faults and late responses, 15 % of all, of every kind."""
+
+    def __init__(self, seed: int, share: float = 0.15) -> None:
+        self._random, self._share = random.Random(seed), share
+
+    def fault(self, _: Received) -> Fault | None:
+        """The fault of a request."""
+        return self._random.choice(FAULTS) if self._random.random() < self._share else None
+
+    def late(self, _: Received) -> float:
+        """How long a response takes: sometimes longer than its caller waits."""
+        return 1.5 if self._random.random() < self._share / len(FAULTS) else 0.1
+
+
+def interrupt(process: subprocess.Popen[str], chance: random.Random, pause: float) -> None:
+    """Kill a process, or pause it first for longer than its calls may take."""
+    if pause and chance.random() < 0.1:
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(pause)
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(chance.uniform(0, 1))
+    kill(process)
+
+
+def faults_and_kills(folder: Path, problems: int, kills: int, pause: float, seed: int) -> None:
+    world = World(folder, seconds=0.02)
+    chance, faults = random.Random(seed), Chance(seed)
+    file = world.problems([f"p{i}" for i in range(problems)])
+    total = 60.0 * problems
+    with CountingServer(faults.fault, right=right, late=faults.late) as server:
+        more = ("--call-timeout", 1, "--budget", 60, "--total-budget", total)
+        command = world.command(server, file, *more, "--workers", 4, "--concurrency", 6)
+        killed = 0
+        while killed < kills:
+            process, requests = start(*command), len(server.received)
+            while len(server.received) == requests and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.6))
+            if process.poll() is not None:
+                ended(process)
+                break
+            interrupt(process, chance, pause)
+            killed += 1
+        for _ in range(2):
+            ran = grv(*command)
+            assert ran.code in (0, 1), ran
+            assert "Traceback" not in ran.err
+        idle(server)
+        print(f"\n{killed} kills")
+        assert killed >= kills * 0.8, "too fast to be killed"
+        hold(f"15 % faults, {killed} kills", world, server, total)
+
+
+def test_after_faults_and_kills_every_candidate_is_accounted_for(tmp_path: Path) -> None:
+    faults_and_kills(tmp_path, problems=24, kills=10, pause=0, seed=7)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_after_a_hundred_kills_and_pauses_every_candidate_is_accounted_for(tmp_path: Path) -> None:
+    faults_and_kills(tmp_path, problems=250, kills=100, pause=12, seed=8)
+
+
+def test_a_process_that_was_paused_counts_what_was_served(tmp_path: Path) -> None:
+    """Its calls time out as soon as it continues."""
+    world = World(tmp_path)
+    file = world.problems([f"p{i}" for i in range(4)])
+    with CountingServer(right=right, late=lambda _: 0.3) as server:
+        command = world.command(server, file, "--call-timeout", 1, "--budget", 40)
+        process = start(*command)
+        while not server.received and process.poll() is None:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(process.pid, signal.SIGCONT)
+        assert ended(process).code in (0, 1)
+        idle(server)
+        hold("paused for 3 s, timeout 1 s", world, server)
