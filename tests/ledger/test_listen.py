@@ -16,8 +16,8 @@ import pytest
 
 from grv.backends.protocols import Draft, Finding, ParkedCall, Problem
 from grv.core.values import Costs, Verdict
-from grv.ledger.entries import Entry, Found, Intended, Made, Parked, Started
-from grv.ledger.ledger import MemoryLedger
+from grv.ledger.entries import Entry, Failed, Found, Intended, Made, Parked, Started
+from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.pending import pending_calls
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies.fixed import Fixed
@@ -120,6 +120,21 @@ def test_entries_of_both_are_reported_once_each_and_in_order(path: Path) -> None
         assert [entry for search, entry in heard.entries if search == "mine"] == list(
             ledger.read("mine")
         )
+
+
+def test_a_listener_that_raises_stops_neither_writing_nor_the_others(path: Path) -> None:
+    def fails(search: str, entries: Sequence[Entry]) -> None:
+        raise RuntimeError("a bug of the listener")
+
+    ledgers: tuple[Ledger, ...] = (MemoryLedger(), SqliteLedger(path))
+    for ledger in ledgers:
+        told = Heard()
+        ledger.listen(fails)
+        ledger.listen(told)
+        ledger.append("one", [Started("one", {})])
+        ledger.append("one", [Failed("no")])
+        assert [entry for _, entry in told.entries] == [Started("one", {}), Failed("no")]
+        assert len(ledger.read("one")) == 2
 
 
 def test_a_listener_may_append_and_stop_itself(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..core.errors import LedgerError
 from .entries import Entry
-from .ledger import Listener
+from .ledger import Listener, Listeners
 
 INTERVAL = 0.25  # seconds between two looks for entries of other processes
 
@@ -35,7 +35,7 @@ class Feed:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._last = source.position()
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._lock = threading.RLock()  # a listener may append, or stop
         self._delivering = False
         self._stopped = threading.Event()
@@ -44,15 +44,10 @@ class Feed:
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Report to the listener until the result is called."""
         with self._lock:
-            self._listeners.append(listener)
+            stop = self._listeners.add(listener)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._poll, name="grv-feed", daemon=True)
                 self._thread.start()
-
-        def stop() -> None:
-            with self._lock:
-                self._listeners.remove(listener)
-
         return stop
 
     def deliver(self) -> None:
@@ -72,8 +67,7 @@ class Feed:
     def _report(self, new: Sequence[tuple[int, str, Entry]]) -> None:
         for position, search, entry in new:
             self._last = position
-            for listener in tuple(self._listeners):
-                listener(search, (entry,))
+            self._listeners.tell(search, (entry,))
 
     def stop(self) -> None:
         """Report nothing more."""

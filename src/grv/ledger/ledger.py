@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Protocol
 from ..core.errors import LedgerError
 from .entries import Entry, Started, charge_of
 
+_LOG = logging.getLogger(__name__)
 Listener = Callable[[str, Sequence[Entry]], None]
 _ROUNDING = 1e-9  # of a cap: sums of floats are not exact
 
@@ -100,6 +102,37 @@ class Ledger(Protocol):
         ...
 
 
+class Listeners:
+    """The listeners of a ledger. One that raises is dropped: the entries are recorded already."""
+
+    def __init__(self) -> None:
+        self._all: list[Listener] = []
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, listener: Listener) -> Callable[[], None]:
+        """Tell the listener too, until the result is called."""
+        with self._lock:
+            self._all.append(listener)
+        return lambda: self._drop(listener)
+
+    def tell(self, search: str, entries: Sequence[Entry]) -> None:
+        """Tell all listeners."""
+        for listener in tuple(self._all):
+            try:
+                listener(search, entries)
+            except Exception:
+                _LOG.exception("a listener of the ledger failed; it is told nothing more")
+                self._drop(listener)
+
+    def _drop(self, listener: Listener) -> None:
+        with self._lock:
+            if listener in self._all:
+                self._all.remove(listener)
+
+
 class MemoryLedger:
     """A ledger in memory. Its entries are lost when the process ends."""
 
@@ -110,7 +143,7 @@ class MemoryLedger:
         self._totals: dict[str, float] = {}  # by account
         self._units: dict[str, str] = {}  # by account
         self._claimed: set[str] = set()
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._lock = threading.RLock()
 
     def append(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
@@ -123,8 +156,7 @@ class MemoryLedger:
             self._accounts[search], self._units[account] = account, unit
             self._totals[account], self._paid[search] = total + charge, paid + charge
             self._entries.setdefault(search, []).extend(entries)
-        for listener in tuple(self._listeners):
-            listener(search, entries)
+        self._listeners.tell(search, entries)
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups; for each, None or why it was not appended."""
@@ -170,5 +202,4 @@ class MemoryLedger:
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call the listener for all new entries, until the result is called."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return self._listeners.add(listener)

@@ -21,9 +21,10 @@ from pathlib import Path
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
-from .entries import Entry, Started, charge_of
+from .batch import Batch
+from .entries import Entry, charge_of
 from .feed import Feed
-from .ledger import NO_CAPS, Append, Caps, Listener, OverBudget, check_unit, unit_of
+from .ledger import NO_CAPS, Append, Caps, Listener
 from .migrations import check_format, migrate
 from .owners import Owner
 from .place import alone, check_place, lacks_log
@@ -32,10 +33,7 @@ from .rows import (
     SearchSummary,
     checked_rows,
     entry_of,
-    index,
-    insert,
     restored,
-    rows_of,
 )
 from .seals import Seals, key_from_environment
 
@@ -87,7 +85,11 @@ class SqliteLedger:
             )
 
     def _check_key(self) -> None:
-        (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
+        try:
+            (known,) = self._db.execute("SELECT key FROM ledger").fetchone() or ("",)
+        except BROKEN as error:
+            self._closing()
+            raise LedgerError(f"{self.path}: not a ledger: {error}", path=self.path) from error
         if known == self.seals.name:
             return
         self._closing()
@@ -123,33 +125,12 @@ class SqliteLedger:
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups in one transaction; for each, None or why it was not appended."""
         with self._using() as db, _transaction(db):
-            found = [self._append(db, group) for group in groups]
+            batch = Batch(db, self.seals)
+            found = [batch.add(group) for group in groups]
+            batch.finish()
         if self._feed is not None:
             self._feed.deliver()
         return found
-
-    def _append(
-        self, db: sqlite3.Connection, group: Append, times: Sequence[float] | None = None
-    ) -> Exception | None:
-        """Append one group, inside a transaction."""
-        texts: dict[str, str | bytes] = {}
-        end = _end(db, group.search)
-        rows = rows_of(end, group.search, group.entries, texts, self.seals, times)
-        try:
-            charge = _check_charge(db, group)
-        except (OverBudget, LedgerError) as error:
-            return error
-        insert(db, "INSERT OR IGNORE INTO texts VALUES", list(texts.items()))
-        names = "(search, number, kind, at, body, seal)"
-        insert(db, f"INSERT INTO entries {names} VALUES", rows)
-        index(db, rows, group.entries)
-        if charge:
-            _charge(db, group.search, charge)
-        count, head = db.execute("SELECT count, head FROM ledger").fetchone()
-        for row in rows:
-            count, head = count + 1, self.seals.head(head, row[5])
-        db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
-        return None
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order; a LedgerError if one was changed."""
@@ -181,10 +162,11 @@ class SqliteLedger:
         """
         with self._using() as db, _transaction(db):
             group = Append(search, [entry for entry, _ in entries])
-            error = self._append(db, group, [at for _, at in entries])
-            if error is not None:
+            batch = Batch(db, self.seals)
+            more = max(paid - charge_of(group.entries), 0.0)
+            if (error := batch.add(group, [at for _, at in entries], more)) is not None:
                 raise error
-            _charge(db, search, max(paid - charge_of(group.entries), 0.0))
+            batch.finish()
 
     def possibly_paid(self, account: str = "") -> float:
         """What all searches of an account have possibly paid."""
@@ -225,13 +207,16 @@ class SqliteLedger:
         return int(last or 0)
 
     def since(self, position: int) -> list[tuple[int, str, Entry]]:
-        """Position, search and content of all entries after a position."""
+        """Position, search and content of all entries after a position, without damaged ones."""
         query = (
             "SELECT position, search, kind, body FROM entries WHERE position > ? ORDER BY position"
         )
+        found: list[tuple[int, str, Entry]] = []
         with self._using() as db:
-            rows = db.execute(query, (position,)).fetchall()
-            return [(at, str(search), entry_of(db, kind, body)) for at, search, kind, body in rows]
+            for at, search, kind, body in db.execute(query, (position,)).fetchall():
+                with suppress(LedgerError):  # the reader of the search reports it
+                    found.append((at, str(search), entry_of(db, kind, body)))
+        return found
 
     def data_version(self) -> int:
         """A number that changes when another process writes; cheap to ask for."""
@@ -367,37 +352,3 @@ def _transaction(db: sqlite3.Connection, *, durable: bool = True) -> Iterator[No
         if db.in_transaction:  # a full disk has already ended it
             db.execute("ROLLBACK")
         raise
-
-
-def _end(db: sqlite3.Connection, search: str) -> tuple[int, str]:
-    """Number and seal of the last entry of a search."""
-    last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
-    return db.execute(last, (search,)).fetchone() or (-1, "")
-
-
-def _check_charge(db: sqlite3.Connection, group: Append) -> float:
-    """What a group charges, if its unit and its caps allow it."""
-    query = "SELECT account, paid FROM searches WHERE id = ?"
-    account, paid = db.execute(query, (group.search,)).fetchone() or ("", 0.0)
-    for entry in group.entries:
-        if isinstance(entry, Started):
-            account = account or entry.account
-            unit = unit_of(entry)
-            db.execute("INSERT OR IGNORE INTO accounts VALUES (?, ?, 0)", (account, unit))
-            query = "SELECT unit FROM accounts WHERE name = ?"
-            check_unit(db.execute(query, (account,)).fetchone()[0], unit)
-    charge = charge_of(group.entries)
-    if charge > 0:
-        query = "SELECT paid FROM accounts WHERE name = ?"
-        (total,) = db.execute(query, (account,)).fetchone() or (0.0,)
-        group.caps.check(charge, total, paid)
-    return charge
-
-
-def _charge(db: sqlite3.Connection, search: str, charge: float) -> None:
-    db.execute("UPDATE searches SET paid = paid + ? WHERE id = ?", (charge, search))
-    db.execute(
-        "UPDATE accounts SET paid = paid + ?"
-        " WHERE name = (SELECT account FROM searches WHERE id = ?)",
-        (charge, search),
-    )
