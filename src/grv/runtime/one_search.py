@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import anyio.to_thread
+
 from ..backends.protocols import Problem
 from ..core.errors import BackendError
 from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Failed, Told
-from ..ledger.ledger import Caps
+from ..ledger.ledger import Caps, Ledger
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Executor, Reserves
 from .ledger_writer import LedgerWriter
 from .results.solution import FAILED, Solution, solution_of
-from .search_record import SearchRecord
+from .search_record import ReadOnly, SearchRecord
 from .spending import OutOfBudget, RunBudget
 
 
@@ -31,6 +33,34 @@ async def run_search(
     `on_step` is called after each step.
     """
     record = await SearchRecord.open(writer, config.search_id(problem))
+    return await _run(problem, config, record, caller, budget, on_step)
+
+
+async def recorded_solution(
+    problem: Problem, config: SearchConfig, ledger: Ledger, caller: Caller, budget: RunBudget
+) -> Solution | None:
+    """The solution of a search that has ended; None if it has to start or to continue.
+
+    This writes nothing, so it needs no claim.
+    """
+    search = config.search_id(problem)
+    entries = await anyio.to_thread.run_sync(ledger.read, search)
+    if not entries or not isinstance(entries[-1], Ended):
+        return None
+    try:
+        return await _run(problem, config, SearchRecord(None, search, entries), caller, budget)
+    except ReadOnly:
+        return None
+
+
+async def _run(
+    problem: Problem,
+    config: SearchConfig,
+    record: SearchRecord,
+    caller: Caller,
+    budget: RunBudget,
+    on_step: Callable[[], None] = lambda: None,
+) -> Solution:
     await record.begin(config.started(problem, budget.account))
     search = config.search()
     caps = Caps(budget.total, config.budget)

@@ -34,8 +34,14 @@ MOST_BROKEN = 3  # this many broken verdicts in a row end a search
 OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
 
 
+class ReadOnly(Exception):
+    """The search has to continue, and its record can only be read."""
+
+
 class SearchRecord:
     """The ledger entries of one search, indexed for the executor.
+
+    Without a writer it can only be read: `write` raises ReadOnly.
 
     Attributes:
         made: drafts by candidate.
@@ -48,7 +54,9 @@ class SearchRecord:
         parked: candidates and calls whose result comes from outside.
     """
 
-    def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self, writer: LedgerWriter | None, search: str, entries: Sequence[Entry] = ()
+    ) -> None:
         self.search = search
         self._writer = writer
         self.made: dict[int, Made] = {}
@@ -145,6 +153,8 @@ class SearchRecord:
 
     async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
         """Write entries, and use them once they are durable."""
+        if self._writer is None:
+            raise ReadOnly
         await self._writer.write(self.search, entries, caps)
         for entry in entries:
             self._take(entry)
@@ -153,6 +163,8 @@ class SearchRecord:
 
     async def arrival(self, candidate: int) -> Found:
         """Wait for a verdict that another process appends to this search."""
+        if self._writer is None:
+            raise ReadOnly
         loop, arrived = asyncio.get_running_loop(), anyio.Event()
 
         def listener(search: str, entries: Sequence[Entry]) -> None:

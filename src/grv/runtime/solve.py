@@ -46,7 +46,7 @@ from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
 from .ledger_writer import LedgerWriter, claim_when_free
-from .one_search import run_search
+from .one_search import recorded_solution, run_search
 from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
@@ -251,34 +251,37 @@ class _Run:
     async def _one(
         self, problem: Problem, gate: Gate, send: anyio.abc.ObjectSendStream[Solution]
     ) -> None:
-        search = self.config.search_id(problem)
+        """Search one problem. A damaged search is reported, and the others continue."""
         try:
-            if not await anyio.to_thread.run_sync(self.ledger.claim, search):
-                gate.leave()  # another caller runs this search: join it, without holding a slot
-                try:
-                    await claim_when_free(self.ledger, search)
-                finally:
-                    gate.enter_at_once()
-            try:
-                await send.send(await self._searched(problem))
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self.ledger.release, search)
-        finally:
-            gate.leave()
-
-    async def _searched(self, problem: Problem) -> Solution:
-        """Search, or receive the result of the caller that has just searched: it is recorded.
-
-        A damaged search is reported, and the others continue.
-        """
-        run = run_search(problem, self.config, self.writer, self.caller, self.budget, self.tell)
-        try:
-            return await run
+            solution = await self._recorded(problem) or await self._claimed(problem, gate)
+            await send.send(solution)
         except LedgerError as error:
             if error.entry is None:
                 raise
-            return failed_solution(problem, self.config.search_id(problem), str(error))
+            failed = failed_solution(problem, self.config.search_id(problem), str(error))
+            await send.send(failed)
+        finally:
+            gate.leave()
+
+    async def _recorded(self, problem: Problem) -> Solution | None:
+        return await recorded_solution(problem, self.config, self.ledger, self.caller, self.budget)
+
+    async def _claimed(self, problem: Problem, gate: Gate) -> Solution:
+        """Claim the search and run it; after another caller has run it, its result is recorded."""
+        search = self.config.search_id(problem)
+        if not await anyio.to_thread.run_sync(self.ledger.claim, search):
+            gate.leave()  # another caller runs this search: join it, without holding a slot
+            try:
+                await claim_when_free(self.ledger, search)
+            finally:
+                gate.enter_at_once()
+        try:
+            return await run_search(
+                problem, self.config, self.writer, self.caller, self.budget, self.tell
+            )
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.ledger.release, search)
 
 
 def check_options(options: SolveOptions) -> None:

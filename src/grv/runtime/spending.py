@@ -65,7 +65,7 @@ class RunBudget:
     @asynccontextmanager
     async def plan(self, amount: float) -> AsyncIterator[Plan]:
         """Plan to spend an amount; OutOfBudget if the total does not cover it."""
-        if math.isfinite(self.total):
+        if amount and math.isfinite(self.total):
             read = self._writer.ledger.possibly_paid
             paid = await anyio.to_thread.run_sync(read, self.account)
             self._before = paid - self._writer.charged
