@@ -15,9 +15,7 @@ app.command()(doctor)
 def test_all_is_well_here(level: str) -> None:
     result = CliRunner().invoke(app, ["--isolation", level, "--verbose"])
     assert result.exit_code == 0, result.output
-    assert result.output.endswith(
-        "all is well (seals without a key: they show damage, not forgery)\n"
-    )
+    assert result.output.endswith("all is well\n")
     assert f"isolation {level}: landlock" in result.output
     assert "ok  fork bomb (function): failed" in result.output
 

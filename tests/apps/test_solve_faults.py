@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import resource
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.commands import Ran, grv, here, records, write_problems
+from support.commands import Ran, grv, here, limited, records, write_problems
 from support.servers import (
     Cut,
     Drop,
@@ -199,17 +198,12 @@ def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
     assert len(records(tmp_path / "out")) == 3
 
 
-def limited(size: int) -> Callable[[], None]:
-    """No file may grow beyond so many bytes."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 @pytest.mark.parametrize("size", [0, 20_000, 90_000, 120_000])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) -> None:
     names = [f"p{i}" for i in range(8)]
     write_problems(tmp_path / "problems", names, seen=tmp_path / "seen")
     with FaultyServer(text=text) as server:
-        ran = solve(tmp_path, server, before=limited(size))
+        ran = solve(tmp_path, server, before=limited(resource.RLIMIT_FSIZE, size))
         assert ran.code == 2
         assert ran.err.startswith("grv: ")
         assert ran.err.count("\n") == 1
@@ -217,10 +211,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) ->
         assert solve(tmp_path, server).code == 0
         assert asked_twice(server, []) <= 1  # what was in flight cannot be written down
     assert sorted(record["problem"] for record in records(tmp_path / "out")) == names
-    assert (
-        here("runs", "check", tmp_path / "out.ledger").out
-        == "all is well (seals without a key: they show damage, not forgery)\n"
-    )
+    assert here("runs", "check", tmp_path / "out.ledger").out.startswith("all is well\n")
 
 
 def test_a_missing_checker_fails_the_search_and_the_next_run_asks_again(tmp_path: Path) -> None:

@@ -122,7 +122,4 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
         mine = answers[record["problem"]]
         for name in ("outcome", "answer", "answer_verified", "generated", "verified", "cost"):
             assert mine[name] == record[name]
-    assert (
-        here("runs", "check", ledger).out
-        == "all is well (seals without a key: they show damage, not forgery)\n"
-    )
+    assert here("runs", "check", ledger).out.startswith("all is well\n")

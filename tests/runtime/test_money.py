@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from grv.ledger.sqlite import SqliteLedger
-from support.commands import ended, grv, kill, start, write_problems
+from support.commands import ended, grv, kill, limited, start, write_problems
 from support.counting import Accounts, CountingServer
 from support.servers import (
     Cut,
@@ -261,3 +262,25 @@ def test_a_process_that_was_paused_counts_what_was_served(tmp_path: Path) -> Non
         assert ended(process).code in (0, 1)
         idle(server)
         hold("paused for 3 s, timeout 1 s", world, server)
+
+
+@pytest.mark.parametrize(
+    ("what", "limits"),
+    [(resource.RLIMIT_FSIZE, (30_000, 90_000, 150_000)), (resource.RLIMIT_NOFILE, (40, 56, 72))],
+    ids=["full disk", "few open files"],
+)
+def test_limits_of_the_machine_lose_nothing(
+    tmp_path: Path, what: int, limits: tuple[int, ...]
+) -> None:
+    """The run ends under each limit in turn; without it, the same command goes on."""
+    world, total = World(tmp_path), 400.0
+    file = world.problems([f"p{i}" for i in range(9)])
+    with CountingServer(right=right) as server:
+        command = world.command(server, file, "--budget", 40, "--total-budget", total)
+        for most in limits:
+            ran = grv(*command, "--concurrency", 8, before=limited(what, most))
+            assert (ran.code, ran.err.count("\n")) in ((0, 0), (1, 0), (2, 1)), ran
+            idle(server)
+        assert grv(*command).code == 1
+        accounts = hold(f"limits {limits}", world, server, total)
+    assert accounts.found.total() > 9

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -68,6 +69,11 @@ def grv(
 ) -> Ran:
     """Run `grv` to its end."""
     return ended(start(*arguments, env=env, before=before), within=within)
+
+
+def limited(what: int, most: int) -> Callable[[], None]:
+    """Sets a limit of the operating system, such as `resource.RLIMIT_FSIZE`; for `before`."""
+    return lambda: resource.setrlimit(what, (most, most))
 
 
 def here(*arguments: object) -> Ran:
