@@ -47,16 +47,14 @@ class Batch:
         self._entries: list[Entry] = []
         self._texts: dict[str, str | bytes] = {}
 
-    def add(
-        self, group: Append, times: Sequence[float] | None = None, more: float = 0.0
-    ) -> Exception | None:
-        """Add a group, unless its unit or a cap forbids it; `more` is charged beyond its entries.
+    def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
+        """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
 
         Returns:
             None, or why the group was not added.
         """
         search = self._search(group)
-        charge = charge_of(group.entries) + more
+        charge = charge_of(group.entries)
         try:
             account = self._account(search.account, group.entries)
             group.caps.check(charge, account.paid, search.paid)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..core.errors import LedgerError
 from ..core.values import Verdict
-from .entries import Ended, Entry, Found, Intended, Made, charge_of
+from ..files import is_number
+from .entries import Ended, Entry, Found, Intended, Made, Started, charge_of
+from .ledger import unit_of
 from .rows import (
     BROKEN,
     SearchSummary,
@@ -78,7 +80,7 @@ def _faulty_searches(db: sqlite3.Connection, seals: Seals) -> list[str]:
     found: list[str] = []
     index = {str(row[0]): row for row in db.execute("SELECT * FROM searches")}
     ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
-    totals: dict[str, float] = {}
+    paid: dict[tuple[str, str], float] = {}  # by account and unit
     for id in sorted(ids | index.keys()):
         try:
             entries = list(entries_of(db, id, seals))
@@ -86,20 +88,38 @@ def _faulty_searches(db: sqlite3.Connection, seals: Seals) -> list[str]:
             found.append(str(error))
             continue
         found += [f"search {id}: {fault}" for fault in _contradictions([e for e, _ in entries])]
-        found += _faulty_index(id, entries, index.get(id), totals)
-    damaged = bool(found)
-    for name, paid in db.execute("SELECT name, paid FROM accounts").fetchall():
-        same = isinstance(paid, float | int) and _close(paid, totals.get(name, 0.0))
-        if not same and not damaged:
-            found.append(f"account {name!r}: {paid} possibly paid, its searches {totals.get(name)}")
+        found += _faulty_index(id, entries, index.get(id))
+        started = [entry for entry, _ in entries if isinstance(entry, Started)]
+        if started:
+            payer = started[0].account, unit_of(started[-1])
+            paid[payer] = paid.get(payer, 0.0) + charge_of(entry for entry, _ in entries)
+    if not found:
+        found += _faulty_accounts(db, paid)
     return found
+
+
+def _faulty_accounts(
+    db: sqlite3.Connection, paid: Mapping[tuple[str, str], float]
+) -> Iterator[str]:
+    """Whether the accounts have what follows from their searches, by account and unit.
+
+    A ledger of format 1 may have searches of two units. Its account counts one of them.
+    """
+    rows = db.execute("SELECT name, unit, paid FROM accounts").fetchall()
+    for name in sorted({name for name, _ in paid} - {row[0] for row in rows}):
+        yield f"account {name!r} is missing"
+    for name, unit, listed in rows:
+        expected = paid.get((name, unit))
+        if expected is None:
+            yield f"account {name!r}: no search counts in {unit}"
+        elif not (is_number(listed) and _close(listed, expected)):
+            yield f"account {name!r}: {listed} possibly paid, but {expected} by its searches"
 
 
 def _faulty_index(
     id: str,
     entries: Sequence[tuple[Entry, float]],
     row: Sequence[object] | None,
-    totals: dict[str, float],
 ) -> list[str]:
     """Whether the index has what follows from the entries."""
     expected = summarized(id, entries)
@@ -111,10 +131,8 @@ def _faulty_index(
         paid = float(listed.paid)
     except (LedgerError, TypeError, ValueError):
         return [f"search {id}: its row of the index is broken"]
-    totals[listed.account] = totals.get(listed.account, 0.0) + paid
     charged = charge_of(entry for entry, _ in entries)
-    reserves = any(isinstance(entry, Intended) and entry.reserved for entry, _ in entries)
-    if replace(listed, paid=0.0) != expected or (reserves and not paid >= charged * (1 - _CLOSE)):
+    if replace(listed, paid=0.0) != expected or not _close(paid, charged):
         return [f"search {id} does not match the index"]
     return []
 

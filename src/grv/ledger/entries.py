@@ -11,7 +11,8 @@ The entries of a search have this order:
 
 Every attempt of a call has its own `Intended`, written before the attempt, with the amount that it
 may cost. `Settled` follows if the attempt cost less or had no result. So the amounts of a search
-add up to what was possibly paid: all that was reserved, minus all that was returned.
+add up to what was possibly paid: all that was reserved, minus all that was returned. `Charged` adds
+what was paid for entries that are missing: of format 1, or lost in a damaged ledger.
 
 To resume, a new search is started and told the recorded results before anything new is requested. A
 plan is deterministic, so it takes the same steps up to the point where it stopped. A second
@@ -94,6 +95,14 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True)
+class Charged:
+    """An amount was possibly paid before, and no entry of this search says for what."""
+
+    amount: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Made:
     """A draft arrived."""
 
@@ -170,6 +179,7 @@ Entry = (
     | Intended
     | Settled
     | Parked
+    | Charged
     | Made
     | Scored
     | ScoredAgain
@@ -278,4 +288,6 @@ def charge_of(entries: Iterable[Entry]) -> float:
             total += entry.reserved
         elif isinstance(entry, Settled):
             total -= entry.returned
+        elif isinstance(entry, Charged):
+            total += entry.amount
     return total

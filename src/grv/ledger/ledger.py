@@ -14,7 +14,7 @@ from .entries import Entry, Started, charge_of
 
 _LOG = logging.getLogger(__name__)
 Listener = Callable[[str, Sequence[Entry]], None]
-_ROUNDING = 1e-9  # of a cap: sums of floats are not exact
+ROUNDING = 1e-9  # of a cap: sums of floats are not exact
 
 
 class OverBudget(Exception):
@@ -33,7 +33,7 @@ class Caps:
         if charge <= 0:
             return
         for cap, spent in ((self.account, account), (self.search, search)):
-            if spent + charge > cap * (1 + _ROUNDING):
+            if spent + charge > cap * (1 + ROUNDING):
                 raise OverBudget
 
 

@@ -9,7 +9,17 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from ..core.errors import LedgerError, LedgerFormatError
-from .entries import Entry, Found, Made, ScoredAgain, Started, Told, from_text
+from .entries import (
+    Charged,
+    Entry,
+    Found,
+    Made,
+    ScoredAgain,
+    Started,
+    Told,
+    from_text,
+    to_text,
+)
 from .ledger import unit_of
 from .pending import pending_calls
 from .seals import Seals
@@ -54,6 +64,9 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
     ids = connection.execute("SELECT DISTINCT search FROM entries_1 ORDER BY search").fetchall()
     for (search,) in ids:
         rows = _sealed_again(connection, search, seals)
+        paid = _charge_earlier(connection, search, rows)
+        if paid and all(row[5] for row in rows):
+            rows.append(_charged(rows[-1], paid, seals))
         connection.executemany(
             "INSERT INTO entries (search, number, kind, at, body, seal) VALUES (?, ?, ?, ?, ?, ?)",
             rows,
@@ -61,7 +74,6 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
         for row in rows:
             count, head = count + 1, seals.head(head, row[5])
         _index_times(connection, search, rows)
-        _charge_earlier(connection, search, rows)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?)", (count, head, seals.name))
     connection.execute("DROP TABLE entries_1")
 
@@ -99,15 +111,29 @@ def _index_times(connection: sqlite3.Connection, search: str, rows: Sequence[_Ro
     connection.execute(query, (*times, search))
 
 
-def _charge_earlier(connection: sqlite3.Connection, search: str, rows: Sequence[_Row]) -> None:
-    """Charge what a search of format 1 has possibly paid."""
+def _charged(last: _Row, paid: float, seals: Seals) -> _Row:
+    """One more row after the last of a search: what it has possibly paid in format 1."""
+    search, number, _, at, _, seal = last
+    body = to_text(Charged(paid, "by a grv that did not record reservations"))
+    return (
+        search,
+        number + 1,
+        "charged",
+        at,
+        body,
+        seals.entry(seal, search, number + 1, at, "charged", body),
+    )
+
+
+def _charge_earlier(connection: sqlite3.Connection, search: str, rows: Sequence[_Row]) -> float:
+    """Charge what a search of format 1 has possibly paid, and return it."""
     try:
         entries = [from_text(row[2], row[4]) for row in rows if row[5]]
     except LedgerError:
-        return  # damaged; `check` reports it
+        return 0.0  # damaged; `check` reports it
     started = next((each for each in reversed(entries) if isinstance(each, Started)), None)
     if started is None:
-        return
+        return 0.0
     paid, unit = _paid_earlier(started, entries), unit_of(started)
     connection.execute("UPDATE searches SET paid = ? WHERE id = ?", (paid, search))
     known = connection.execute("SELECT unit FROM accounts").fetchone()
@@ -115,6 +141,7 @@ def _charge_earlier(connection: sqlite3.Connection, search: str, rows: Sequence[
         connection.execute("INSERT INTO accounts VALUES ('', ?, ?)", (unit, paid))
     elif known[0] == unit:
         connection.execute("UPDATE accounts SET paid = paid + ?", (paid,))
+    return paid
 
 
 def _paid_earlier(started: Started, entries: Sequence[Entry]) -> float:

@@ -22,9 +22,9 @@ from pathlib import Path
 from ..core.errors import LedgerError
 from ..files import is_number, typed
 from .batch import Batch
-from .entries import Entry, charge_of
+from .entries import Charged, Entry, charge_of
 from .feed import Feed
-from .ledger import NO_CAPS, Append, Caps, Listener
+from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
 from .migrations import check_format, migrate
 from .owners import Owner
 from .place import alone, check_place, lacks_log
@@ -161,10 +161,12 @@ class SqliteLedger:
         `paid` comes from its index, which may be damaged: the entries charge at least their own.
         """
         with self._using() as db, _transaction(db):
-            group = Append(search, [entry for entry, _ in entries])
+            group, times = [entry for entry, _ in entries], [at for _, at in entries]
+            if (more := paid - charge_of(group)) > ROUNDING * paid:
+                group.append(Charged(more, "for entries that are lost"))
+                times.append(times[-1])
             batch = Batch(db, self.seals)
-            more = max(paid - charge_of(group.entries), 0.0)
-            if (error := batch.add(group, [at for _, at in entries], more)) is not None:
+            if (error := batch.add(Append(search, group), times)) is not None:
                 raise error
             batch.finish()
 

@@ -45,10 +45,11 @@ async def recorded_solution(
     """
     search = config.search_id(problem)
     entries = await anyio.to_thread.run_sync(ledger.read, search)
-    if not entries or not isinstance(entries[-1], Ended):
+    record = SearchRecord(None, search, entries)
+    if record.ended is None:
         return None
     try:
-        return await _run(problem, config, SearchRecord(None, search, entries), caller, budget)
+        return await _run(problem, config, record, caller, budget)
     except ReadOnly:
         return None
 
