@@ -100,7 +100,7 @@ def test_check_says_that_all_is_well_or_what_is_not(ledger: Path, tmp_path: Path
     ran = grv("runs", "check", copy)
     assert ran.code == 1
     assert "changed since it was written" in ran.out
-    assert ran.out.splitlines()[-1].endswith("problems found")
+    assert "problems found; grv runs repair" in ran.out.splitlines()[-1]
 
 
 def test_export_is_a_log_for_compare(ledger: Path, tmp_path: Path) -> None:
