@@ -196,12 +196,14 @@ def repair(old: SqliteLedger, new: SqliteLedger) -> Repaired:
     damaged: list[str] = []
     for search in old.search_ids():
         intact: list[tuple[Entry, float]] = []
+        paid = 0.0
         try:
             for each in old.intact(search):
                 intact.append(each)  # noqa: PERF402 - keeps those before the damage
         except LedgerError as error:
             damaged.append(str(error))
+            paid = old.paid_by(search)  # also for the entries that are lost
         if intact:
-            new.restore(search, intact, old.paid_by(search))
+            new.restore(search, intact, paid)
             searches, entries = searches + 1, entries + len(intact)
     return Repaired(searches, entries, tuple(damaged))
