@@ -35,7 +35,7 @@ from ..backends.callables import (
     Made,
 )
 from ..backends.protocols import Generator, Problem, Scorer, Verifier
-from ..core.errors import LedgerError
+from ..core.errors import LedgerError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..learning.prior_file import parse_policy
@@ -135,7 +135,7 @@ async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solu
     async with aclosing(solve_many([problem], **options)) as solutions:
         async for solution in solutions:
             return solution
-    raise _claimed(problem)
+    raise UsageError("the problem is among those to skip")
 
 
 async def solve_many(
@@ -170,7 +170,7 @@ def solve_now(problem: Problem | str, **options: Unpack[SolveOptions]) -> Soluti
     """
     for solution in solve_many_now([problem], **options):
         return solution
-    raise _claimed(problem)
+    raise UsageError("the problem is among those to skip")
 
 
 def solve_many_now(
@@ -350,11 +350,6 @@ def _problem(problem: Problem | str) -> Problem:
     line = problem.strip().partition("\n")[0]
     title = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
     return Problem(title, problem)
-
-
-def _claimed(problem: Problem | str) -> LedgerError:
-    id = _problem(problem).id
-    return LedgerError(f"another process or another search of this one is working on {id!r}")
 
 
 def _name(backend: object) -> str:
