@@ -14,6 +14,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..files import check_writable
+from ..own_code import named_in
 from ..text import visible
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def check_outputs(
 def _named(specs: Sequence[str | None]) -> list[str]:
     """The files that specifications name: in quotes, or as the whole text."""
     given = [spec for spec in specs if spec]
-    return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+    code = [file for spec in given for file, _ in named_in(spec)]
+    quoted = [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+    return given + code + quoted
 
 
 def say(*lines: str, err: bool = False) -> None:

@@ -45,9 +45,11 @@ class Options(LiveOptions):
 
     policy: str = option(
         "default",
-        f"Decides when to generate and when to verify: {', '.join(POLICIES)}.",
+        f"Decides when to generate and when to verify: {', '.join(POLICIES)}, or FILE.py:CLASS of"
+        " your own.",
         metavar="SPEC",
         shown=spec.spec(DEFAULT),
+        code=True,
     )
     width: int = option(4, "Verifications of a problem in flight at once.", least=1, most=MOST)
     spending: Spending = field(default_factory=Spending)
@@ -72,6 +74,7 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
+    from ..backends.specs import named
     from ..learning.prior_file import parse_policy
     from ..runtime.prices import Meter, Prices, model_of
 
@@ -79,7 +82,7 @@ def solve(
     check_outputs(
         (options.out, options.ledger_path),
         (options.problems, options.prompts, spending.prices, job),
-        (options.policy,),
+        (options.policy, options.models.generator, options.models.score, options.verifier),
     )
     problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
@@ -89,7 +92,7 @@ def solve(
         return
     policy = parse_policy(options.policy)
     if isinstance(policy, Learned):
-        policy.check_score(options.models.score)
+        policy.check_score(named(options.models.score))
     check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {
@@ -155,7 +158,7 @@ def _solve_all(
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
     say(*caller.complaints.summary())
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
-    say(*unprotected_lines(options.verification, problems))
+    say(*unprotected_lines(options.verification, problems, options.verifier))
     if interrupted:
         raise KeyboardInterrupt
     if outcomes["solved"] < len(problems):

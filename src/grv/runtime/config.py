@@ -14,6 +14,7 @@ from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..ledger.entries import Started
+from ..own_code import digest_of
 from ..policies import DEFAULT, spec
 from .executor import Backends
 from .prices import Meter
@@ -121,8 +122,13 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
 
 
 def _name(policy: Policy) -> str:
-    """The policy's specification, or its repr if it has none."""
+    """The policy's specification; else its repr, with the digest of the user's code if it is in it.
+
+    A repr with an address in memory would differ in every process.
+    """
     try:
         return spec.spec(policy)
     except ValueError:
-        return repr(policy)
+        own = digest_of(policy)
+        plain = type(policy).__repr__ is object.__repr__ and own
+        return f"{type(policy).__name__ if plain else policy!r}" + (f" {own}" if own else "")
