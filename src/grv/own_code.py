@@ -152,7 +152,10 @@ def _imported(source: bytes, folder: Path, seen: set[str]) -> Iterator[Path]:
         return
     for name in {name.partition(".")[0] for name in _import_names(tree)}:
         package = folder / name
-        files = [folder / f"{name}.py", *(sorted(package.rglob("*.py")) if package.is_dir() else ())]
+        files = [
+            folder / f"{name}.py",
+            *(sorted(package.rglob("*.py")) if package.is_dir() else ()),
+        ]
         for each in files:
             if each.is_file() and str(each) not in seen:
                 seen.add(str(each))

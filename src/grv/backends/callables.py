@@ -123,9 +123,7 @@ class _Backend:
         self._name = name or str(getattr(function, "__qualname__", type(function).__name__))
 
     def _failed(self, message: str, problem: Problem) -> BackendError:
-        return self._error(
-            f"{self._name} {message}", backend=self._name, problem_id=problem.id
-        )
+        return self._error(f"{self._name} {message}", backend=self._name, problem_id=problem.id)
 
     def _check_type(self, is_right: bool, said: Any, expected: str, problem: Problem) -> None:
         """Stop the run if a strict backend's function returned the wrong type."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..core.errors import UsageError
 from ..options import did_you_mean
 from ..own_code import is_code, load
-from .generators.sampling import Sampling
+from .generators.sampling import NEWER, Sampling
 from .http.web import shown, without_secrets
 from .models import GENERATORS, REWARDS, SCORERS
 from .protocols import Generator, Scorer
@@ -32,6 +32,9 @@ def generator(
     if is_code(spec):
         from .own import own_generator
 
+        if sampling is not None and (unused := [n for n in NEWER if getattr(sampling, n)]):
+            flag = unused[0].replace("_", "-")
+            raise UsageError(f"--{flag} needs openai:MODEL; {spec} does not read it")
         return own_generator(spec)
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):

@@ -88,9 +88,11 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of `about` and the problem."""
-        content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
+        content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
         if self.about.get("score_question"):
             content.append(problem.question)
+        if problem.messages:
+            content.append([*problem.messages])
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 

@@ -76,7 +76,7 @@ class LiveOptions(Family):
         del models["reward"]  # at their defaults, these options are not in older ledgers
         models |= self.models.reward.changed()
         sampling = self.sampling_with_stops
-        return {**models, **dataclasses.asdict(sampling)} | {
+        return {**models, **sampling.about()} | {
             "score": _named_score(self.models.score),
             "base_url": None if self.models.base_url is None else shown(self.models.base_url),
             "stop": list(sampling.stop),
@@ -119,7 +119,14 @@ class LiveOptions(Family):
         found = list(read_problems(self.problems, checks=self.verifier is None))
         for problem in found if self.models.reward.score_question else ():
             self.models.reward.asked(problem)
-        return found if self._prompts is None else list(map(self._prompts.of, found))
+        if self._prompts is not None:
+            return list(map(self._prompts.of, found))
+        kind = self.models.generator.partition(":")[0]
+        chats = next((problem for problem in found if problem.messages), None)
+        if chats is not None and kind in ("openai-text", "embedded"):
+            other = {"openai-text": "openai:MODEL", "embedded": "embedded-chat"}[kind]
+            raise UsageError(f"problem {chats.id} has messages, which need a chat model: {other}")
+        return found
 
 
 def _named_score(score: str) -> str:
