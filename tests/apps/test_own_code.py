@@ -79,7 +79,6 @@ def only_text(text):
 """
 
 
-
 def line(text: str) -> int:
     return CODE[: CODE.index(text)].count("\n") + 1
 
@@ -185,7 +184,10 @@ def test_moving_a_file_to_another_folder_changes_nothing() -> None:
         (("--generator", "my.py:no_text"), "my.py:no_text returned 5 of type int; expected a text"),
         (("--score", "my.py:only_text"), "my.py:only_text takes (text); it must take (problem, te"),
         (("--policy", "my.py:Broken"), f"my.py:{line('1 // 0')}: ZeroDivisionError: integer"),
-        (("--policy", "my.py:size"), "my.py:size is no policy; expected a class with a method plan"),
+        (
+            ("--policy", "my.py:size"),
+            "my.py:size is no policy; expected a class with a method plan",
+        ),
         (("--policy", "my.py:Patient(n=1)"), "unexpected keyword argument 'n'"),
         (("--score", "my.py:sizes"), "my.py has no sizes; did you mean size?"),
         (("--score", "my.py:LIMIT"), "my.py:LIMIT is of type int; expected a function"),
@@ -255,7 +257,9 @@ def test_no_data_file_can_import_code() -> None:
     here("report", "saved.json", "-o", "report.html")
     check = {"kind": "evil.py:Policy"}
     Path("problems").write_text(json.dumps({"problem": "a", "prompt": "x", "check": check}))
-    refuses(["solve", "problems", "--generator", "openai:m", "--out", "o", "--base-url", "http://h"])
+    refuses(
+        ["solve", "problems", "--generator", "openai:m", "--out", "o", "--base-url", "http://h"]
+    )
     assert not Path("harmed").exists()
 
 

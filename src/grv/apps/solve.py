@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import UsageError
+from ..core.errors import RunStopped, UsageError
 from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
@@ -28,9 +27,11 @@ from .options.live import (
     search_options,
     unprotected_lines,
 )
+from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..ledger.sqlite import SqliteLedger
     from ..runtime.calls import Caller
     from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
@@ -138,47 +139,66 @@ def _solve_all(
     from ..runtime.calls import Caller
     from ..runtime.prices import model_of
     from ..runtime.results.answers import record_of
+    from ..runtime.results.solution import FAILED
     from ..runtime.solve import check_options
 
     caller = Caller(options.calls)
     report(caller)
     check_options(how)  # before any file is created
-    ledger = SqliteLedger(options.ledger_path)
+    if math.isinf(min(options.spending.at_most, options.spending.total_budget)):
+        say(NO_LIMIT, err=True)
+    ledger, summary = SqliteLedger(options.ledger_path), Summary(len(problems))
+    reasons = Reasons(partial(say, err=True))
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
         solved = {problem.id for problem in problems if problem.id in answers.solved}
-        outcomes = Counter(solved=len(solved))
+        for problem in solved:
+            summary.add(answers.solved[problem], "solved")
 
         def done(solution: Solution) -> None:
-            answers.add(record_of(solution, prices, model))
-            outcomes[solution.outcome] += 1
+            record = record_of(solution, prices, model)
+            answers.add(record)
+            summary.add(record, _outcome(solution))
+            if solution.outcome == FAILED:
+                reasons.add(solution.problem, "failed", solution.message)
 
         how = how | {"ledger": ledger, "skip": solved}
-        interrupted = anyio.run(drive, problems, how, caller, done)
-    say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
-    say(*caller.complaints.summary())
+        try:
+            interrupted = anyio.run(drive, problems, how, caller, done)
+        except RunStopped:
+            if summary.outcomes:
+                paid = _paid(ledger, problems)
+                say(*summary.lines(options.ledger_path, options.spending, paid)[:2])
+            raise
+        unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
+    first, *more = summary.lines(options.ledger_path, options.spending, unfinished)
+    say(first, *caller.complaints.summary(), *more[:-1])
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
-    say(*unprotected_lines(options.verification, problems, options.verifier))
+    say(*unprotected_lines(options.verification, problems, options.verifier), more[-1])
     if interrupted:
         raise KeyboardInterrupt
-    if outcomes["solved"] < len(problems):
+    if summary.outcomes["solved"] < len(problems):
         raise typer.Exit(1)
+
+
+def _outcome(solution: Solution) -> str:
+    """The outcome in the summary, which distinguishes the two budgets."""
+    from ..runtime.spending import TOTAL_SPENT
+
+    return OUT_OF_TOTAL if solution.message == TOTAL_SPENT else solution.outcome
+
+
+def _paid(ledger: SqliteLedger, problems: Sequence[Problem]) -> float:
+    """What was possibly paid for problems whose search has no outcome yet."""
+    names = {problem.id for problem in problems}
+    found = (each for each in ledger.searches() if each.outcome is None and each.problem in names)
+    return sum(each.paid for each in found)
 
 
 def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
     from ..runtime.results.answers import AnswerFile
 
     return AnswerFile(options.out, {problem.id for problem in problems})
-
-
-def _counted(outcomes: Counter[str], problems: int) -> str:
-    """The number of problems per outcome."""
-    counts = {outcome: count for outcome, count in outcomes.items() if count}
-    words = [f"{count} {outcome}" for outcome, count in counts.items()]
-    missing = problems - sum(counts.values())  # interrupted, or another process works on them
-    if missing:
-        words.append(f"{missing} unfinished; run the same command again to continue")
-    return ", ".join(words)
 
 
 async def drive(
@@ -211,7 +231,7 @@ async def drive(
 def _progress(caller: Caller) -> Iterator[Listener]:
     """Solved, spent, in flight, time left and outages, on standard error if it is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield spending_lines(partial(say, err=True))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
