@@ -226,7 +226,8 @@ def test_a_function_that_raises_is_named_with_its_line() -> None:
 )
 def test_a_file_that_cannot_be_imported_is_one_line(content: str, said: str) -> None:
     Path("my.py").write_text(content)
-    Path("second_of_mine.py").write_text("nothing\n")
+    if "second_of_mine" in content:
+        Path("second_of_mine.py").write_text("nothing\n")
     assert said in refuses(solve())
 
 

@@ -145,8 +145,6 @@ def _solve_all(
     caller = Caller(options.calls)
     report(caller)
     check_options(how)  # before any file is created
-    if math.isinf(min(options.spending.at_most, options.spending.total_budget)):
-        say(NO_LIMIT, err=True)
     ledger, summary = SqliteLedger(options.ledger_path), Summary(len(problems))
     reasons = Reasons(partial(say, err=True))
     with closing(ledger), closing(_answers(options, problems)) as answers:
@@ -163,6 +161,9 @@ def _solve_all(
                 reasons.add(solution.problem, "failed", solution.message)
 
         how = how | {"ledger": ledger, "skip": solved}
+        limits = (options.spending.at_most, options.spending.total_budget)
+        if math.isinf(min(limits)) and len(solved) < len(problems):
+            say(NO_LIMIT, err=True)
         try:
             interrupted = anyio.run(drive, problems, how, caller, done)
         except RunStopped:

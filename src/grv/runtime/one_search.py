@@ -52,14 +52,13 @@ async def run_search(
         message = f"{error}; {error.hint}" if error.hint else str(error)
         await record.write(Failed(message))
         return solution_of(problem, search, executor, FAILED, message=message)
-    why = action.why
-    if action.reason is Reason.OUT_OF_BUDGET and not why:
-        why = PROBLEM_SPENT
     bill = search.bill
     counts = (bill.generated, bill.verified, bill.total)
-    ended = Ended(action.reason.value, action.answer, *counts, why)
+    ended = Ended(action.reason.value, action.answer, *counts, action.why)
     if record.ended != ended:
         await record.write(ended)
+    spent = PROBLEM_SPENT if action.reason is Reason.OUT_OF_BUDGET else ""
+    message = action.why or spent
     return solution_of(
-        problem, search, executor, action.reason.value, answer=action.answer, message=why
+        problem, search, executor, action.reason.value, answer=action.answer, message=message
     )

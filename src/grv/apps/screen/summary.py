@@ -26,7 +26,10 @@ _EVERY_SECONDS = 60.0  # between two lines about spending, where there is no pro
 
 
 class Reasons:
-    """Prints each reason of a failure once. Reasons that differ in numbers only are the same."""
+    """Prints each reason of a failure once.
+
+    Reasons that differ only in numbers or in the problem's name are the same.
+    """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -34,7 +37,11 @@ class Reasons:
 
     def add(self, problem: str, what: str, reason: str) -> None:
         """Print why a problem has this outcome, if the reason is new."""
-        kind = re.sub(r"\d+", "#", reason.replace(problem, "#"))
+        if len(problem) > 2:  # a shorter name may be any word
+            reason_of_all = re.sub(rf"\b{re.escape(problem)}\b", "#", reason)
+        else:
+            reason_of_all = reason
+        kind = re.sub(r"\d+", "#", reason_of_all)
         if kind in self._seen or len(self._seen) >= _REASONS:
             return
         self._seen.add(kind)
