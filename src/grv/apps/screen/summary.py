@@ -37,11 +37,9 @@ class Reasons:
 
     def add(self, problem: str, what: str, reason: str) -> None:
         """Print why a problem has this outcome, if the reason is new."""
-        if len(problem) > 2:  # a shorter name may be any word
-            reason_of_all = re.sub(rf"\b{re.escape(problem)}\b", "#", reason)
-        else:
-            reason_of_all = reason
-        kind = re.sub(r"\d+", "#", reason_of_all)
+        is_word = problem.isalpha() and len(problem) < 3  # it may be any word of the reason
+        kind = reason if is_word else re.sub(rf"\b{re.escape(problem)}\b", "#", reason)
+        kind = re.sub(r"\d+", "#", kind)
         if kind in self._seen or len(self._seen) >= _REASONS:
             return
         self._seen.add(kind)
