@@ -22,7 +22,7 @@ def guess(problem: grv.Problem) -> str:
 
 def nearness(problem: grv.Problem, text: str) -> float:
     """A score: higher is better."""
-    return -abs(sum(map(int, text)) - problem.check["sum"])
+    return -abs(sum(map(int, text)) - float(problem.check["sum"]))
 
 
 async def is_right(problem: grv.Problem, text: str) -> grv.Finding:
@@ -41,6 +41,7 @@ class Patient:
     batch: int = 8
 
     def plan(self, pool: grv.Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
+        """Yield rounds and, after a poor one, a verification."""
         best = float("-inf")
         while True:
             yield grv.Generate(self.batch, "another round")

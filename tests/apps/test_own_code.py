@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import here, records, refuses
+from support.servers import FaultyServer
 
 CODE = """
 import itertools
@@ -122,6 +123,27 @@ def test_a_class_verifies_and_reads_the_data_in_the_check() -> None:
     Path("problems").write_text('{"problem": "a", "prompt": "Go.", "check": {"answer": "3"}}\n')
     assert here(*solve("--verifier", "my.py:Exact", "--policy", "verify-all")).code == 0
     assert records(Path("out"))[0]["answer"] == "3"
+
+
+def test_an_object_that_scores_receives_log_probabilities() -> None:
+    Path("my.py").write_text(
+        CODE
+        + """
+class Surprise:
+    async def score(self, problem, drafts):
+        return [grv.Score(min(draft.logprobs)) for draft in drafts]
+
+
+surprise = Surprise()
+"""
+    )
+    with FaultyServer(text=lambda _, seed: "9") as server:
+        for name in ("Surprise", "surprise", "size"):
+            model = ("--generator", "openai:m", "--base-url", server.url)
+            ran = here(*solve(*model, "--score", f"my.py:{name}", out=name))
+            assert (ran.code, ran.err) == (0, "")
+        asked = [request.body.get("logprobs", False) for request in server.received]
+    assert asked == [True, True, False]
 
 
 def test_a_policy_of_ones_own_decides_everywhere() -> None:

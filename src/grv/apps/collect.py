@@ -19,6 +19,7 @@ from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
 from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
+from .screen.summary import Reasons
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -158,8 +159,11 @@ def _run(run: Run) -> bool:
         )
         return False
     say(*_write(problems, found, run), *unprotected_lines(run.verification, problems, run.verifier))
+    reasons = Reasons(partial(say, err=True))
     for each in failed:
-        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        reasons.add(each.problem, "is not in the log", each.message)
+    if len(failed) > 1:
+        say(f"grv: {len(failed)} problems are not in the log; see grv runs list", err=True)
     return not failed
 
 

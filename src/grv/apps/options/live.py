@@ -21,7 +21,7 @@ from ...runtime.options import Calls
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
-    from ...backends.protocols import Problem, Verifier
+    from ...backends.protocols import Problem, Scorer, Verifier
     from ...runtime.executor import Backends
     from ...runtime.solve import SolveOptions
 
@@ -167,16 +167,26 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         )
 
     with _verifier(options, problems) as verifier:
+        scorers = [scorer(spec) for spec in (first, second) if spec is not None]
         generator = specs.generator(
             models.generator,
             base_url=models.base_url,
             sampling=options.sampling_with_stops,
-            logprobs=any((each or "").startswith("logprob") for each in (first, second)),
+            logprobs=any(map(_reads_logprobs, scorers)),
             batch=None if models.generator.startswith("embedded") else 8,
         )
         key = getattr(verifier, "key", None) if options.keys else None
-        again = None if second is None else scorer(second)
-        yield Backends(generator, scorer(first), verifier, key, again)
+        again = None if second is None else scorers[1]
+        yield Backends(generator, scorers[0], verifier, key, again)
+
+
+def _reads_logprobs(scorer: Scorer) -> bool:
+    """Whether a scorer reads the tokens' log-probabilities. An object of the user's may do so."""
+    from ...backends.callables import CallableScorer
+    from ...backends.scorers.logprob import LogprobScorer
+
+    is_ours = type(scorer).__module__.startswith("grv.")
+    return isinstance(scorer, LogprobScorer) or not (is_ours or isinstance(scorer, CallableScorer))
 
 
 @contextmanager
