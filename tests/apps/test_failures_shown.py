@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +120,26 @@ def test_without_a_progress_bar_spending_is_printed_now_and_then(
     monkeypatch.setattr(summary, "_EVERY_SECONDS", 0.0)
     err = solve(lambda _: None, "--budget", 900).err
     assert re.search(r"^\d of 3 problems done, \d solved, \d+ spent$", err, re.MULTILINE)
+
+
+def test_in_a_terminal_reasons_and_spending_do_not_share_a_line() -> None:
+    fault = Status(400, message="the prompt is too long")
+    with FaultyServer(lambda r: fault if "b" in r.prompt[5:] else None, text=lambda *_: WRONG) as s:
+        where = ["--base-url", s.url, "--out", "out", "--workers", "1", "--budget", "60"]
+        process, terminal = pty.fork()
+        if not process:
+            given = ["solve", "problems", "--generator", "openai:m", *where]
+            os.execv(sys.executable, [sys.executable, "-m", "grv", *given])
+        shown = b""
+        with contextlib.suppress(OSError):  # the command has ended
+            while piece := os.read(terminal, 1 << 16):
+                shown += piece
+        os.close(terminal)
+        os.waitpid(process, 0)
+    reason = b"grv: problem b failed: status 400: the prompt is too long"
+    plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown)
+    assert re.search(rb"[\r\n]" + reason, plain)
+    assert re.search(rb"\d solved, \d+ spent", shown)
 
 
 def test_the_summary_has_outcomes_cost_dollars_seconds_and_the_next_command() -> None:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..core.errors import UsageError
 from ..files import check_writable
 from ..own_code import named_in
@@ -63,7 +61,7 @@ def say(*lines: str, err: bool = False) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
         shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
-        typer.echo(shown, err=err)
+        print(shown, file=stream, flush=True)  # `typer.echo` would write into a progress bar
 
 
 @contextmanager
