@@ -102,7 +102,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> 
     """A folder with every file that a page names."""
     folder = tmp_path_factory.mktemp("workshop")
     for name, lines in files().items():
-        (folder / name).write_text("".join(line.rstrip() + "\n" for line in lines))
+        text = "".join(line.rstrip() + "\n" for line in lines)
+        (folder / name).write_text(text.replace("http://localhost:8000/v1", server.url))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         solve = "grv solve problems.jsonl --generator openai:MODEL --out answers.jsonl"
@@ -132,6 +133,8 @@ def files() -> dict[str, list[str]]:
         "rewards.jsonl": [json.dumps({"id": "a", "rewards": rewards})],
         "prices.toml": ["[MODEL]", "prompt = 1", "completion = 2", "[other]", "verify_call = 1"],
         "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("double")],
+        "my.py": fences(DOCS / "guide" / "own-code.md", "python"),
+        "riddles.jsonl": fences(DOCS / "guide" / "own-code.md", "json"),
         "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
         "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
         "job.toml": fences(DOCS / "howto" / "job-file.md", "toml"),
@@ -242,6 +245,11 @@ def test_the_columns_of_a_log_are_those_of_the_reader() -> None:
     text = (DOCS / "reference" / "log-columns.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \| (yes|no)", text, re.MULTILINE)
     assert listed == [(name, "yes") for name in REQUIRED] + [(name, "no") for name in OPTIONAL]
+
+
+def test_the_page_about_own_code_shows_the_example() -> None:
+    (shown,) = fences(DOCS / "guide" / "own-code.md", "python")
+    assert shown.strip() in (ROOT / "examples" / "own_code.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)

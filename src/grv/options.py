@@ -48,6 +48,7 @@ class Info:
         argument: whether it is given by position.
         job_only: whether only job files and Python can give it.
         tables: whether `parse` also takes tables of a job file.
+        code: whether its value may name code of the user, as FILE.py:NAME.
     """
 
     help: str
@@ -60,6 +61,7 @@ class Info:
     argument: bool = False
     job_only: bool = False
     tables: bool = False
+    code: bool = False
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:

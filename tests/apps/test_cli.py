@@ -24,7 +24,7 @@ OPTIONS = {
     "compare": [
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
-        "--job",
+        *("--job", "--allow-commands"),
         *("--value", "--latency"),
     ],
     "oracle": [

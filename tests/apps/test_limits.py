@@ -26,7 +26,7 @@ def command(folder: Path, url: str, *more: object, seconds: float = 0) -> list[o
     names = [f"p{i}" for i in range(6)]
     write_problems(folder / "problems", names, seen=folder / "seen", seconds=seconds)
     basic = ["solve", folder / "problems", "--allow-commands", "--generator", "openai:m"]
-    return [*basic, "--base-url", url, "--out", folder / "out", *more]
+    return [*basic, "--base-url", url, "--out", folder / "out", "--budget", 10**6, *more]
 
 
 def open_files(soft: int, hard: int) -> Callable[[], None]:

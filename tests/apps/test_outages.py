@@ -30,7 +30,7 @@ def text(request: Received, seed: int) -> str:
 def command(folder: Path, url: str, *more: object) -> list[object]:
     write_problems(folder / "problems", NAMES, seen=folder / "seen")
     basic = ["solve", folder / "problems", "--allow-commands", "--generator", "openai:m"]
-    where = ["--base-url", url, "--out", folder / "out"]
+    where = ["--base-url", url, "--out", folder / "out", "--budget", 10**6]
     return [*basic, *where, "--concurrency", 4, "--first-pause", 0.1, *more]
 
 

@@ -47,7 +47,7 @@ class Folder:
         self.problems = write_problems(path / "problems", names, seen=self.seen, **options)
 
     def command(self, server: FaultyServer, *more: object) -> list[object]:
-        where = ["--base-url", server.url, "--out", self.out]
+        where = ["--base-url", server.url, "--out", self.out, "--budget", 10**6]
         return [
             "solve",
             self.problems,
@@ -255,7 +255,7 @@ def test_a_dry_run_says_what_it_can_cost_and_touches_nothing(
     assert (ran.code, ran.err) == (0, "")
     assert "at most 100 in all, 50 each" in ran.out
     assert "at most 70 in all" in folder.solve(server, "--dry-run", "--total-budget", 70).out
-    assert "without a limit" in folder.solve(server, "--dry-run").out
+    assert "without a limit" in folder.solve(server, "--dry-run", "--budget", "inf").out
     assert sorted(tmp_path.iterdir()) == before
     assert not server.received
 

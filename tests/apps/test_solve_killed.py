@@ -80,7 +80,16 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
             server.url,
         ]
         command += ["--policy", "adaptive"]  # comes to every candidate in the end
-        command += ["--costs", "1,2", "--concurrency", CONCURRENCY, "--workers", CONCURRENCY]
+        command += [
+            "--budget",
+            10**6,
+            "--costs",
+            "1,2",
+            "--concurrency",
+            CONCURRENCY,
+            "--workers",
+            CONCURRENCY,
+        ]
         killed = 0
         while killed < KILLS:
             requests, verifications = len(server.received), len(shown(seen))

@@ -14,6 +14,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import GrvError
+from ..own_code import blamed, raised
 from ..text import visible
 from . import (
     collect,
@@ -117,6 +118,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _print_error(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
+        if blamed(error):
+            return _print_error(raised(error), 2)
         return _print_error(
             f"this is a bug in grv: {type(error).__name__}: {error}"
             " (set GRV_DEBUG=1 for the traceback)",

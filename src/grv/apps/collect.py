@@ -14,10 +14,12 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import MOST, option
+from ..own_code import is_code
 from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
 from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
+from .screen.summary import Reasons
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -127,7 +129,11 @@ def _check(run: Run, job: str | None) -> None:
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     check_ending(run.out)
-    check_outputs([run.out, run.ledger_path], [run.problems, run.prompts, run.prices, job])
+    check_outputs(
+        [run.out, run.ledger_path],
+        [run.problems, run.prompts, run.prices, job],
+        [run.models.generator, run.models.score, run.verifier],
+    )
 
 
 def _run(run: Run) -> bool:
@@ -152,9 +158,12 @@ def _run(run: Run) -> bool:
             " when it is done"
         )
         return False
-    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems))
+    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems, run.verifier))
+    reasons = Reasons(partial(say, err=True))
     for each in failed:
-        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        reasons.add(each.problem, "is not in the log", each.message)
+    if len(failed) > 1:
+        say(f"grv: {len(failed)} problems are not in the log; see grv runs list", err=True)
     return not failed
 
 
@@ -268,8 +277,11 @@ def resources_of(run: Run) -> Resources:
     if expected is not None and not os.path.exists(run.problems):
         seconds = [expected.tests * limits.seconds] * expected.problems
     else:
-        problems = read_problems(run.problems)
-        seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
+        own = run.verifier is not None
+        seconds = [
+            0.0 if own else worst_seconds(parse_check(problem, limits))
+            for problem in read_problems(run.problems, checks=not own)
+        ]
     servers = []
     if models.generator.startswith("openai"):
         where = shown(models.base_url or "https://api.openai.com/v1")
@@ -278,7 +290,7 @@ def resources_of(run: Run) -> Resources:
     if name == "judge":
         at = shown(models.base_url or "https://api.openai.com/v1")
         servers.append(f"{where} at {at}, to judge")
-    elif where:
+    elif where and not is_code(models.score):
         model = models.score_model or "a reward model"
         server = shown(reward_address(name, where)[0])
         servers.append(f"{model} behind /{name} of {server}, to score")

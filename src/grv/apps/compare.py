@@ -11,7 +11,7 @@ from ..options import option
 from ..parsing import parse_cascade, parse_score
 from .console import check_outputs, listed, progress, say
 from .options.command import command
-from .options.job import job_option
+from .options.job import allow_option, job_option
 
 if TYPE_CHECKING:
     from ..experiments.comparison import Comparison, Row
@@ -33,6 +33,7 @@ def compare(
     json: str | None = option(None, "Save the numbers.", metavar="FILE"),
     csv: str | None = option(None, "Save the rows as a table.", metavar="FILE"),
     job: str | None = job_option(", in a table [compare]"),
+    allow_commands: bool = allow_option(),
 ) -> None:
     """Replay policies on a log and compare what they cost.
 

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..core.errors import UsageError
 from ..files import check_writable
+from ..own_code import named_in
 from ..text import visible
 
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def check_outputs(
 def _named(specs: Sequence[str | None]) -> list[str]:
     """The files that specifications name: in quotes, or as the whole text."""
     given = [spec for spec in specs if spec]
-    return given + [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+    code = [file for spec in given for file, _ in named_in(spec)]
+    quoted = [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+    return given + code + quoted
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -60,7 +61,7 @@ def say(*lines: str, err: bool = False) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
         shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
-        typer.echo(shown, err=err)
+        print(shown, file=stream, flush=True)  # `typer.echo` would write into a progress bar
 
 
 @contextmanager

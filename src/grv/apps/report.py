@@ -17,7 +17,7 @@ from ..report.print.job import Item, check_ids
 from ..report.request import Request
 from .console import check_outputs, progress, say
 from .options.command import command
-from .options.job import job_option
+from .options.job import allow_option, job_option
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -62,6 +62,7 @@ def report(
     reading: Reading,
     files: ReportFiles,
     job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
+    allow_commands: bool = allow_option(),
 ) -> None:
     """Make one page from logs: what policies cost, whether the score is good, what to do.
 

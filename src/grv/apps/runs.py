@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Sequence
+from json import dumps as to_json
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,7 +18,6 @@ from .convert import LOG_OUT
 from .options.command import command
 
 if TYPE_CHECKING:
-    from ..ledger.entries import Entry
     from ..ledger.rows import SearchSummary
     from ..ledger.sqlite import SqliteLedger
 
@@ -37,7 +37,10 @@ def _open(path: str) -> SqliteLedger:
 def list_runs(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
 ) -> None:
-    """List the searches: problem, outcome, candidates, verifications and cost."""
+    """List the searches: problem, outcome, candidates, verifications and cost.
+
+    The cost of a search that is unfinished or has failed is what was possibly paid so far.
+    """
     opened = _open(ledger)
     so_far = opened.so_far()
     rows = [_row(summary, so_far.get(summary.id, ())) for summary in opened.searches()]
@@ -54,16 +57,27 @@ def show_run(
     problem: str = option(
         ..., "The name of a problem or of a search.", argument=True, metavar="PROBLEM"
     ),
+    full: bool = option(False, "Show whole texts and all evidence.", "--full"),
+    json: bool = option(False, "Print the search as JSON, a line per search.", "--json"),
 ) -> None:
-    """Show one search: each step with its reason and result, and why it stopped."""
+    """Show one search: each step with its reason, texts, scores, verdicts and the running cost.
+
+    A verdict that is not a pass has its evidence, such as the first failing test. Control
+    characters in texts are escaped.
+    """
+    from .screen.search_lines import SearchLines, search_data
+
     opened = _open(ledger)
     found = [s for s in opened.searches() if problem in (s.problem, s.id)]
     if not found:
         raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows all searches")
     for summary in found:
+        entries = opened.read(summary.id)
+        if json:
+            say(to_json(search_data(summary, entries), default=repr))
+            continue
         say(f"{summary.problem} ({summary.id})")
-        for line in _lines(opened.read(summary.id)):
-            say(f"  {line}")
+        say(*[f"  {line}" for line in SearchLines(full=full).of(entries)])
 
 
 @runs.command("check")
@@ -144,7 +158,7 @@ def repair_ledger(
 def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if summary.generated is None and so_far:
-        numbers = (*so_far, None)
+        numbers = (*so_far, summary.paid)
     return (
         summary.id,
         summary.problem,
@@ -161,48 +175,3 @@ def _when(seconds: float) -> str:
     except (OverflowError, OSError, ValueError):
         return "?"
     return moment.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _lines(entries: Sequence[Entry]) -> list[str]:
-    """A search as text, one line per step."""
-    from ..core.values import Generated, Rescored, Verified
-    from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
-    from ..ledger.pending import pending_calls
-
-    lines = []
-    for entry in entries:
-        match entry:
-            case Started(_, about):
-                said = (f"{k} {v}" for k, v in about.items() if v not in (None, "", []))
-                lines.append("started: " + ", ".join(said))
-            case Scored(candidate, None, _, reason):
-                lines.append(f"candidate {candidate} has no score: {reason}")
-            case Found(candidate, verdict, reason):
-                lines.append(
-                    f"candidate {candidate} {verdict.value}" + (f": {reason}" if reason else "")
-                )
-            case Told(Generated(scores), why):
-                lines.append(f"generated {len(scores)} ({why})")
-            case ScoredAgain(candidate, None, reason):
-                lines.append(f"candidate {candidate} has no second score: {reason}")
-            case Told(Rescored(second), why):
-                lines.append(f"rescored {len(second)} ({why})")
-            case Told(Verified(verdicts), why):
-                lines.append(f"verified {len(verdicts)} ({why})")
-            case Ended(reason, answer, generated, verified, total, why):
-                end = f"{reason}: {generated} generated, {verified} verified, cost {total:g}"
-                end += f"; {why}" if why else ""
-                lines.append(
-                    end + ("" if answer is None else f"; candidate {answer} is the answer")
-                )
-            case Failed(message):
-                lines.append(f"failed: {message}")
-    pending = pending_calls(entries)
-    if pending.cancelled:
-        lines.append(f"paid but unneeded: {pending.cancelled} verify")
-    if pending.lost:
-        counted = ", ".join(f"{count} {call}" for call, count in pending.lost.items())
-        lines.append(f"possibly paid, lost: {counted}")
-    for call, candidate in sorted(pending.parked):
-        lines.append(f"parked: {call} of candidate {candidate}, until its result is entered")
-    return lines

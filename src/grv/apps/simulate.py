@@ -28,6 +28,7 @@ def simulate(
         "A row of the table, as in grv compare. Repeatable. Default: default, balanced, alternate,"
         " hedged, adaptive, adaptive-all, verify-all.",
         metavar="SPEC",
+        code=True,
     ),
     costs: tuple[Costs, ...] = option(
         (PRICES,), f"{COSTS} Repeatable.", metavar="G,V", parse=parse_costs, shown="1,10"

@@ -47,6 +47,8 @@ class Problem:
             untrusted JSON data; the verifier parses it.
         question: the problem alone, without instructions and examples; empty if unknown.
         code: the beginning of the program, if the problem gives one.
+        messages: a chat in place of the prompt, as OpenAI's endpoints take it. `prompt` then is
+            the same as one text, for scorers and verifiers.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Problem:
     check: Mapping[str, Any] = field(default_factory=dict)
     question: str = ""
     code: str = ""
+    messages: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..learning.prior_file import parse_policy
+from ..own_code import is_code
 from ..policies import POLICIES, spec
 
 DEFAULT_ROWS = (
@@ -58,6 +59,8 @@ RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
 
 def parse_row(text: str) -> RowKind:
     """The row that a text describes."""
+    if is_code(text):
+        return PolicyRow(parse_policy(text))
     name, positional, named = spec.split(text)
     if name == "adaptive-all":
         policy = parse_policy(text.replace("adaptive-all", "adaptive", 1))

@@ -133,7 +133,9 @@ class TableSettings(Settings):
         (),
         f"A row of the table: default (the policy of grv solve), {', '.join(POLICIES)},"
         " adaptive-all, hindsight, uniform-matched or difficulty-K; with parameters as in"
-        " fixed(64, 4). Repeatable. Default: the rows that the paper compares.",
+        " fixed(64, 4), or FILE.py:CLASS of your own. Repeatable. Default: the rows that the paper"
+        " compares.",
         "--policy",
         metavar="SPEC",
+        code=True,
     )

@@ -18,7 +18,15 @@ ROUNDING = 1e-9  # of a cap: sums of floats are not exact
 
 
 class OverBudget(Exception):
-    """A cap does not cover the entries, which were not appended."""
+    """A cap does not cover the entries, which were not appended.
+
+    Attributes:
+        of_account: whether it is the cap of the account; otherwise it is that of the search.
+    """
+
+    def __init__(self, *, of_account: bool = False) -> None:
+        super().__init__("the account" if of_account else "the search")
+        self.of_account = of_account
 
 
 @dataclass(frozen=True)
@@ -32,9 +40,10 @@ class Caps:
         """Raise OverBudget if a charge takes the account or the search above its cap."""
         if charge <= 0:
             return
-        for cap, spent in ((self.account, account), (self.search, search)):
-            if spent + charge > cap * (1 + ROUNDING):
-                raise OverBudget
+        if account + charge > self.account * (1 + ROUNDING):
+            raise OverBudget(of_account=True)
+        if search + charge > self.search * (1 + ROUNDING):
+            raise OverBudget
 
 
 NO_CAPS = Caps()

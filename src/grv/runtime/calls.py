@@ -176,9 +176,11 @@ class Caller:
             wait.end(answered=False)
             if self._last_result > wait.since:
                 raise error  # this call only
+            check = f"; {error.hint}" if error.hint else ""
             await self.stop(
-                f"{error.backend or 'a backend'}: {error}, for {self.calls.patience:g} s. When the"
-                " server is back, run the same command again; --patience sets how long to wait"
+                f"{error.backend or 'a backend'}: {error}, for {self.calls.patience:g} s{check}."
+                " When the server is back, run the same command again; --patience sets how long to"
+                " wait"
             )
         longest = min(_LONGEST_WAIT, self.calls.longest_pause)
         pause = self._pause(wait.pauses + 1, error.retry_after, longest)

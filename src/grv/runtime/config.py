@@ -14,6 +14,7 @@ from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..ledger.entries import Started
+from ..own_code import digest_of
 from ..policies import DEFAULT, spec
 from .executor import Backends
 from .prices import Meter
@@ -87,9 +88,11 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of `about` and the problem."""
-        content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
+        content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
         if self.about.get("score_question"):
             content.append(problem.question)
+        if problem.messages:
+            content.append([*problem.messages])
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
@@ -121,8 +124,13 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
 
 
 def _name(policy: Policy) -> str:
-    """The policy's specification, or its repr if it has none."""
+    """The policy's specification; else its repr, with the digest of the user's code if it is in it.
+
+    A repr with an address in memory would differ in every process.
+    """
     try:
         return spec.spec(policy)
     except ValueError:
-        return repr(policy)
+        own = digest_of(policy)
+        plain = type(policy).__repr__ is object.__repr__ and own
+        return f"{type(policy).__name__ if plain else policy!r}" + (f" {own}" if own else "")

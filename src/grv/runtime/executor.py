@@ -124,8 +124,8 @@ class _Attempts:
         intended = Intended(self.call, self.ids, self.reserved)
         try:
             await self._executor.record.write(intended, caps=self._executor.reserves.caps)
-        except OverBudget:
-            raise OutOfBudget from None
+        except OverBudget as over:
+            raise OutOfBudget(of_run=over.of_account) from None
         if self._executor.plan is not None:
             self._executor.plan.take(self.reserved)
 

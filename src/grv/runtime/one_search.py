@@ -17,7 +17,7 @@ from .executor import Executor, Reserves
 from .ledger_writer import LedgerWriter
 from .results.solution import FAILED, Solution, solution_of
 from .search_record import ReadOnly, SearchRecord
-from .spending import OutOfBudget, RunBudget
+from .spending import PROBLEM_SPENT, OutOfBudget, RunBudget
 
 
 async def run_search(
@@ -77,16 +77,19 @@ async def _run(
             search.tell(event)
             on_step()
             executor.stop_if_broken(turn.event for turn in reversed(search.trace))
-    except OutOfBudget:
-        action = Stop(Reason.OUT_OF_BUDGET)
+    except OutOfBudget as out:
+        action = Stop(Reason.OUT_OF_BUDGET, why=str(out))
     except BackendError as error:
-        await record.write(Failed(str(error)))
-        return solution_of(problem, search, executor, FAILED, message=str(error))
+        message = f"{error}; {error.hint}" if error.hint else str(error)
+        await record.write(Failed(message))
+        return solution_of(problem, search, executor, FAILED, message=message)
     bill = search.bill
     counts = (bill.generated, bill.verified, bill.total)
     ended = Ended(action.reason.value, action.answer, *counts, action.why)
     if record.ended != ended:
         await record.write(ended)
+    spent = PROBLEM_SPENT if action.reason is Reason.OUT_OF_BUDGET else ""
+    message = action.why or spent
     return solution_of(
-        problem, search, executor, action.reason.value, answer=action.answer, message=action.why
+        problem, search, executor, action.reason.value, answer=action.answer, message=message
     )

@@ -18,9 +18,18 @@ from ..core.errors import UsageError
 from ..core.values import Costs
 from .ledger_writer import LedgerWriter
 
+PROBLEM_SPENT = "the problem's budget does not pay for another step"
+TOTAL_SPENT = "the total budget does not pay for another step"
+
 
 class OutOfBudget(Exception):
-    """A budget does not cover the next action. This ends one search; it is not an error."""
+    """A budget does not cover the next action. This ends one search; it is not an error.
+
+    `of_run` says whether it is the budget of the run; otherwise it is that of the problem.
+    """
+
+    def __init__(self, *, of_run: bool) -> None:
+        super().__init__(TOTAL_SPENT if of_run else PROBLEM_SPENT)
 
 
 class Plan:
@@ -70,7 +79,7 @@ class RunBudget:
             paid = await anyio.to_thread.run_sync(read, self.account)
             self._before = paid - self._writer.charged
             if amount > self.left * (1 + 1e-9):
-                raise OutOfBudget
+                raise OutOfBudget(of_run=True)
         plan = Plan(self, amount)
         try:
             yield plan

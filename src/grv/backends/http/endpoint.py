@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,12 +51,20 @@ class Endpoint(Failures[_Error]):
         base_url: such as http://localhost:8000/v1; None is OPENAI_BASE_URL, or else OpenAI.
         backend: the name for errors.
         error: the class of errors that failures become.
+        hidden: further secrets that requests contain.
 
     Raises:
         UsageError: the client is not installed, there is no key, or the address is invalid.
     """
 
-    def __init__(self, base_url: str | None, *, backend: str, error: type[_Error]) -> None:
+    def __init__(
+        self,
+        base_url: str | None,
+        *,
+        backend: str,
+        error: type[_Error],
+        hidden: Iterable[str] = (),
+    ) -> None:
         try:
             import httpx2
             import openai
@@ -71,7 +79,7 @@ class Endpoint(Failures[_Error]):
                 "--base-url http://localhost:8000/v1"
             )
         self._key = os.environ.get(KEY) or None
-        secrets = Secrets.of(self.base_url, self._key)
+        secrets = Secrets.of(self.base_url, self._key, *hidden)
         place = host_of(self.base_url or _OPENAI)
         super().__init__(backend, error, secrets, place=place, key=KEY)
         self._tls: ssl.SSLContext | None = None

@@ -25,6 +25,7 @@ _HINTS = {
     403: "check the key in {key} and what it may use",
     404: "check the name of the model and the address of the server",
 }
+_NO_SERVER = "check that the server runs and that its address is right"
 _QUOTA = re.compile(r"insufficient[_ ]quota|exceeded your current quota", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context|too long|length|content", re.IGNORECASE)  # of one prompt
 _PROMPTS = frozenset(
@@ -75,7 +76,9 @@ def of_exception(error: BaseException) -> Cause:
             return Cause("stop", unpaid=True, hint=hint)
     for each in _causes(error):
         match each:
-            case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.PoolTimeout():
+            case httpx2.ConnectError() | httpx2.ConnectTimeout():
+                return Cause("wait", unpaid=True, hint=_NO_SERVER)
+            case httpx2.PoolTimeout():
                 return Cause("wait", unpaid=True)
             case httpx2.NetworkError():  # reset while the request or the response was on its way
                 return Cause("wait")

@@ -131,7 +131,7 @@ class RewardScorer:
         elif self.chat:
             body["messages"] = [
                 *([{"role": "system", "content": system}] if system else []),
-                {"role": "user", "content": asked},
+                *self.reward.messages(problem),
                 {"role": "assistant", "content": texts[0]},
             ]
         else:

@@ -38,8 +38,8 @@ class Verification(Family):
     )
     allow_commands: bool = option(
         False,
-        'Let checks of kind "command" run commands with your rights, and checks of kind "http" send'
-        " candidates to servers.",
+        'Let checks of kind "command" run commands with your rights, checks of kind "http" send'
+        " candidates to servers, and a job file name code of your own.",
         "--allow-commands",
     )
 

@@ -35,7 +35,9 @@ class Complaints:
             "have no text",
             "check --max-tokens and the model: a model that thinks first may use up all tokens",
         )
-        self._scores = _Kind("have no score", "check the scorer, or choose another --score")
+        self._scores = _Kind(
+            "have no score", "check the scorer, or choose another one, such as --score length"
+        )
 
     def of_drafts(self, drafts: Sequence[Draft]) -> str | None:
         """Count drafts without text; return why to stop, if the first `FIRST` are all like that."""
@@ -64,7 +66,7 @@ class Complaints:
         why = f" ({reason})" if reason else ""
         if affected and not kind.affected:
             first = kind.seen + seen
-            self.tell(f"{affected} of the first {first} candidates {kind.what}{why}")
+            self.tell(f"{affected} of the first {first} candidates {kind.what}{why}; {kind.advice}")
         kind.affected += affected
         kind.seen += seen
         if kind.affected == kind.seen >= FIRST:
