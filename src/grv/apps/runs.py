@@ -165,7 +165,7 @@ def _when(seconds: float) -> str:
 
 def _lines(entries: Sequence[Entry]) -> list[str]:
     """A search as text, one line per step."""
-    from ..core.values import Generated, Rescored, Verified
+    from ..core.values import REFUTED, Generated, Rescored, Verified
     from ..ledger.entries import Ended, Failed, Found, Scored, ScoredAgain, Started, Told
     from ..ledger.pending import pending_calls
 
@@ -175,8 +175,13 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
             case Started(_, about):
                 said = (f"{k} {v}" for k, v in about.items() if v not in (None, "", []))
                 lines.append("started: " + ", ".join(said))
-            case Scored(candidate, None, _, reason):
+            case Scored(candidate, None, key, reason):
                 lines.append(f"candidate {candidate} has no score: {reason}")
+                if key == REFUTED:
+                    lines.append(f"candidate {candidate} refuted without verification")
+            case Scored(candidate, _, key, reason) if key == REFUTED:
+                why = f": {reason}" if reason else ""
+                lines.append(f"candidate {candidate} refuted without verification{why}")
             case Found(candidate, verdict, reason):
                 lines.append(
                     f"candidate {candidate} {verdict.value}" + (f": {reason}" if reason else "")

@@ -325,6 +325,7 @@ def _backends(options: SolveOptions) -> Backends:
         key,
         options.get("second_scorer"),
         own_keys=own is not None,
+        refutation=getattr(verifier, "refutation", None),
     )
 
 

@@ -145,7 +145,8 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         )
         key = verifier.key if options.keys else None
         again = None if second is None else scorer(second)
-        yield Backends(generator, scorer(first), verifier, key, again)
+        refutation = verifier.refutation
+        yield Backends(generator, scorer(first), verifier, key, again, refutation=refutation)
 
 
 def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:

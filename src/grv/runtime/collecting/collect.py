@@ -218,7 +218,8 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Candidate
 def _without_verdict(record: SearchRecord, chosen: Iterable[int]) -> list[int]:
     """The chosen candidates that are still to be verified."""
     known = record.verdicts_from()
-    return [id for id in chosen if id not in known and id not in record.found]
+    todo = [id for id in chosen if id not in known and id not in record.found]
+    return [id for id in todo if not record.refuted(id)]
 
 
 async def _find(executor: Executor, id: CandidateId) -> None:
@@ -265,4 +266,6 @@ def _labels(record: SearchRecord, chosen: Iterable[int]) -> dict[int, bool]:
     longer be a fair sample: it would have too many of large classes.
     """
     known = record.verdicts_from()
-    return {id: record.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}
+    refuted = {id: False for id in chosen if record.refuted(id)}
+    found = {id: record.found[known[id]].verdict for id in chosen if id in known}
+    return {id: verdict is Verdict.PASSED for id, verdict in found.items()} | refuted

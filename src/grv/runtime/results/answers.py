@@ -94,6 +94,7 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "answer_verified": solution.verified,
         "generated": solution.bill.generated,
         "verified": solution.bill.verified,
+        "refuted": solution.bill.refuted,
         "cost": solution.bill.total,
         "usage": {**dataclasses.asdict(total), "by_call": usage},
         "unneeded": solution.unneeded,
