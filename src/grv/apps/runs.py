@@ -202,6 +202,8 @@ def _lines(entries: Sequence[Entry]) -> list[str]:
                 )
             case Failed(message):
                 lines.append(f"failed: {message}")
+    if refuted := sum(isinstance(each, Scored) and each.key == REFUTED for each in entries):
+        lines.append(f"refuted without verification, so neither verified nor billed: {refuted}")
     pending = pending_calls(entries)
     if pending.cancelled:
         lines.append(f"paid but unneeded: {pending.cancelled} verify")

@@ -145,14 +145,19 @@ def _solve_all(
         model = model_of(options.models.generator)
         solved = {problem.id for problem in problems if problem.id in answers.solved}
         outcomes = Counter(solved=len(solved))
+        refuted = 0
 
         def done(solution: Solution) -> None:
+            nonlocal refuted
+            refuted += solution.bill.refuted
             answers.add(record_of(solution, prices, model))
             outcomes[solution.outcome] += 1
 
         how = how | {"ledger": ledger, "skip": solved}
         interrupted = anyio.run(drive, problems, how, caller, done)
     say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+    if refuted:
+        say(f"{refuted} candidates were refuted without verification: see grv runs show")
     say(*caller.complaints.summary())
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
     say(*unprotected_lines(options.verification, problems))

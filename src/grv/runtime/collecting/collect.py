@@ -89,7 +89,8 @@ class Labelled:
     """One row of a log.
 
     `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
-    they were not measured. The label and the cost of verifying are shared by the class.
+    they were not measured. The label and the cost of verifying are shared by the class. A candidate
+    that was refuted without verification has no key.
     """
 
     candidate: int
@@ -98,6 +99,7 @@ class Labelled:
     key: str | None
     generate_cost: float | None = None
     verify_cost: float | None = None
+    refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -246,9 +248,11 @@ def _collected(
                 id,
                 labels.get(id),
                 record.scored[id].score,
-                record.scored[id].key,
+                None if record.refuted(id) else record.scored[id].key,
                 None if meter is None else record.cost_of_generating(meter, id),
                 verify_costs.get(id) if id in labels else None,
+                # Without a label it is not part of the sample.
+                refuted=id in labels and record.refuted(id),
             )
             for id in ids
         ),

@@ -33,7 +33,7 @@ _INTROSPECTIVE_NAMES = """
 _INTROSPECTIVE = frozenset(_INTROSPECTIVE_NAMES.split())
 
 # Before Python 3.12 threads that parse at once share a depth counter: a SystemError is possible.
-_parser = threading.Lock()
+parser_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def parse(source: str) -> Program:
     if len(source) > _LARGEST:
         return Program(source)
     try:
-        with _parser:
+        with parser_lock:
             return Program(source, ast.parse(source, "<candidate>"))
     except SyntaxError as exc:
         if exc.msg.startswith("invalid escape sequence") or "literal" in exc.msg:
