@@ -174,7 +174,8 @@ class World:
         if Verdict.BROKEN in self.verdicts:
             raise UsageError("a log has no broken verdicts")
         passed = np.array([verdict is Verdict.PASSED for verdict in self.verdicts], dtype=np.bool_)
-        keys = classes(self.keys, passed)[0] if self.keys else None
+        names = [None if key == REFUTED else key for key in self.keys]
+        keys = classes(names, passed)[0] if any(names) else None
         refuted = np.array([key == REFUTED for key in self.keys], dtype=np.bool_)
         second = np.array(self.second, dtype=np.float64) if self.second else None
         return LoggedProblem(
