@@ -125,7 +125,7 @@ def test_a_refuted_candidate_says_nothing_about_those_that_can_be_verified() -> 
     left = [p for p in completed(history_of(refuted), many) if p.refuted is not None]
 
     rates = [float(np.array(p.weights) @ np.array(p.chances) @ p.shares) for p in (few, many)]
-    assert rates == pytest.approx([0.1, 0.25], rel=0.2)
+    assert rates[1] > 1.7 * rates[0]
     assert many.evidence.effective == sum(int((~p.refuted).sum()) for p in left)
     assert not any(p.passed[p.refuted].any() for p in left)
 
