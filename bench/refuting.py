@@ -132,6 +132,7 @@ class GivenOrder(FailureCount):
     """Tests in the order of the check."""
 
     def order(self, tests: int) -> Sequence[int]:
+        """As they are numbered."""
         return range(tests)
 
 

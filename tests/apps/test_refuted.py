@@ -10,8 +10,8 @@ import pytest
 
 from grv import Log
 from grv.core.values import REFUTED, Generated
-from grv.ledger.entries import Found, Scored, Told
 from grv.learning.ledger_history import ledger_past
+from grv.ledger.entries import Found, Scored, Told
 from grv.ledger.sqlite import SqliteLedger
 from support.commands import here
 from support.servers import FaultyServer, Received

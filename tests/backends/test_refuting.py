@@ -113,7 +113,7 @@ def test_checks_by_commands_and_servers_refute_nothing() -> None:
 
 
 # Right programs whose function is bound in a way that is easy to overlook.
-HIDDEN = """
+_HIDDEN = """
 globals()["f"] = lambda x: x + 1
 ---
 globals().update({chr(102): lambda x: x + 1})
@@ -246,7 +246,8 @@ class P(metaclass=M):
     __match_args__ = ("__globals__",)
 match g:
     case P(d): d[chr(102)] = g
-""".split("\n---\n")
+"""
+HIDDEN = _HIDDEN.split("\n---\n")
 
 
 @pytest.mark.parametrize("text", HIDDEN, ids=range(len(HIDDEN)))
@@ -311,7 +312,7 @@ def test_an_error_in_refuting_means_that_the_candidate_may_pass(
 
 
 def test_the_modules_that_refuting_knows_offer_no_other_modules() -> None:
-    for name, allowed in refuting._MODULES.items():
+    for name, allowed in refuting.MODULES.items():
         module = importlib.import_module(name)
         for attribute in allowed:
             assert not isinstance(getattr(module, attribute), types.ModuleType), (name, attribute)
@@ -354,9 +355,8 @@ def damaged(draw: st.DrawFn) -> str:
     text = RIGHT
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(text)))
-        text = text[:at] + draw(st.sampled_from(["", "f", "(", "\n", " ", ":", "\t", "\\", "é"])) + (
-            text[at + draw(st.integers(0, 2)) :]
-        )  # fmt: skip
+        new = draw(st.sampled_from(["", "f", "(", "\n", " ", ":", "\t", "\\", "é"]))
+        text = text[:at] + new + text[at + draw(st.integers(0, 2)) :]
     return text
 
 

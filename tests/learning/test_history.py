@@ -122,12 +122,12 @@ def test_a_refuted_candidate_says_nothing_about_those_that_can_be_verified() -> 
     ]
 
     few, many = (prior_of(history_of(each)) for each in (problems, refuted))
-    left = [p for p in completed(history_of(refuted), many) if p.refuted is not None]
+    left = completed(history_of(refuted), many)
 
     rates = [float(np.array(p.weights) @ np.array(p.chances) @ p.shares) for p in (few, many)]
     assert rates[1] > 1.7 * rates[0]
-    assert many.evidence.effective == sum(int((~p.refuted).sum()) for p in left)
-    assert not any(p.passed[p.refuted].any() for p in left)
+    assert many.evidence.effective == sum(int(p.verified.sum()) for p in left)
+    assert not any(p.passed[~p.verified].any() for p in left)
 
 
 def test_missing_labels_are_drawn_given_those_that_are_there() -> None:

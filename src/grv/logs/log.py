@@ -48,8 +48,8 @@ class LoggedProblem:
     refuted: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs, self.second)
-        columns += (self.refuted,)
+        flags, prices = (self.passed, self.refuted), (self.generate_costs, self.verify_costs)
+        columns = (*flags, self.keys, *prices, self.second)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         given = [self.scores] if self.second is None else [self.scores, self.second]

@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`refuted`, `generate_cost` and `verify_cost`. An error is one line that names the file, the line or row, and
-the value.
+`refuted`, `generate_cost` and `verify_cost`. An error is one line that names the file, the line or
+row, and the value.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ class _Columns:
         labels = self._column("passed", LABEL)
         keys = self._keys()
         refuted = self._refuted(labels, keys)
+        if keys is not None:  # a refuted candidate is in no other class
+            keys = [None if out else key for key, out in zip(keys, refuted.tolist(), strict=True)]
         missing = (labels < 0) & ~refuted
         if missing.any() and self.unlabelled == "error":
             at = int(np.flatnonzero(missing)[0])
@@ -221,14 +223,12 @@ class _Columns:
     def _refuted(
         self, labels: NDArray[np.int8], keys: list[str | None] | None
     ) -> NDArray[np.bool_]:
-        """Which candidates were refuted without verification; these are in no other class."""
+        """Which candidates were refuted without verification."""
         refuted = np.array([key == REFUTED for key in keys or [None] * self.table.rows])
         if "refuted" in self.table.columns:
             refuted |= self._column("refuted", LABEL) > 0
         if (wrong := np.flatnonzero(refuted & (labels > 0))).size:
             raise self._error(int(wrong[0]), "this candidate passed although it is refuted")
-        for at in np.flatnonzero(refuted).tolist() if keys is not None else ():
-            keys[at] = None
         return refuted
 
     def _column(self, name: str, kind: Kind) -> NDArray[Any]:

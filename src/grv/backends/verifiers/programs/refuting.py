@@ -1,6 +1,6 @@
 """Finds programs that certainly fail, without running them.
 
-Soundness comes first: what is not certain may pass. A program is parsed as in `extraction`, within
+Soundness comes first: in doubt a program may pass. A program is parsed as in `extraction`, within
 the same limits; nothing of it is executed or compiled, as compiling can take exponential time. The
 sandbox runs the same interpreter, so its syntax is the same.
 """
@@ -17,45 +17,46 @@ from collections.abc import Iterable, Mapping
 
 from .extraction import Program, parser_lock
 
-_INIT = "__init__ __repr__ __str__ __eq__ __lt__ __len__ __hash__ __iter__ __next__ __call__"
-_DUNDERS = frozenset(f"__name__ __contains__ __getitem__ __add__ {_INIT}".split())
-_FRAMES = ("gi_", "cr_", "ag_", "tb_", "f_", "co_")  # attributes that lead to a frame or its code
-# A program that uses only these names cannot reach its own namespace by a computed name.
-_EXCEPTIONS = {
-    name
-    for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, BaseException)
-}
-_BUILTINS = _EXCEPTIONS | set(
-    """abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
-    format frozenset hash hex id input int isinstance issubclass iter len list map max min next
-    object oct ord pow print range repr reversed round set slice sorted str sum tuple type zip
-    property staticmethod classmethod NotImplemented Ellipsis""".split()
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def _public(module: object) -> frozenset[str]:
     return frozenset(name for name in dir(module) if not name.startswith("_"))
 
 
-_MODULES: Mapping[str, frozenset[str]] = {
-    "bisect": frozenset("bisect bisect_left bisect_right insort insort_left insort_right".split()),
+_FRAMES = ("gi_", "cr_", "ag_", "tb_", "f_", "co_")  # attributes that lead to a frame or its code
+_DUNDERS = _words(
+    """__name__ __init__ __repr__ __str__ __eq__ __lt__ __len__ __hash__ __iter__ __next__ __call__
+    __contains__ __getitem__ __add__"""
+)
+# A program that uses only these names cannot reach its own namespace by a computed name.
+_EXCEPTIONS = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+_BUILTINS = _EXCEPTIONS | _words(
+    """abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
+    format frozenset hash hex id input int isinstance issubclass iter len list map max min next
+    object oct ord pow print range repr reversed round set slice sorted str sum tuple type zip
+    property staticmethod classmethod NotImplemented Ellipsis"""
+)
+MODULES: Mapping[str, frozenset[str]] = {
+    "bisect": _words("bisect bisect_left bisect_right insort insort_left insort_right"),
     "cmath": _public(cmath),
-    "collections": frozenset("Counter OrderedDict defaultdict deque namedtuple".split()),
-    "functools": frozenset("cache cmp_to_key lru_cache partial reduce".split()),
-    "heapq": frozenset(
-        "heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest".split()
-    ),
+    "collections": _words("Counter OrderedDict defaultdict deque"),
+    "functools": _words("cache cmp_to_key lru_cache partial reduce"),
+    "heapq": _words("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"),
     "itertools": _public(itertools),
     "math": _public(math),
-    "random": frozenset("choice choices randint random randrange sample seed shuffle".split()),
-    "re": frozenset("compile escape findall finditer fullmatch match search split sub".split()),
-    "string": frozenset(
-        "ascii_letters ascii_lowercase ascii_uppercase digits punctuation whitespace".split()
-    ),
-    "typing": frozenset(
+    "random": _words("choice choices randint random randrange sample seed shuffle"),
+    "re": _words("compile escape findall finditer fullmatch match search split sub"),
+    "string": _words("ascii_letters ascii_lowercase ascii_uppercase digits punctuation whitespace"),
+    "typing": _words(
         """Any Callable Deque Dict FrozenSet Generator Iterable Iterator List Mapping Optional
-        Sequence Set Tuple TypeVar Union""".split()
+        Sequence Set Tuple TypeVar Union"""
     ),
 }
 
@@ -171,10 +172,10 @@ def _is_plain(node: ast.AST, wanted: set[str]) -> bool:
             if name.startswith(("_", *_FRAMES)):
                 return False
         case ast.Import(names=names):
-            if any(alias.name not in _MODULES for alias in names):
+            if any(alias.name not in MODULES for alias in names):
                 return False
         case ast.ImportFrom(module=module, names=names, level=level):
-            allowed = _MODULES.get(module or "", frozenset())
+            allowed = MODULES.get(module or "", frozenset())
             if level or any(alias.name not in allowed for alias in names):
                 return False
     return all(
@@ -195,7 +196,7 @@ def _is_used_plainly(node: ast.AST, modules: Mapping[str, str], qualified: set[i
     """Whether an imported module is only used for those of its attributes that are known."""
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in modules:
-            return attribute in _MODULES[modules[name]]
+            return attribute in MODULES[modules[name]]
         case ast.Name(id=name) if name in modules:
             return id(node) in qualified
     return True
