@@ -214,10 +214,10 @@ def main() -> None:
     folder, quick = Path(given[0]), "--quick" in sys.argv
     all_records = records(folder)[: 4 if quick else None]
     flags, refuted = refuted_of(all_records)
-    sizes = (3, 5) if quick else (30, 60)
+    sizes = (3, 5) if quick else (30, 25)
     figures = {
         "refuted": refuted,
-        "saved": saved(folder, flags, 2 if quick else 20),
+        "saved": saved(folder, flags, 2 if quick else 10),
         "order_of_tests": {
             kind: order_of_tests(all_records, flags, kind, *sizes) for kind in ("function", "stdin")
         },
