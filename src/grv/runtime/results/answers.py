@@ -94,12 +94,12 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "answer_verified": solution.verified,
         "generated": solution.bill.generated,
         "verified": solution.bill.verified,
-        "refuted": solution.bill.refuted,
         "cost": solution.bill.total,
         "usage": {**dataclasses.asdict(total), "by_call": usage},
         "unneeded": solution.unneeded,
         "lost": dict(solution.lost),
         "unscored": solution.unscored,
+        "refuted": solution.bill.refuted,
         "search": solution.search,
     }
     return {**record, "message": solution.message} if solution.message else record
