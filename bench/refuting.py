@@ -9,9 +9,9 @@ FOLDER has `humaneval_programs.jsonl.gz` (prompts, tests, completions, labels) a
   by a run in the sandbox.
 - `saved`: verifications and cost of policies with and without refutation, on the same orders, as
   shares saved. The means are over all problems that can be solved; one entry per score and ratio.
-- `order_of_tests`: seconds to verify the same candidates if the test that failed most candidates
-  runs first, over those in the given order; in turns, one worker. The assertions become tests of
-  a function, and tests of a program that reads and prints.
+- `order_of_tests`: tests run, and seconds, to verify the same candidates if the test that failed
+  most candidates runs first, over those in the given order; in turns, one worker. The assertions
+  become tests of a function, and tests of a program that reads and prints.
 """
 
 from __future__ import annotations
@@ -170,13 +170,19 @@ def checks_in(kind: str, record: Record) -> Iterator[ProgramCheck]:
     yield dataclasses.replace(how, failures=GivenOrder())
 
 
+def tests_run(how: Any, order: Sequence[int], evidence: Any) -> int:
+    """How many tests a judge ran in this order until one failed."""
+    failed = evidence.get("test")
+    return order.index(failed) + 1 if failed in order else len(how.tests)
+
+
 def order_of_tests(
     all_records: Sequence[Record], flags: dict[str, list[bool]], kind: str, sample: int, each: int
 ) -> Record:
     """Seconds with and without the order, on the same candidates in turns."""
     chance = random.Random(0)
     fit = [record for record in all_records if len(tests_of(record)) >= 4]
-    seconds, failing = [0.0, 0.0], [0.0, 0.0]
+    seconds, failing, tests = [0.0, 0.0], [0.0, 0.0], [0, 0]
     verdicts, disagreements = Counter[str](), 0
     chosen = chance.sample(fit, min(sample, len(fit)))
     pair = WorkerPair()
@@ -190,9 +196,13 @@ def order_of_tests(
                 text += DRIVER.format(name=record["entry_point"])
             found = [Verdict.BROKEN, Verdict.BROKEN]
             for which in (0, 1) if turn % 2 else (1, 0):
+                how: Any = hows[which]
+                order = list(how.failures.order(len(how.tests)))
                 started = time.perf_counter()
-                found[which] = hows[which].judge(text, pair).verdict
+                finding = how.judge(text, pair)
                 took = time.perf_counter() - started
+                found[which] = finding.verdict
+                tests[which] += tests_run(how, order, finding.evidence)
                 seconds[which] += took
                 failing[which] += took * (found[which] is Verdict.FAILED)
             disagreements += found[0] is not found[1]
@@ -201,7 +211,8 @@ def order_of_tests(
     return {
         **{"problems": len(chosen), "candidates": sum(verdicts.values())},
         **{"verdicts": dict(verdicts), "disagreements": disagreements},
-        "seconds": [round(each, 2) for each in seconds],
+        **{"tests": tests, "seconds": [round(each, 2) for each in seconds]},
+        "tests_of_the_given_order": round(tests[0] / tests[1], 3),
         "seconds_of_the_given_order": round(seconds[0] / seconds[1], 3),
         "of_candidates_that_fail": round(failing[0] / failing[1], 3),
     }
