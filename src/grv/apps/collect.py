@@ -213,7 +213,7 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
-    columns = ["candidate", "passed", "score", "key"]
+    columns = ["candidate", "passed", "score", "key", "refuted"]
     if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
     write_log(
@@ -231,6 +231,8 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
         f"{run.out}: {len(rows)} candidates of {len(there)} problems, {passed} passed;"
         f" {solvable} problems are solvable; {sum(each.verified for each in there)} verifications"
     ]
+    if refuted := sum(row.refuted for _, row in rows):
+        lines.append(f"{refuted} were refuted without verification: see grv runs show")
     if unlabelled:
         why = f", {broken} of them because the verifier could not tell" if broken else ""
         lines.append(f"{unlabelled} have no label{why}: see --unlabelled of grv compare")

@@ -86,6 +86,10 @@ def heading(comparison: Comparison) -> list[str]:
         lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:
         lines.append(f"candidates without a label: {log.unlabelled}")
+    if log.refuted:
+        lines.append(
+            f"candidates refuted without verification, which no row verifies: {log.refuted}"
+        )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")
     if settings["keys"] and log.contradictory:

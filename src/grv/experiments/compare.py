@@ -307,7 +307,7 @@ class _Comparer:
             pair = Pair(kind.policy.m, kind.policy.k)
         if pair is not None:
             details |= {"m": pair.m, "k": pair.k}
-            if not self.settings.keys:
+            if not self.settings.keys and not self.log.refuted:
                 details["exact"] = self._solved_in_all_orders(pair, capped=pairs is None)
         if pairs is not None and pairs.groups:
             details["groups"] = pairs.groups
@@ -343,6 +343,7 @@ class _Comparer:
             excluded=(*(p.id for p in log.problems if p.id not in used), *log.bare),
             contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
             unpriced=log.unpriced,
+            refuted=log.refuted,
         )
 
 

@@ -127,6 +127,7 @@ class LogSummary:
         excluded: the ids of the problems left out.
         contradictory: keys with both labels, by problem; these keys are ignored.
         unpriced: the number of missing costs; each is replaced by the mean of the others.
+        refuted: the number of candidates refuted without verification; no row verifies them.
     """
 
     problems: int
@@ -137,6 +138,7 @@ class LogSummary:
     excluded: tuple[str, ...]
     contradictory: Mapping[str, tuple[str, ...]]
     unpriced: int = 0
+    refuted: int = 0
 
 
 @dataclass(frozen=True, eq=False)

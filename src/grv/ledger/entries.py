@@ -115,7 +115,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score arrived; None if scoring failed, with the reason."""
+    """A score arrived; None if scoring failed, with the reason.
+
+    If the key is `REFUTED`, the candidate certainly fails; with a score, the reason says why.
+    """
 
     candidate: int
     score: float | None

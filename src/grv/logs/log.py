@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..core.values import Measured
+from ..core.values import REFUTED_CODE, Measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,7 @@ class LoggedProblem:
         generate_costs: `[candidates]`, if the log has them.
         verify_costs: `[candidates]`, if the log has them.
         second: `[candidates]`, second scores for a cascade, -inf if unscored.
+        refuted: `[candidates]`, whether each was refuted without verification; or None if none is.
     """
 
     id: str
@@ -44,17 +45,32 @@ class LoggedProblem:
     generate_costs: NDArray[np.float64] | None = None
     verify_costs: NDArray[np.float64] | None = None
     second: NDArray[np.float64] | None = None
+    refuted: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs, self.second)
+        flags, prices = (self.passed, self.refuted), (self.generate_costs, self.verify_costs)
+        columns = (*flags, self.keys, *prices, self.second)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         given = [self.scores] if self.second is None else [self.scores, self.second]
         if any(np.isnan(scores).any() for scores in given):
             raise UsageError(f"a score of problem {self.id!r} is NaN; use -inf for no score")
+        if self.refuted is not None and (self.refuted & self.passed).any():
+            raise UsageError(f"a candidate of problem {self.id!r} passed although it is refuted")
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def codes(self, *, keyed: bool) -> NDArray[np.int32] | None:
+        """The classes that a search uses: `REFUTED_CODE` for refuted candidates, -1 for none.
+
+        Other keys count only if `keyed`. None if there is no class.
+        """
+        keys = self.keys if keyed else None
+        if self.refuted is None:
+            return keys
+        others = np.int32(-1) if keys is None else keys
+        return np.where(self.refuted, np.int32(REFUTED_CODE), others)
 
     @property
     def solvable(self) -> bool:
@@ -169,6 +185,12 @@ class Log:
             f"column {what!r} {wrong}: give first estimates, as in --costs measured:1,10",
             path=self.path,
         )
+
+    @property
+    def refuted(self) -> int:
+        """The number of candidates that were refuted without verification."""
+        columns = [problem.refuted for problem in self.problems]
+        return sum(int(column.sum()) for column in columns if column is not None)
 
     @property
     def has_keys(self) -> bool:

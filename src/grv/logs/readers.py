@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`generate_cost` and `verify_cost`. An error is one line that names the file, the line or row, and
-the value.
+`refuted`, `generate_cost` and `verify_cost`. An error is one line that names the file, the line or
+row, and the value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError
+from ..core.values import REFUTED
 from ..files import shown
 from ..options import choose
 from ..text import is_name
@@ -25,7 +26,7 @@ from .reading import Unlabelled
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
-OPTIONAL = ("key", "generate_cost", "verify_cost")
+OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost")
 
 
 def read_log(
@@ -87,7 +88,11 @@ class _Columns:
         problems = self._problems()
         candidates = self._column("candidate", WHOLE)
         labels = self._column("passed", LABEL)
-        missing = labels < 0
+        keys = self._keys()
+        refuted = self._refuted(labels, keys)
+        if keys is not None:  # a refuted candidate is in no other class
+            keys = [None if out else key for key, out in zip(keys, refuted.tolist(), strict=True)]
+        missing = (labels < 0) & ~refuted
         if missing.any() and self.unlabelled == "error":
             at = int(np.flatnonzero(missing)[0])
             raise self._error(
@@ -95,12 +100,13 @@ class _Columns:
                 f"no label for candidate {candidates[at]} of {str(problems[at])!r}"
                 f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them)",
             )
-        columns = {"scores": self._scores(score)}
+        columns: dict[str, NDArray[Any]] = {"scores": self._scores(score)}
         if second is not None:
             columns["second"] = self._scores(second)
-        keys = self._keys()
+        if refuted.any():
+            columns["refuted"] = refuted
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
-        prices, unpriced = self._prices(kept)
+        prices, unpriced = self._prices(kept, refuted)
         logged = [
             _problem(id, rows, labels[rows] > 0, keys, columns | prices)
             for id, rows in self._rows_by_problem(problems, candidates, kept)
@@ -183,16 +189,23 @@ class _Columns:
         scores = self._column(name, SCORE)
         return np.where(np.isnan(scores), -np.inf, scores)
 
-    def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64]], int]:
-        """The cost columns, and the number of nulls; the mean of the others replaces them."""
+    def _prices(
+        self, kept: NDArray[np.bool_], refuted: NDArray[np.bool_]
+    ) -> tuple[dict[str, NDArray[np.float64]], int]:
+        """The cost columns, and the number of nulls; the mean of the others replaces them.
+
+        Refuted candidates are never verified, so their cost of verifying is not used.
+        """
         prices: dict[str, NDArray[np.float64]] = {}
         unpriced = 0
         for name in ("generate_cost", "verify_cost"):
             if name in self.table.columns:
                 values: NDArray[np.float64] = self._column(name, PRICE)
-                known = kept & ~np.isnan(values)
+                used = kept & ~refuted if name == "verify_cost" else kept
+                values = np.where(used, values, np.nan)
+                known = used & ~np.isnan(values)
                 if known.any():
-                    unpriced += int((kept & ~known).sum())
+                    unpriced += int((used & ~known).sum())
                     prices[f"{name}s"] = np.where(np.isnan(values), values[known].mean(), values)
         return prices, unpriced
 
@@ -206,6 +219,17 @@ class _Columns:
             except ValueError as error:
                 raise self._error(at, f"key must be {error}, not {shown(value)}") from error
         return keys
+
+    def _refuted(
+        self, labels: NDArray[np.int8], keys: list[str | None] | None
+    ) -> NDArray[np.bool_]:
+        """Which candidates were refuted without verification."""
+        refuted = np.array([key == REFUTED for key in keys or [None] * self.table.rows])
+        if "refuted" in self.table.columns:
+            refuted |= self._column("refuted", LABEL) > 0
+        if (wrong := np.flatnonzero(refuted & (labels > 0))).size:
+            raise self._error(int(wrong[0]), "this candidate passed although it is refuted")
+        return refuted
 
     def _column(self, name: str, kind: Kind) -> NDArray[Any]:
         values = self.table.columns[name]
@@ -230,7 +254,7 @@ def _problem(
     rows: NDArray[np.intp],
     passed: NDArray[np.bool_],
     keys: Sequence[str | None] | None,
-    columns: Mapping[str, NDArray[np.float64]],
+    columns: Mapping[str, NDArray[Any]],
 ) -> LoggedProblem:
     codes: NDArray[np.int32] | None = None
     contradictory: tuple[str, ...] = ()

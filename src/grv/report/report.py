@@ -30,6 +30,7 @@ class LogFacts:
         unlabelled: the number of candidates without a label.
         unscored: the number of candidates without a score.
         excluded: the names of the problems left out of the comparison.
+        refuted: the number of candidates refuted without verification; no row verifies them.
     """
 
     name: str
@@ -42,6 +43,7 @@ class LogFacts:
     unlabelled: int
     unscored: int
     excluded: tuple[str, ...] = ()
+    refuted: int = 0
 
 
 @dataclass(frozen=True)

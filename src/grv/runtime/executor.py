@@ -23,6 +23,7 @@ from ..backends.protocols import (
 )
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
+    REFUTED,
     CandidateId,
     Costs,
     Event,
@@ -54,6 +55,7 @@ from .spending import OutOfBudget, Plan
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
+Refuting = Callable[[Problem, Draft], str | None]
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Backends:
         second: gives second scores, if there is a cascade.
         own_keys: whether `key` is the user's own function, which also promises that all drafts of a
             class pass if one does. The keys of checks do not promise that.
+        refutation: returns why a draft certainly fails, or None if it may pass. Such a draft gets
+            the key `REFUTED` and is not verified.
     """
 
     generator: Generator
@@ -73,6 +77,14 @@ class Backends:
     key: Keying | None = None
     second: Scorer | None = None
     own_keys: bool = False
+    refutation: Refuting | None = None
+
+    def key_of(self, problem: Problem, draft: Draft) -> tuple[str | None, str]:
+        """The draft's key, and why it is refuted; "" if it is not."""
+        reason = None if self.refutation is None else self.refutation(problem, draft)
+        if reason is not None:
+            return REFUTED, reason
+        return (None if self.key is None else self.key(problem, draft)), ""
 
     async def aclose(self) -> None:
         """Close the connections of the backends."""
@@ -265,8 +277,8 @@ class Executor:
         scores = await self._scores(self.backends.scorer, "score", ids)
         keys = await self._keys(ids)
         entries = [
-            Scored(id, score.value, key, score.reason, score.usage.as_data())
-            for id, score, key in zip(ids, scores, keys, strict=True)
+            Scored(id, score.value, key, score.reason or why, score.usage.as_data())
+            for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
         await self.caller.check_scores([self.draft(id) for id in ids], scores)
@@ -280,14 +292,17 @@ class Executor:
         paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
 
-    async def _keys(self, ids: Sequence[int]) -> Sequence[str | None]:
-        """The candidates' keys, computed in a thread: texts may be long and hostile."""
-        key = self.backends.key
-        if key is None:
-            return [None] * len(ids)
+    async def _keys(self, ids: Sequence[int]) -> Sequence[tuple[str | None, str]]:
+        """The candidates' keys, and why they are refuted; "" if they are not.
+
+        They are computed in a thread: texts may be long and hostile.
+        """
+        if self.backends.key is None and self.backends.refutation is None:
+            return [(None, "")] * len(ids)
         drafts = [self.draft(id) for id in ids]
         return await anyio.to_thread.run_sync(
-            lambda: [key(self.problem, draft) for draft in drafts], abandon_on_cancel=True
+            lambda: [self.backends.key_of(self.problem, draft) for draft in drafts],
+            abandon_on_cancel=True,
         )
 
     async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:

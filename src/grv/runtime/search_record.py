@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from ..backends.protocols import Usage
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Verdict, Verified
+from ..core.values import REFUTED, CandidateId, Event, Verdict, Verified
 from ..ledger.entries import (
     Call,
     Ended,
@@ -108,6 +108,10 @@ class SearchRecord:
         """The candidate's class: its key, or its id if it has no key."""
         scored = self.scored.get(id)
         return id if scored is None or scored.key is None else scored.key
+
+    def refuted(self, id: int) -> bool:
+        """Whether the candidate was refuted without verification."""
+        return id in self.scored and self.scored[id].key == REFUTED
 
     def verdicts_from(self) -> dict[int, int]:
         """For each candidate with a conclusive verdict, the candidate whose verification gave it.

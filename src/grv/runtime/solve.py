@@ -68,7 +68,7 @@ class SolveOptions(TypedDict, total=False):
         generator: a function of the problem that returns one text, or a `Generator`. Required.
         scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
-            Required.
+            Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
             `grv.policies.DEFAULT`.
         costs: the price list that the policy plans with; by default a verification costs as much as
@@ -328,6 +328,7 @@ def _backends(options: SolveOptions) -> Backends:
         key,
         options.get("second_scorer"),
         own_keys=own is not None,
+        refutation=getattr(verifier, "refutation", None),
     )
 
 

@@ -177,7 +177,8 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         )
         key = getattr(verifier, "key", None) if options.keys else None
         again = None if second is None else scorers[1]
-        yield Backends(generator, scorers[0], verifier, key, again)
+        refutation = getattr(verifier, "refutation", None)
+        yield Backends(generator, scorers[0], verifier, key, again, refutation=refutation)
 
 
 def _reads_logprobs(scorer: Scorer) -> bool:

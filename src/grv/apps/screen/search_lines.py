@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import Event, Generated, Rescored, Verdict, Verified
+from ...core.values import REFUTED, Event, Generated, Rescored, Verdict, Verified
 from ...ledger.entries import (
     Ended,
     Entry,
@@ -55,6 +55,9 @@ class SearchLines:
         if waiting:
             lines.append(f"not used yet: {len(waiting)} candidates")
             lines += [line for id in waiting for line in self._candidate(id)]
+        refuted = sum(each.key == REFUTED for each in self._scored.values())
+        if refuted:
+            lines.append(f"refuted without verification, so neither verified nor billed: {refuted}")
         return [*lines, *_pending(entries)]
 
     def _of(self, entry: Entry) -> Iterator[str]:
@@ -107,6 +110,9 @@ class SearchLines:
                 score = f", no score: {reason}"
             case Scored(score=value):
                 score = f", score {value:.4g}"
+        if scored is not None and scored.key == REFUTED:
+            why = f": {scored.reason}" if scored.score is not None and scored.reason else ""
+            score += f", refuted without verification{why}"
         yield f"  candidate {id}{score}"
         yield from (f"    | {line}" for line in self._text(self._made[id].text))
 

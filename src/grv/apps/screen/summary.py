@@ -63,6 +63,7 @@ class Summary:
     dollars: float = 0.0
     generated: float = 0
     verified: float = 0
+    refuted: float = 0
     started: float = field(default_factory=time.monotonic)
 
     def add(self, record: Mapping[str, Any], outcome: str) -> None:
@@ -73,6 +74,7 @@ class Summary:
         self.cost += _number(record, "cost")
         self.generated += _number(record, "generated")
         self.verified += _number(record, "verified")
+        self.refuted += _number(record, "refuted")
         self.dollars += _number(usage, "dollars") if isinstance(usage, Mapping) else 0.0
 
     @property
@@ -94,6 +96,8 @@ class Summary:
         lines = [f"{self.problems} problems: {', '.join(counts)}", ", ".join(costs)]
         if unfinished:
             lines[1] += f"; {unfinished:g} of the cost is for unfinished problems"
+        if self.refuted:
+            lines.append(f"{self.refuted:g} candidates were refuted without verification")
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
 
     def _next(self, ledger: str, spending: Spending) -> str:

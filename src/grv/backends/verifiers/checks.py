@@ -47,6 +47,10 @@ class TextCheck(abc.ABC):
         """A checksum of the whole text. A pass holds for texts with the same identity."""
         return checksum(text)
 
+    def refutation(self, text: str) -> str | None:
+        """Why a text certainly fails, without verification; None if it may pass."""
+        return None
+
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
         return self.compare(text)

@@ -43,6 +43,12 @@ class Verification(Family):
         "--allow-commands",
     )
 
+    refute: bool = option(
+        True,
+        "Fail candidates that cannot pass without verifying them: programs that do not compile or"
+        " lack the function, texts without an answer.",
+    )
+
     @property
     def limits(self) -> Limits:
         """What programs may use if their check sets no limit."""
@@ -58,4 +64,5 @@ class Verification(Family):
             limits=self.limits,
             store=store,
             allow_commands=self.allow_commands,
+            refute=self.refute,
         )

@@ -49,6 +49,7 @@ class Source:
                 *(len(log.problems) + len(log.bare), len(log.solvable), log.candidates),
                 *(log.unlabelled, sum(problem.unscored for problem in log.problems)),
                 (*(problem.id for problem in log.unsolvable), *log.bare),
+                log.refuted,
             )
         assert self.comparison is not None
         saved, settings = self.comparison.log, self.comparison.settings
@@ -56,6 +57,7 @@ class Source:
             *(self.name, str(settings.get("log", "")), self.kind, str(settings.get("score", ""))),
             *(saved.problems, saved.solvable, saved.candidates, saved.unlabelled, saved.unscored),
             tuple(saved.excluded),
+            saved.refuted,
         )
 
 

@@ -89,7 +89,8 @@ class Labelled:
     """One row of a log.
 
     `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
-    they were not measured. The label and the cost of verifying are shared by the class.
+    they were not measured. The label and the cost of verifying are shared by the class. A candidate
+    that was refuted without verification has no key.
     """
 
     candidate: int
@@ -98,6 +99,7 @@ class Labelled:
     key: str | None
     generate_cost: float | None = None
     verify_cost: float | None = None
+    refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,8 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Candidate
 def _without_verdict(record: SearchRecord, chosen: Iterable[int]) -> list[int]:
     """The chosen candidates that are still to be verified."""
     known = record.verdicts_from()
-    return [id for id in chosen if id not in known and id not in record.found]
+    todo = [id for id in chosen if id not in known and id not in record.found]
+    return [id for id in todo if not record.refuted(id)]
 
 
 async def _find(executor: Executor, id: CandidateId) -> None:
@@ -245,9 +248,11 @@ def _collected(
                 id,
                 labels.get(id),
                 record.scored[id].score,
-                record.scored[id].key,
+                None if record.refuted(id) else record.scored[id].key,
                 None if meter is None else record.cost_of_generating(meter, id),
                 verify_costs.get(id) if id in labels else None,
+                # Without a label it is not part of the sample.
+                refuted=id in labels and record.refuted(id),
             )
             for id in ids
         ),
@@ -265,4 +270,6 @@ def _labels(record: SearchRecord, chosen: Iterable[int]) -> dict[int, bool]:
     longer be a fair sample: it would have too many of large classes.
     """
     known = record.verdicts_from()
-    return {id: record.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}
+    refuted = {id: False for id in chosen if record.refuted(id)}
+    found = {id: record.found[known[id]].verdict for id in chosen if id in known}
+    return {id: verdict is Verdict.PASSED for id, verdict in found.items()} | refuted

@@ -99,6 +99,7 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "unneeded": solution.unneeded,
         "lost": dict(solution.lost),
         "unscored": solution.unscored,
+        "refuted": solution.bill.refuted,
         "search": solution.search,
     }
     return {**record, "message": solution.message} if solution.message else record

@@ -23,7 +23,8 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
     """The candidates of every search as the columns of a log; with prices, their costs too.
 
     A failure labels all candidates of its class. A pass labels those with the same text; where the
-    keys are the user's own, it labels its class too.
+    keys are the user's own, it labels its class too. Candidates that were refuted without
+    verification failed; then there is a column `refuted`.
 
     If a problem was searched in several ways (another model, another score), the later searches
     have the search's id in the name of the problem. A damaged search is left out, with a warning.
@@ -46,6 +47,8 @@ def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str,
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
+    if any("refuted" in row for row in rows):
+        names.append("refuted")
     return {name: [row.get(name) for row in rows] for name in names}
 
 
@@ -60,6 +63,8 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
         row: _Row = {"candidate": id}
         if id in record.scored:
             row |= {"score": record.scored[id].score, "key": record.scored[id].key}
+        if record.refuted(id):
+            row |= {"key": None, "refuted": True, "passed": False}
         if id in record.scored_again and record.scored_again[id].score is not None:
             row["score_second"] = record.scored_again[id].score
         if id in verdicts_from:

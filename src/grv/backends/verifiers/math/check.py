@@ -91,6 +91,10 @@ class MathCheck(TextCheck):
             form = f"sha256:{checksum(form)}"
         return f"{self.match}:{form}"
 
+    def refutation(self, text: str) -> str | None:
+        """A text without a final answer fails."""
+        return "has no answer" if final_answer(text) is None else None
+
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text."""
         started = time.monotonic()
