@@ -6,15 +6,19 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..files import write_whole
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
+from .rows import REFERENCE
+from .significance import METHOD, PairTest, pair_tests
 
 FORMAT = 1
 
@@ -46,7 +50,7 @@ class Row:
         rescored: the mean number of second scores, if there is a cascade.
         rescore_rounds: the mean number of rounds of second scores, if there is a cascade.
         seconds: the mean duration of a trial, if the duration of rounds is given.
-        ratio: the mean cost over that of the `adaptive` row at the same costs, if there is one.
+        ratio: the mean cost over that of the baseline at the same costs, if there is a baseline.
         low: the lower end of the 95 % interval of the ratio, by resampling problems.
         high: the upper end.
         m: the number of candidates generated, if all problems have the same pair.
@@ -149,6 +153,7 @@ class Comparison:
         rows: the results.
         problems: the ids of the problems compared, in the order of `trials`.
         trials: for each row, arrays `[problems, orders]`; kept for figures, not saved.
+        saved_pairs: the tests of a saved comparison, which has no trials.
     """
 
     log: LogSummary
@@ -156,13 +161,57 @@ class Comparison:
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
     trials: tuple[Trials, ...] = field(default=(), repr=False)
+    saved_pairs: tuple[PairTest, ...] = field(default=(), repr=False)
 
-    def __getitem__(self, policy: str) -> Row:
-        """The first row with this name."""
-        for row in self.rows:
-            if row.policy == policy:
-                return row
-        raise KeyError(policy)
+    def __getitem__(self, wanted: str | tuple[str, Costs | str]) -> Row:
+        """The row with this name: `c["adaptive"]`.
+
+        With several price lists, name one too: `c["adaptive", "1,10"]`, or with `Costs(1, 10)`.
+
+        Raises:
+            UsageError: the name alone does not tell which price list.
+        """
+        policy, prices = (wanted, None) if isinstance(wanted, str) else wanted
+        if isinstance(prices, str):
+            prices = prices.replace(" ", "")
+        found = [
+            row
+            for row in self.rows
+            if row.policy == policy and (prices is None or prices in (row.costs, row.prices))
+        ]
+        if not found:
+            names = dict.fromkeys(row.policy for row in self.rows)
+            raise KeyError(f"no row {wanted!r}; there are {', '.join(names)}")
+        lists = list(dict.fromkeys(row.prices for row in found))
+        if len(lists) > 1:
+            raise UsageError(
+                f"{policy!r} has a row for each price list ({'; '.join(lists)}):"
+                f" write [{policy!r}, {lists[0]!r}]"
+            )
+        return found[0]
+
+    @property
+    def baseline(self) -> str | None:
+        """The name of the row that ratios are relative to; None if there are no ratios."""
+        return self.settings.get("baseline", REFERENCE)
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The resamples of problems, shared by all intervals."""
+        return Resampled(len(self.problems), int(self.settings["seed"]))
+
+    @cached_property
+    def pairs(self) -> tuple[PairTest, ...]:
+        """Paired tests of each two rows at each price list; see `significance`."""
+        return pair_tests(self) if self.trials else self.saved_pairs
+
+    def pair(self, first: str, second: str, prices: Costs | str | None = None) -> PairTest:
+        """The paired test of two rows, in this order; see `__getitem__` for price lists."""
+        rows = [self[name] if prices is None else self[name, prices] for name in (first, second)]
+        for each in self.pairs:
+            if each.prices == rows[0].prices and {each.first, each.second} == {first, second}:
+                return each if each.first == first else each.reversed()
+        raise KeyError(f"no test of {first!r} and {second!r}")
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, as plain data."""
@@ -171,6 +220,7 @@ class Comparison:
             "log": asdict(self.log),
             "settings": dict(self.settings),
             "rows": [row.to_json() for row in self.rows],
+            "tests": {"method": METHOD, "pairs": [pair.to_json() for pair in self.pairs]},
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
