@@ -57,6 +57,7 @@ def test_it_says_what_was_compared_and_what_was_left_out(plain: dict[str, Any]) 
         "excluded": ["zero"],
         "contradictory": {},
         "unpriced": 0,
+        "censored": False,
     }
 
 

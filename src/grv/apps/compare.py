@@ -55,13 +55,16 @@ def compare(
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
+    from ..experiments.bounds import may_be_bounded
     from ..experiments.compare import compare as replay_all
     from ..experiments.rows import DEFAULT_ROWS, completed
     from ..learning.score_combination import read_scored
 
     rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
     first, second, cascade = parse_cascade(score) or (score, None, None)
-    logged = read_scored(log, first, second=second, reading=reading)
+    logged = read_scored(log, first, second=second, reading=reading, may_bound=True)
+    if logged.is_bounded and not settings.policies:
+        rows = completed([row for row in rows if may_be_bounded(row)], settings.baseline)
     prices = [logged.measured if each is None else each for each in settings.costs]
     with progress("comparing") as tell:
         comparison = replay_all(rows, logged, prices, settings, cascade=cascade, progress=tell)
@@ -87,17 +90,38 @@ def heading(comparison: Comparison) -> list[str]:
         f" {comparison.baseline}",
     ]
     if log.excluded:
-        lines.append(f"left out, without any pass ({len(log.excluded)}): {', '.join(log.excluded)}")
+        what = "a known pass" if comparison.is_bounded else "any pass"
+        lines.append(f"left out, without {what} ({len(log.excluded)}): {', '.join(log.excluded)}")
     if log.unscored:
         lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:
-        lines.append(f"candidates without a label: {log.unlabelled}")
+        lines.append(f"candidates without a label: {log.unlabelled}{_label_words(comparison)}")
+    if log.censored:
+        lines.append(
+            "This log is censored: a search chose what to verify, and stopped generating at its"
+            " first pass. Passes are more frequent in it than among new candidates, so the same"
+            " policies may cost more live."
+        )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")
     if settings["keys"] and log.contradictory:
         names = [f"{key} of {id}" for id, keys in log.contradictory.items() for key in keys]
         lines.append(f"keys with both labels, not used as classes ({len(names)}): {listed(names)}")
     return lines
+
+
+def _label_words(comparison: Comparison) -> str:
+    """What was done about missing labels."""
+    if comparison.is_bounded:
+        return (
+            ". Each number is a range: from all of them pass to all of them fail (a ratio: from one"
+            " row at its best over the other at its worst)"
+        )
+    what = {"fail": ", counted as failed", "drop": ", left out"}
+    words = what.get(str(comparison.settings.get("unlabelled")), "")
+    if words and comparison.log.censored:
+        words += ". This is a guess: labels are missing where the search expected failures"
+    return words
 
 
 def width_words(settings: Mapping[str, Any]) -> str:

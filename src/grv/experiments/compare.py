@@ -26,7 +26,8 @@ from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .assigned_pairs import AssignedPairs
-from .comparison import Comparison, LogSummary, Resampled, Row
+from .bounds import bounded, check_bounded
+from .comparison import Comparison, LogSummary, Row
 from .rows import (
     DifficultyRow,
     HindsightRow,
@@ -37,6 +38,7 @@ from .rows import (
     parse_row,
 )
 from .settings import Settings, Unsolvable
+from .significance import Resampled
 
 Progress = Callable[[int, int], None]
 
@@ -54,6 +56,8 @@ def compare(
     **options: Any,
 ) -> Comparison:
     """Compare every policy at every price list, on the same orders of the same problems.
+
+    If labels are missing, rows have bounds; see `bounds`.
 
     Ratios are relative to the row that `baseline` names. Without that option it is the row
     `adaptive`, or else `default`; without these there are no ratios.
@@ -88,9 +92,17 @@ def compare(
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
             kind.policy.check_score(log.score)
-    problems = log.problems if settings.unsolvable is Unsolvable.INCLUDE else log.solvable
-    comparer = _Comparer(log, problems, rows, prices, settings, cascade, progress or _silent)
-    return comparer.comparison()
+    ids = [p.id for p in log.problems if p.solvable or settings.unsolvable is Unsolvable.INCLUDE]
+
+    def made(on: Log) -> Comparison:
+        problems = [on[id] for id in ids]
+        comparer = _Comparer(on, problems, rows, prices, settings, cascade, progress or _silent)
+        return comparer.comparison()
+
+    if not log.is_bounded:
+        return made(log)
+    check_bounded(rows, log, prices, settings)
+    return bounded(made(log.completed(passed=True)), made(log.completed(passed=False)))
 
 
 def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str, RowKind]]:
@@ -354,6 +366,7 @@ class _Comparer:
             excluded=(*(p.id for p in log.problems if p.id not in used), *log.bare),
             contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
             unpriced=log.unpriced,
+            censored=log.censored,
         )
 
 

@@ -9,16 +9,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..files import write_whole
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
 from .rows import REFERENCE
-from .significance import METHOD, PairTest, pair_tests
+from .significance import METHOD, PairTest, Resampled, pair_tests
 
 FORMAT = 1
 
@@ -31,6 +28,30 @@ class GroupSummary:
     pass_rate: tuple[float, float]
     m: int
     k: int
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The lowest and highest means of a row, whatever the missing labels are; see `bounds.py`.
+
+    Attributes:
+        cost: the mean cost.
+        solved: the share of trials solved.
+        generated: the mean number of candidates generated; None for hindsight, where only the cost
+            is bounded.
+        verified: the mean number of candidates verified, likewise.
+        rounds: the mean number of rounds, likewise.
+        ratio: the mean cost over that of the baseline, if there is a baseline.
+        net: the value of solved trials minus the cost, per trial, if the value is given.
+    """
+
+    cost: tuple[float, float]
+    solved: tuple[float, float]
+    generated: tuple[float, float] | None = None
+    verified: tuple[float, float] | None = None
+    rounds: tuple[float, float] | None = None
+    ratio: tuple[float, float] | None = None
+    net: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,8 @@ class Row:
         unsolved_cost: the mean cost of the unsolved trials, if there are any.
         net: the value of solved trials minus the cost, per trial, if the value is given.
         unsolvable_cost: the mean cost on problems without any pass, if they are kept.
+        bounds: if labels are missing, what the row would be with the best and with the worst
+            labels; the other fields are then those with the worst, where costs are highest.
     """
 
     policy: str
@@ -86,6 +109,7 @@ class Row:
     unsolved_cost: float | None = None
     net: float | None = None
     unsolvable_cost: float | None = None
+    bounds: Bounds | None = None
 
     @property
     def measured(self) -> bool:
@@ -98,6 +122,16 @@ class Row:
         if self.measured:
             return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
         return f"{self.costs.candidate:g},{self.costs.verify:g}"
+
+    @property
+    def least_cost(self) -> float | None:
+        """The lower bound of the mean cost, if labels are missing."""
+        return None if self.bounds is None else self.bounds.cost[0]
+
+    @property
+    def most_solved(self) -> float | None:
+        """The upper bound of the share solved, if labels are missing."""
+        return None if self.bounds is None else self.bounds.solved[1]
 
     def shown(self, amount: float) -> str:
         """An amount in the row's unit, for people."""
@@ -131,6 +165,7 @@ class LogSummary:
         excluded: the ids of the problems left out.
         contradictory: keys with both labels, by problem; these keys are ignored.
         unpriced: the number of missing costs; each is replaced by the mean of the others.
+        censored: whether a search chose what to generate and to verify.
     """
 
     problems: int
@@ -141,6 +176,7 @@ class LogSummary:
     excluded: tuple[str, ...]
     contradictory: Mapping[str, tuple[str, ...]]
     unpriced: int = 0
+    censored: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +227,11 @@ class Comparison:
         return found[0]
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether labels are missing, so that rows have bounds and no tests."""
+        return any(row.bounds is not None for row in self.rows)
+
+    @property
     def baseline(self) -> str | None:
         """The name of the row that ratios are relative to; None if there are no ratios."""
         return self.settings.get("baseline", REFERENCE)
@@ -237,6 +278,8 @@ class Comparison:
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
         plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
+        if self.is_bounded:
+            plain += ["least_cost", "most_solved"]
         excluded = " ".join(self.log.excluded)
         rows = [
             (
@@ -264,6 +307,8 @@ class Comparison:
 
 def row_cells(row: Row) -> tuple[str, ...]:
     """The cells of a row, for people."""
+    if row.bounds is not None:
+        return _bound_cells(row, row.bounds)
     has_interval = row.low is not None and row.high is not None
     return (
         row.policy,
@@ -278,6 +323,21 @@ def row_cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def _bound_cells(row: Row, bounds: Bounds) -> tuple[str, ...]:
+    def both(ends: tuple[float, float] | None, digits: int = 1) -> str:
+        if ends is None:
+            return ""
+        low, high = (f"{end:.{digits}f}" for end in ends)
+        return low if low == high else f"{low}-{high}"
+
+    return (
+        *(row.policy, row.prices, both(bounds.generated), both(bounds.verified)),
+        both(bounds.cost),
+        "" if bounds.ratio is None else f"x{both(bounds.ratio, 2)}",
+        *("", both(bounds.solved, 3), both(bounds.rounds)),
+    )
+
+
 # Columns that are shown only if a row has a value.
 _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
     "rescored": lambda row: None if row.rescored is None else f"{row.rescored:.1f}",
@@ -285,31 +345,12 @@ _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
     "unsolved cost": lambda row: (
         None if row.unsolved_cost is None else row.shown(row.unsolved_cost)
     ),
-    "net": lambda row: None if row.net is None else row.shown(row.net),
+    "net": lambda row: None if row.net is None else _net(row, row.net),
 }
 
 
-class Resampled:
-    """95 % intervals of ratios of means over problems, by the percentile bootstrap.
-
-    All intervals of a comparison use the same resamples of its problems.
-    """
-
-    def __init__(self, problems: int, seed: int, resamples: int = 2000) -> None:
-        generator = np.random.default_rng([seed, problems, resamples])
-        counts = generator.multinomial(problems, np.full(problems, 1 / problems), size=resamples)
-        self._weights = counts.astype(np.float64)
-
-    def ratio(
-        self, above: NDArray[np.float64], below: NDArray[np.float64]
-    ) -> tuple[float, float] | None:
-        """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
-        if len(above) < 2:
-            return None
-        ratios = (self._weights @ above) / (self._weights @ below)
-        low, high = np.quantile(ratios, [0.025, 0.975])
-        return float(low), float(high)
-
-    def totals(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`[resamples]`: the sum of the problems' values in each resample."""
-        return self._weights @ values
+def _net(row: Row, net: float) -> str:
+    if row.bounds is None or row.bounds.net is None:
+        return row.shown(net)
+    low, high = row.bounds.net
+    return f"{row.shown(low)} to {row.shown(high)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from .comparison import Comparison, Row
@@ -19,6 +20,9 @@ def conclusion(comparison: Comparison, prices: str) -> Iterator[str]:
     ranked = _ranked([row for row in rows if _is_live(row)])
     if not ranked:
         return
+    if comparison.is_bounded:
+        yield _bounded_words(prices, ranked)
+        return
     best = ranked[0]
     what = "the cheapest policy is" if best.net is None else "the policy with the highest net is"
     line = f"At {prices} {what} {best.policy}: it solves {best.solved:.1%} of the trials"
@@ -35,6 +39,20 @@ def conclusion(comparison: Comparison, prices: str) -> Iterator[str]:
     if best.unsolvable_cost is not None:
         spent = best.shown(best.unsolvable_cost)
         yield f"On each problem without any pass it spends {spent}, without a result."
+
+
+def _bounded_words(prices: str, rows: list[Row]) -> str:
+    """Which policy is cheapest whatever the missing labels are, if any is."""
+    best = min(rows, key=lambda row: row.cost)
+    others = [row for row in rows if not _are_same(best, row)]
+    least = min((row.least_cost or 0.0 for row in others), default=math.inf)
+    solves = all(best.solved >= (row.most_solved or 0.0) for row in others)
+    if others and solves and best.cost < least:
+        return f"At {prices} {best.policy} is the cheapest policy, whatever the missing labels are."
+    return (
+        f"At {prices} the known labels do not tell which policy is cheapest. A log with all labels"
+        " does: see grv collect."
+    )
 
 
 def _is_live(row: Row) -> bool:

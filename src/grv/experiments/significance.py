@@ -1,4 +1,4 @@
-"""Paired tests between the rows of a comparison, corrected for multiple comparisons.
+"""Paired tests and intervals between the rows of a comparison, corrected for multiple comparisons.
 
 All rows see the same problems in the same orders. The orders of one problem are not independent, so
 a problem counts as one observation: the mean over its orders. Two rows are compared by a sign-flip
@@ -124,6 +124,30 @@ def _test(
         float(solved[a].mean() - solved[b].mean()),
         *(raw[1], adjusted[1]),
     )
+
+
+class Resampled:
+    """95 % intervals of ratios of means over problems, by the percentile bootstrap.
+
+    All intervals of a comparison use the same resamples of its problems.
+    """
+
+    def __init__(self, problems: int, seed: int, resamples: int = 2000) -> None:
+        generator = np.random.default_rng([seed, problems, resamples])
+        counts = generator.multinomial(problems, np.full(problems, 1 / problems), size=resamples)
+        self._weights = counts.astype(np.float64)
+
+    def ratio(self, above: Floats, below: Floats) -> tuple[float, float] | None:
+        """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
+        if len(above) < 2:
+            return None
+        ratios = (self._weights @ above) / (self._weights @ below)
+        low, high = np.quantile(ratios, [0.025, 0.975])
+        return float(low), float(high)
+
+    def totals(self, values: Floats) -> Floats:
+        """`[resamples]`: the sum of the problems' values in each resample."""
+        return self._weights @ values
 
 
 def sign_flip(differences: Floats, seed: int) -> list[float | None]:

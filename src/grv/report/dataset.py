@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..experiments.compare import compare
-from ..experiments.comparison import Comparison, Resampled, Row
+from ..experiments.comparison import Comparison, Row
 from ..experiments.rows import REFERENCE, baseline_of
+from ..experiments.significance import Resampled
 from ..logs.log import Log, LoggedProblem
 from ..replay.orders import OrderBatch, batches
 from ..replay.trials import Trials
@@ -67,6 +68,7 @@ class Dataset:
         progress: Stages,
         cascade: Cascade | None = None,
     ) -> None:
+        log.require_labels()
         self.name, self.log, self.request, self.progress = name, log, request, progress
         self.cascade = cascade
         self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}

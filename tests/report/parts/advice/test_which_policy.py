@@ -7,7 +7,7 @@ import pytest
 
 from grv.core.values import Costs
 from grv.experiments.compare import compare
-from grv.experiments.comparison import Resampled
+from grv.experiments.significance import Resampled
 from grv.report.build import make_report
 from grv.report.inputs.source import Source
 from grv.report.request import Request, runs_live
