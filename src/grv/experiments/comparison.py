@@ -7,15 +7,19 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..files import write_whole
+from ..frames import make_frame
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
 from .rows import REFERENCE
 from .significance import METHOD, PairTest, Resampled, pair_tests
+
+if TYPE_CHECKING:
+    from ..report.figures import Picture
 
 FORMAT = 1
 
@@ -234,7 +238,8 @@ class Comparison:
     @property
     def baseline(self) -> str | None:
         """The name of the row that ratios are relative to; None if there are no ratios."""
-        return self.settings.get("baseline", REFERENCE)
+        name: str | None = self.settings.get("baseline", REFERENCE)
+        return name
 
     @cached_property
     def resampled(self) -> Resampled:
@@ -272,27 +277,57 @@ class Comparison:
         """Write the rows as CSV; the file is replaced atomically."""
         write_whole(path, self.to_csv())
 
+    def to_frame(self) -> Any:
+        """The rows as a pandas frame, or a polars frame if pandas is not installed."""
+        names, rows = self._cells()
+        return make_frame(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+    def plot(self, prices: str | None = None) -> Picture:
+        """A picture of the costs, which a notebook shows; it needs matplotlib.
+
+        Its attribute `figure` is the figure of matplotlib, `svg` the text of an SVG file.
+
+        Args:
+            prices: the price list, as in `--costs`; it is needed if there are several.
+        """
+        from ..report.figures import picture_of
+
+        return picture_of(self, prices)
+
+    def _repr_html_(self) -> str:
+        from .conclusion import comparison_html
+
+        return comparison_html(self)
+
     def to_csv(self) -> str:
         """The rows as CSV; each row lists the problems left out."""
+        names, rows = self._cells()
+        excluded = " ".join(self.log.excluded)
+        return csv_text([*names, "excluded"], [(*row, excluded) for row in rows])
+
+    def _cells(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns, and the values of the rows."""
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
         plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
         if self.is_bounded:
             plain += ["least_cost", "most_solved"]
-        excluded = " ".join(self.log.excluded)
         rows = [
             (
                 *(row.policy, row.costs.candidate, row.costs.verify),
                 *(getattr(row, name) for name in plain),
-                excluded,
             )
             for row in self.rows
         ]
-        return csv_text(["policy", "cost_generate", "cost_verify", *plain, "excluded"], rows)
+        return ["policy", "cost_generate", "cost_verify", *plain], rows
 
     def table(self) -> str:
         """The rows as plain text, for people."""
+        return aligned(*self.cells(), left=2)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the cells of the table for people."""
         head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
         head.append("rounds")
         rows = [list(row_cells(row)) for row in self.rows]
@@ -302,7 +337,7 @@ class Comparison:
                 head.append(title)
                 for row, cell in zip(rows, cells, strict=True):
                     row.append(cell or "")
-        return aligned(head, rows, left=2)
+        return head, rows
 
 
 def row_cells(row: Row) -> tuple[str, ...]:

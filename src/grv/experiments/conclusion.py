@@ -1,10 +1,11 @@
-"""What a comparison says about the cheapest policy, in sentences."""
+"""What a comparison says about the cheapest policy, in sentences and in a notebook."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
+from .. import html
 from .comparison import Comparison, Row
 from .rows import PolicyRow, kind_of
 from .significance import SIGNIFICANT, shown_p
@@ -92,4 +93,30 @@ def _difference(comparison: Comparison, best: Row, other: Row) -> str:
     return (
         f"{line}: the difference in cost is {sure} (p {shown_p(pair.adjusted)}, paired over"
         f" {len(comparison.problems)} problems, corrected for all pairs of rows)."
+    )
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The table, what was left out, and the conclusion."""
+    log, settings = comparison.log, comparison.settings
+    head, rows = comparison.cells()
+    about = (
+        f"{log.problems} problems, {log.solvable} solvable, {log.candidates} candidates, score"
+        f" {settings.get('score')}; {settings.get('orders')} orders"
+    )
+    if comparison.baseline is not None:
+        about += f"; ratios to {comparison.baseline}"
+    left_out = f"Left out, without a known pass: {len(log.excluded)} problems."
+    bounds = "Labels are missing: each number is a range, from all of them pass to all fail."
+    prices = dict.fromkeys(row.prices for row in comparison.rows)
+    sentences = [] if not comparison.problems else [
+        sentence for each in prices for sentence in conclusion(comparison, each)
+    ]  # fmt: skip
+    return html.whole(
+        html.title(f"Comparison {settings.get('log') or ''}".rstrip()),
+        html.paragraph(about),
+        html.paragraph(left_out) if log.excluded else "",
+        html.paragraph(bounds) if comparison.is_bounded else "",
+        html.table(head, rows, left=2),
+        *(html.paragraph(sentence) for sentence in sentences),
     )

@@ -186,7 +186,7 @@ def _sign_patterns(problems: int, patterns: int, seed: int) -> Iterator[Floats]:
     left, at_once = patterns, max(1, _CELLS // problems)
     while left:
         count = min(left, at_once)
-        yield generator.integers(0, 2, size=(count, problems)) * 2.0 - 1.0
+        yield np.where(generator.integers(0, 2, size=(count, problems)) > 0, 1.0, -1.0)
         left -= count
 
 

@@ -20,6 +20,7 @@ from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
 from .entries import EntryReader, Fields, Scores
 from .lookup import look_up
 
+_OPTIONAL = ("key", "censored")
 ENDINGS = (".parquet", ".jsonl", ".csv")
 
 
@@ -42,7 +43,7 @@ class Joined:
     @property
     def score_names(self) -> list[str]:
         """The names of the score columns."""
-        return [n for n in self.columns if n not in ("problem", "candidate", "passed", "key")]
+        return [n for n in self.columns if n not in ("problem", "candidate", "passed", *_OPTIONAL)]
 
     @property
     def unlabelled(self) -> int:
@@ -76,7 +77,7 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
     reader = EntryReader(fields)
     scores = fields.scores or _score_fields(reader, paths)
     joined = Joined(
-        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), "key")}
+        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), *_OPTIONAL)}
     )
     seen: dict[str, None] = {}  # the names of all fields, in order
     lines: dict[str, dict[tuple[str, int], int]] = {path: {} for path in paths}
@@ -100,8 +101,9 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
     _count_votes(joined, scores)
     _check_found(joined, fields, scores, tuple(seen))
     joined.columns["problem"] = list(names(joined.columns["problem"]))
-    if all(value is None for value in joined.columns["key"]):
-        del joined.columns["key"]
+    for name in _OPTIONAL:
+        if all(value is None for value in joined.columns[name]):
+            del joined.columns[name]
     return joined
 
 
@@ -209,6 +211,7 @@ def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, 
         values[column] = values.get(column) if math.isnan(score) else score
     label = _read(LABEL, "a label", look_up(entry, fields.passed))
     values["passed"] = None if label < 0 else bool(label)
+    values["censored"] = True if LABEL.read(entry.get("censored")) > 0 else None
     key = look_up(entry, fields.key)
     try:
         values["key"] = key_name(key)

@@ -10,13 +10,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import html
 from ..core.errors import LogError, UsageError
 from ..core.values import Measured
+
+_SHOWN = 10  # problems that a notebook shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +52,8 @@ class LoggedProblem:
     unknown: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs, self.second)
-        columns = (*columns, self.unknown)
+        prices = (self.generate_costs, self.verify_costs)
+        columns = (self.passed, self.keys, *prices, self.second, self.unknown)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         given = [self.scores] if self.second is None else [self.scores, self.second]
@@ -138,6 +141,49 @@ class Log:
             rewards=paired,
             unlabelled=unlabelled,
             may_bound=True,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        score: str | None = None,
+        second: str | None = None,
+        unlabelled: Literal["error", "fail", "drop", "bound"] = "error",
+    ) -> Log:
+        """The log in a pandas or polars data frame or a pyarrow table.
+
+        It has the columns of a log file, one row per candidate; other columns do not matter.
+
+        Args:
+            frame: the data frame, or a mapping of column names to values.
+            score: the column that ranks; optional if there is only one.
+            second: the column with second scores, for cascades.
+            unlabelled: what to do about candidates without a label, as in `load`.
+        """
+        from .readers import log_of_frame
+
+        return log_of_frame(frame, score=score, second=second, unlabelled=unlabelled)
+
+    def _repr_html_(self) -> str:
+        counts = [
+            ("problems", len(self.problems) + len(self.bare)),
+            ("solvable", len(self.solvable)),
+            ("candidates", self.candidates),
+            ("without a label", self.unlabelled),
+            ("without a score", sum(problem.unscored for problem in self.problems)),
+            ("score", self.score),
+            ("keys", "yes" if self.has_keys else "no"),
+            ("censored", "yes" if self.censored else "no"),
+        ]
+        shown = [(p.id, len(p), int(p.passed.sum())) for p in self.problems[:_SHOWN]]
+        more = len(self.problems) - len(shown)
+        return html.whole(
+            html.title(f"Log {self.path}".rstrip()),
+            html.table([name for name, _ in counts], [[value for _, value in counts]], left=0),
+            html.table(("problem", "candidates", "known passes"), shown),
+            html.paragraph(f"and {more} more problems") if more else "",
         )
 
     def __getitem__(self, id: str) -> LoggedProblem:

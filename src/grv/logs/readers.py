@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import LogError
+from ..core.errors import LogError, UsageError
 from ..files import shown
+from ..frames import frame_columns, index_names
 from ..options import choose
 from ..text import is_name
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
 from .reading import Unlabelled
-from .tables import ColumnTable, read_table
+from .tables import ColumnTable, column, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = ("key", "generate_cost", "verify_cost", "censored")
@@ -61,6 +62,32 @@ def read_log(
         unlabelled = Unlabelled.BOUND
     log = log_of(table, score=score, unlabelled=unlabelled, second=second)
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+
+
+def log_of_frame(
+    frame: Any,
+    *,
+    score: str | None = None,
+    second: str | None = None,
+    unlabelled: Unlabelled | str = Unlabelled.ERROR,
+) -> Log:
+    """The log in a data frame; see `Log.from_frame`."""
+    unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
+    columns = frame_columns(frame)
+    hidden = [name for name in index_names(frame) if name in REQUIRED and name not in columns]
+    if hidden:
+        raise UsageError(
+            f"{_quoted(hidden)} is in the frame's index, not a column: use frame.reset_index()"
+        )
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        raise UsageError("the columns of the frame differ in length")
+    arrays = {name: column(values) for name, values in columns.items()}
+    table = ColumnTable("the data frame", arrays, range(1, max(lengths, default=0) + 1))
+    if unlabelled is Unlabelled.ERROR and is_censored(table):
+        unlabelled = Unlabelled.BOUND
+    log = log_of(table, score=score, unlabelled=unlabelled, second=second)
+    return dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
 
 
 def is_censored(table: ColumnTable) -> bool:
