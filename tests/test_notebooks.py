@@ -30,7 +30,7 @@ LOG = population("math", problems=4, candidates=20, seed=1)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_example_notebook_runs_in_a_kernel_and_shows_tables_and_pictures() -> None:
-    notebook = nbformat.read(EXAMPLE, as_version=4)
+    notebook = example()
     nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
 
     shown = [
@@ -53,12 +53,17 @@ def test_the_example_notebook_runs_in_a_kernel_and_shows_tables_and_pictures() -
     assert plain["other.verified"] == "True"
 
 
+def example() -> Any:
+    read: Any = nbformat.read
+    return read(EXAMPLE, as_version=4)
+
+
 def last_line(source: str) -> str:
     return str(source).strip().splitlines()[-1]
 
 
 def test_the_example_notebook_is_committed_without_its_output() -> None:
-    notebook = nbformat.read(EXAMPLE, as_version=4)
+    notebook = example()
 
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells)

@@ -43,8 +43,8 @@ class Bounds:
         solved: the share of trials solved.
         generated: the mean number of candidates generated; None for hindsight, where only the cost
             is bounded.
-        verified: the mean number of candidates verified, likewise.
-        rounds: the mean number of rounds, likewise.
+        verified: the mean number of candidates verified; None for hindsight.
+        rounds: the mean number of rounds; None for hindsight.
         ratio: the mean cost over that of the baseline, if there is a baseline.
         net: the value of solved trials minus the cost, per trial, if the value is given.
     """

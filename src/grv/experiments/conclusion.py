@@ -113,7 +113,7 @@ def comparison_html(comparison: Comparison) -> str:
         sentence for each in prices for sentence in conclusion(comparison, each)
     ]  # fmt: skip
     return html.whole(
-        html.title(f"Comparison {settings.get('log') or ''}".rstrip()),
+        html.title(f"Comparison: {settings['log']}" if settings.get("log") else "Comparison"),
         html.paragraph(about),
         html.paragraph(left_out) if log.excluded else "",
         html.paragraph(bounds) if comparison.is_bounded else "",

@@ -180,7 +180,7 @@ class Log:
         shown = [(p.id, len(p), int(p.passed.sum())) for p in self.problems[:_SHOWN]]
         more = len(self.problems) - len(shown)
         return html.whole(
-            html.title(f"Log {self.path}".rstrip()),
+            html.title(f"Log: {self.path}" if self.path else "Log"),
             html.table([name for name, _ in counts], [[value for _, value in counts]], left=0),
             html.table(("problem", "candidates", "known passes"), shown),
             html.paragraph(f"and {more} more problems") if more else "",
