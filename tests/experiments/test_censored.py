@@ -189,7 +189,10 @@ def test_a_censored_log_is_compared_with_bounds_and_words(exported: str) -> None
     assert "do not tell which policy is cheapest" in ran.out
     rows = [line.split()[0] for line in ran.out.splitlines() if " 1,10 " in line]
     assert rows[:4] == ["hindsight", "default", "adaptive", "adaptive-all"]
-    assert not any("difficulty" in line for line in ran.out.splitlines())
+    assert "rows left out, because they need all labels: uniform-matched, difficulty-1" in ran.out
+    assert not any(line.startswith("difficulty") for line in ran.out.splitlines())
+    valued = here("compare", exported, "--value", "90", "--orders", "2")
+    assert "need all labels: hindsight, uniform-matched" in valued.out
 
 
 def test_a_guess_about_missing_labels_is_called_one(exported: str) -> None:

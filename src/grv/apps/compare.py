@@ -55,16 +55,18 @@ def compare(
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
-    from ..experiments.bounds import may_be_bounded
+    from ..experiments.bounds import has_bounds
     from ..experiments.compare import compare as replay_all
-    from ..experiments.rows import DEFAULT_ROWS, completed
+    from ..experiments.rows import DEFAULT_ROWS, completed, kind_of
     from ..learning.score_combination import read_scored
 
     rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
     first, second, cascade = parse_cascade(score) or (score, None, None)
     logged = read_scored(log, first, second=second, reading=reading, may_bound=True)
+    left_out: list[str] = []
     if logged.is_bounded and not settings.policies:
-        rows = completed([row for row in rows if may_be_bounded(row)], settings.baseline)
+        left_out = [row for row in rows if not has_bounds(kind_of(row), settings)]
+        rows = tuple(row for row in rows if row not in left_out)
     prices = [logged.measured if each is None else each for each in settings.costs]
     with progress("comparing") as tell:
         comparison = replay_all(rows, logged, prices, settings, cascade=cascade, progress=tell)
@@ -72,7 +74,10 @@ def compare(
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    say(*heading(comparison), "", *comparison.table().split("\n"), "")
+    say(*heading(comparison))
+    if left_out:
+        say(f"rows left out, because they need all labels: {', '.join(left_out)}")
+    say("", *comparison.table().split("\n"), "")
     if pairs:
         say(*pair_table(comparison), "")
     say(*words(comparison))

@@ -25,9 +25,11 @@ from .rows import DifficultyRow, HindsightRow, RowKind, UniformRow, kind_of
 from .settings import Settings, Unsolvable
 
 
-def may_be_bounded(name: str) -> bool:
-    """Whether the row of this name has bounds."""
-    return not isinstance(kind_of(name), UniformRow | DifficultyRow)
+def has_bounds(kind: RowKind | None, settings: Settings) -> bool:
+    """Whether a row can be bounded if labels are missing."""
+    if isinstance(kind, HindsightRow):  # with these settings it skips trials, by their labels
+        return math.isinf(settings.value) and settings.unsolvable is Unsolvable.EXCLUDE
+    return not isinstance(kind, UniformRow | DifficultyRow)
 
 
 def check_bounded(
@@ -35,18 +37,11 @@ def check_bounded(
 ) -> None:
     """Refuse what cannot be bounded on a log with missing labels."""
     missing = f"{log.unlabelled} candidates have no label"
-    refused = [n for n, kind in rows.values() if isinstance(kind, UniformRow | DifficultyRow)]
+    refused = [name for name, kind in rows.values() if not has_bounds(kind, settings)]
     if refused:
         raise UsageError(
-            f"{', '.join(refused)} cannot be compared: {missing}, and these rows choose their pairs"
+            f"{', '.join(refused)} cannot be compared: {missing}, and these rows choose what to do"
             " by all labels. Choose other rows with --policy"
-        )
-    knows = [n for n, kind in rows.values() if isinstance(kind, HindsightRow)]
-    skips = math.isfinite(settings.value) or settings.unsolvable is Unsolvable.INCLUDE
-    if knows and skips:
-        raise UsageError(
-            f"hindsight cannot be compared: {missing}, and it skips problems by their labels."
-            " Choose other rows with --policy"
         )
     if any(isinstance(costs, Measured) for costs in prices):
         raise LogError(

@@ -211,7 +211,7 @@ def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, 
         values[column] = values.get(column) if math.isnan(score) else score
     label = _read(LABEL, "a label", look_up(entry, fields.passed))
     values["passed"] = None if label < 0 else bool(label)
-    values["censored"] = True if LABEL.read(entry.get("censored")) > 0 else None
+    values["censored"] = True if _read(LABEL, "censored", entry.get("censored")) > 0 else None
     key = look_up(entry, fields.key)
     try:
         values["key"] = key_name(key)
