@@ -47,6 +47,8 @@ NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
+    "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
+    "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",
     "grv report log.csv -o report.html --json": "slow; tests/apps/test_report_command.py",
@@ -294,6 +296,7 @@ def test_the_glossary_has_every_notion_of_our_own() -> None:
 def test_the_citation_names_this_version_and_the_paper() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {grv.__version__}\n" in text
+    assert f"{{{grv.__version__}}}" in (DOCS / "cite.md").read_text(encoding="utf-8")
     assert "Adaptive Generate-Rank-Verify" in text
 
 

@@ -25,7 +25,7 @@ OPTIONS = {
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
         *("--job", "--allow-commands"),
-        *("--value", "--latency"),
+        *("--value", "--latency", "--baseline", "--pairs", "--no-pairs"),
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
@@ -38,6 +38,7 @@ OPTIONS = {
     ],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
+        *("--text", "--filter"),
     ],
 }
 

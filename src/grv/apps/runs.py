@@ -109,17 +109,21 @@ def export_log(
 ) -> None:
     """Write the candidates, scores and verdicts as a log for grv compare.
 
-    Candidates that were never verified have no label: see --unlabelled of grv compare.
+    The log is marked as censored: candidates that were never verified have no label, and the search
+    chose them. grv compare gives bounds for such a log.
     """
     from ..logs.converting import write_log
     from ..runtime.prices import Prices
-    from ..runtime.results.export import log_columns
+    from ..runtime.results.export import exported
 
     check_outputs([out], [ledger, prices])
-    columns = log_columns(_open(ledger), None if prices is None else Prices.load(prices))
-    write_log(columns, out)
-    labelled = sum(value is not None for value in columns["passed"])
-    say(f"{out}: {len(columns['problem'])} candidates, {labelled} of them verified")
+    log = exported(_open(ledger), None if prices is None else Prices.load(prices))
+    write_log(log.columns, out)
+    say(
+        f"{out}: {len(log.columns['problem'])} candidates; verdicts: {log.paid} paid for,"
+        f" {log.shared} shared within a class; {log.unlabelled} without a label. The log is"
+        " censored: the searches chose what to verify."
+    )
 
 
 @runs.command("repair")

@@ -61,6 +61,13 @@ class Settings(Family):
         least=0,
     )
 
+    baseline: str | None = option(
+        None,
+        "The row that all ratios are relative to; it is added if it is missing. Default: adaptive,"
+        " or default if there is no row adaptive.",
+        metavar="POLICY",
+    )
+
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
         record = {each.name: getattr(self, each.name) for each in dataclasses.fields(Settings)}

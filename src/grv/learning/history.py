@@ -86,6 +86,11 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
     If labels are missing, keys are dropped: a log ignores a key if some of its candidates passed
     and others are not known to have passed.
     """
+    if labelled is None and log.is_bounded:
+        labelled = {
+            p.id: np.ones(len(p), dtype=np.bool_) if p.unknown is None else ~p.unknown
+            for p in log.problems
+        }
     if labelled is None:
         every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
         return [

@@ -7,10 +7,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..files import write_whole
 from .table import Table
+
+if TYPE_CHECKING:
+    from .figures import Picture
 
 FORMAT = 2
 
@@ -78,6 +81,13 @@ class Report:
             if table.name == name:
                 return table
         raise KeyError(name)
+
+    @property
+    def figures(self) -> dict[str, Picture]:
+        """All figures, by name. A notebook shows them; see `Picture`."""
+        from .figures import figures_of
+
+        return figures_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

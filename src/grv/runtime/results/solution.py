@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ... import html
 from ...backends.protocols import Draft, Problem, Usage
 from ...core.search import Search
 from ...core.values import Bill, Verified, Verify
@@ -45,6 +46,23 @@ class Solution:
     unscored: int = 0
     search: str = ""
     message: str = ""
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("outcome", self.outcome),
+            ("verified", "yes" if self.verified else "no"),
+            ("generated", self.bill.generated),
+            ("verifications", self.bill.verified),
+            ("cost", f"{self.bill.total:g}"),
+        ]
+        what = "Verified answer" if self.verified else "Best candidate, not verified"
+        return html.whole(
+            html.title(self.problem),
+            html.table([name for name, _ in facts], [[value for _, value in facts]], left=2),
+            html.paragraph(self.message) if self.message else "",
+            "" if self.draft is None else html.paragraph(f"{what}:"),
+            "" if self.draft is None else html.preformatted(self.draft.text),
+        )
 
 
 def failed_solution(problem: Problem, search: str, message: str) -> Solution:
