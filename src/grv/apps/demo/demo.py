@@ -17,7 +17,7 @@ from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Costs
 from ...options import option
-from ...policies import Adaptive
+from ...policies import DEFAULT
 from ...runtime.options import Spending
 from ..console import say
 from ..options.command import command
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
-POLICY = Adaptive()
+POLICY = DEFAULT
 OPTIONS = Options(
     problems="",
     out="",
