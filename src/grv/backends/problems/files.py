@@ -10,8 +10,12 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...files import json_lines, shown
+from ...options import misspelt
 from ...text import is_name
 from ..protocols import Problem
+
+FIELDS = ("problem", "prompt", "check")
+OPTIONAL = ("question", "code")
 
 
 def read_problems(path: str) -> Iterator[Problem]:
@@ -30,14 +34,19 @@ def read_problems(path: str) -> Iterator[Problem]:
 
 
 def _problem(place: str, record: Mapping[str, Any]) -> Problem:
-    name, prompt, check = (record.get(field) for field in ("problem", "prompt", "check"))
+    name, prompt, check = (record.get(field) for field in FIELDS)
+    if wrong := misspelt(record, FIELDS, OPTIONAL):
+        raise UsageError(f"{place}: {wrong}")
+    for field in FIELDS:
+        if field not in record:
+            raise UsageError(f"{place}: no field {field!r}; a problem has {', '.join(FIELDS)}")
     if not is_name(name):
         raise UsageError(f"{place}: 'problem' must be a name, not {shown(name)}")
     if not isinstance(prompt, str):
         raise UsageError(f"{place}: 'prompt' must be text, not {shown(prompt)}")
     if not isinstance(check, dict):
         raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
-    question, code = (_optional(place, record, field) for field in ("question", "code"))
+    question, code = (_optional(place, record, field) for field in OPTIONAL)
     return Problem(str(name), prompt, check, question, code)
 
 
