@@ -13,7 +13,8 @@ from typing import TextIO
 import typer
 
 from .. import __version__
-from ..core.errors import GrvError
+from ..core.errors import GrvError, LedgerError
+from ..options import did_you_mean
 from ..text import visible
 from . import (
     collect,
@@ -104,7 +105,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _print_error("interrupted", 130)
     except GrvError as error:
-        return _print_error(str(error), 2)
+        return _print_error(f"{error}{_other_file(error)}", 2)
     except OSError as error:
         _discard_output()
         if isinstance(error, BrokenPipeError):
@@ -141,6 +142,20 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+def _other_file(error: GrvError) -> str:
+    """A hint if a file does not exist or is not a ledger, and there is one that may be meant."""
+    match error, error.__cause__:
+        case LedgerError(path=str(path)), _ if path:
+            return f"; did you mean {path}.ledger?" if os.path.isfile(f"{path}.ledger") else ""
+        case _, FileNotFoundError(filename=str(path)):
+            folder, name = os.path.split(path)
+            stem, ending = os.path.splitext(name)
+            with contextlib.suppress(OSError):
+                there = [each for each in os.listdir(folder or ".") if each.endswith(ending)]
+                return did_you_mean(stem, {os.path.splitext(each)[0]: each for each in there})
+    return ""
 
 
 def _usage(error: Exception) -> str:

@@ -44,7 +44,7 @@ def check_outputs(
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # a terminal or a pipe
         if os.path.realpath(path) in used:
-            raise UsageError(f"{path}: given twice; it would be overwritten")
+            raise UsageError(f"{path}: given twice; it would be overwritten, so choose another name")
         used.add(os.path.realpath(path))
 
 

@@ -143,7 +143,9 @@ def _check_folder(folder: str | None) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
+        raise UsageError(
+            f"{folder}: cannot be made: {error.strerror}; give the name of a folder"
+        ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{folder}: cannot be written to")
 

@@ -20,6 +20,8 @@ OPTIONAL = ("question", "code")
 
 def read_problems(path: str) -> Iterator[Problem]:
     """The problems of a file. An error names the line; a problem may occur only once."""
+    if path.endswith((".csv", ".parquet", ".toml")):
+        raise UsageError(f"{path}: problems are JSON lines, one object per line, in NAME.jsonl")
     seen: dict[str, int] = {}
     for number, record in json_lines(path):
         problem = _problem(f"{path}:{number}", record)
