@@ -45,6 +45,7 @@ LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
 # How a command begins, and why it is not run.
 NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
+    "pip install ": "tests/test_wheel.py installs the wheel",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
@@ -102,7 +103,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> 
     """A folder with every file that a page names."""
     folder = tmp_path_factory.mktemp("workshop")
     for name, lines in files().items():
-        (folder / name).write_text("".join(line.rstrip() + "\n" for line in lines))
+        text = "".join(line.rstrip() + "\n" for line in lines)
+        (folder / name).write_text(text.replace("http://localhost:8000/v1", server.url))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         solve = "grv solve problems.jsonl --generator openai:MODEL --out answers.jsonl"
