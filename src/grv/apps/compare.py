@@ -50,17 +50,17 @@ def compare(
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
-    from ..experiments.compare import compare as replay_all
-    from ..experiments.rows import DEFAULT_ROWS, parse_row
-    from ..learning.score_combination import read_scored
-
-    rows = settings.policies or DEFAULT_ROWS
-    for text in rows:
-        parse_row(text)
-    first, second, cascade = parse_cascade(score) or (score, None, None)
-    logged = read_scored(log, first, second=second, reading=reading)
-    prices = [logged.measured if each is None else each for each in settings.costs]
     with progress("comparing") as tell:
+        from ..experiments.compare import compare as replay_all
+        from ..experiments.rows import DEFAULT_ROWS, parse_row
+        from ..learning.score_combination import read_scored
+
+        rows = settings.policies or DEFAULT_ROWS
+        for text in rows:
+            parse_row(text)
+        first, second, cascade = parse_cascade(score) or (score, None, None)
+        logged = read_scored(log, first, second=second, reading=reading)
+        prices = [logged.measured if each is None else each for each in settings.costs]
         comparison = replay_all(rows, logged, prices, settings, cascade=cascade, progress=tell)
     if json is not None:
         comparison.save(json)

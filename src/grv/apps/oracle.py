@@ -41,12 +41,13 @@ def oracle(
     grv oracle log.parquet --score score_reward --costs 1,10
     """
     check_outputs([json], [log, reading.rewards])
-    from ..experiments.oracle import oracle as price
     from ..files import write_whole
-    from ..logs.readers import read_log
 
-    logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
     with progress("pricing") as tell:
+        from ..experiments.oracle import oracle as price
+        from ..logs.readers import read_log
+
+        logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
         rows = price(logged, costs, orders=orders, seed=seed, progress=tell)
     if json is not None:
         record = {

@@ -17,6 +17,8 @@ from ...options import Family, option
 from ...parsing import parse_cascade
 from ...runtime.options import Calls
 
+from ..console import status
+
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem
@@ -90,7 +92,8 @@ class LiveOptions(Family):
         """The problems, with the prompts of the file of prompts if there is one."""
         from ...backends.problems.files import read_problems
 
-        found = list(read_problems(self.problems))
+        with status("reading the problems"):
+            found = list(read_problems(self.problems))
         for problem in found if self.models.reward.score_question else ():
             self.models.reward.asked(problem)
         return found if self._prompts is None else list(map(self._prompts.of, found))
@@ -134,18 +137,20 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
         )
 
     with options.verification.verifier() as verifier:
-        for problem in problems:
-            verifier.prepare(problem)
-        generator = specs.generator(
-            models.generator,
-            base_url=models.base_url,
-            sampling=options.sampling_with_stops,
-            logprobs=any((each or "").startswith("logprob") for each in (first, second)),
-            batch=None if models.generator.startswith("embedded") else 8,
-        )
-        key = verifier.key if options.keys else None
-        again = None if second is None else scorer(second)
-        yield Backends(generator, scorer(first), verifier, key, again)
+        with status("preparing"):
+            for problem in problems:
+                verifier.prepare(problem)
+            generator = specs.generator(
+                models.generator,
+                base_url=models.base_url,
+                sampling=options.sampling_with_stops,
+                logprobs=any((each or "").startswith("logprob") for each in (first, second)),
+                batch=None if models.generator.startswith("embedded") else 8,
+            )
+            key = verifier.key if options.keys else None
+            again = None if second is None else scorer(second)
+            backends = Backends(generator, scorer(first), verifier, key, again)
+        yield backends
 
 
 def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
