@@ -9,7 +9,7 @@ from ..experiments.settings import TableSettings
 from ..logs.reading import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_score
-from .console import check_outputs, listed, progress, say
+from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
 from .options.job import job_option
 
@@ -66,7 +66,9 @@ def compare(
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    say(*heading(comparison), "", *comparison.table().split("\n"), "", *words(comparison))
+    say(*heading(comparison), "")
+    say_table(comparison.table())
+    say("", *words(comparison))
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -11,7 +11,7 @@ from ..options import MOST, option
 from ..parsing import parse_costs
 from ..text import aligned
 from .compare import LOG
-from .console import check_outputs, progress, say
+from .console import check_outputs, progress, say, say_table
 from .options.command import command
 
 PRICES = Costs()
@@ -76,7 +76,7 @@ def oracle(
         for row in rows
     ]
     head = ("problem", "candidates", "pass rate", "tau*", "J*", "threshold", "J_t", "hindsight")
-    say(*aligned(head, cells).split("\n"))
+    say_table(aligned(head, cells))
     hopeless = sum(row.tau is None for row in rows)
     if hopeless:
         say(f"{hopeless} problems have no pass, so they have no optimum.")

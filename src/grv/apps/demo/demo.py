@@ -20,7 +20,7 @@ from ...core.values import Costs
 from ...options import option
 from ...policies import DEFAULT
 from ...runtime.options import Spending
-from ..console import say
+from ..console import say, say_head, say_rows
 from ..options.command import command
 from ..options.live import backends_of, search_options
 from ..solve import Options, drive
@@ -134,7 +134,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             problem = by_id[solution.problem]
             line = _Line(solution, _arrivals(problem, solution, backends, ledger))
             lines.append(line)
-            say(_row(line))
+            say_rows(_row(line))
 
         how = how | {"ledger": ledger}
         interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls), done)
@@ -164,7 +164,7 @@ def _say_what(problems: int) -> None:
         "",
     )
     head = ("problem", "outcome", "generated", "verified", "cost", "verify all", "answer")
-    say(_ROW.format(*head))
+    say_head(_ROW.format(*head))
 
 
 def _row(line: _Line) -> str:

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from ...text import aligned
-from ..console import progress, say
+from ..console import progress, say, say_table
 
 if TYPE_CHECKING:
     from ...experiments.comparison import Comparison
@@ -39,10 +39,9 @@ def show_replay() -> None:
         " candidates. Generating one costs 1, verifying one costs 10.",
         f"Means over {ORDERS} random orders of each problem's candidates:",
         "",
-        *table(comparison).split("\n"),
-        "",
-        *_saved(comparison),
     )
+    say_table(table(comparison))
+    say("", *_saved(comparison))
 
 
 def table(comparison: Comparison) -> str:

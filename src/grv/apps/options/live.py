@@ -16,7 +16,6 @@ from ...backends.verifiers.options import Verification
 from ...options import Family, option
 from ...parsing import parse_cascade
 from ...runtime.options import Calls
-
 from ..console import status
 
 if TYPE_CHECKING:
