@@ -48,8 +48,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("demo", short_help="Watch a small language model solve a dozen problems.")(demo.demo)
-app.command("solve")(solve.solve)
-app.command("collect")(collect.collect)
+app.command("solve", short_help="Find a verified answer to each problem, live.")(solve.solve)
+app.command("collect", short_help="Make a log of candidates, scores and verdicts, live.")(
+    collect.collect
+)
 app.add_typer(runs.runs, name="runs")
 app.command("problems", short_help="Make a file of problems from a published dataset.")(
     problems.problems
@@ -58,8 +60,8 @@ app.command("compare")(compare.compare)
 app.command("report", short_help="A page that says what policies cost and what to do.")(
     report.report
 )
-app.command("learn")(learn.learn)
-app.command("oracle")(oracle.oracle)
+app.command("learn", short_help="Learn a prior from logs: when verifying pays.")(learn.learn)
+app.command("oracle", short_help="Print the lowest possible cost of each problem.")(oracle.oracle)
 app.command("simulate", short_help="Try policies on problems whose laws are known.")(
     simulate.simulate
 )
