@@ -35,7 +35,7 @@ CANDIDATES = {
 
 def example() -> str:
     page = (GUIDE / "problems.md").read_text(encoding="utf-8")
-    return re.findall(FENCE.format("json"), page, re.MULTILINE | re.DOTALL)[0]
+    return str(re.findall(FENCE.format("json"), page, re.MULTILINE | re.DOTALL)[0])
 
 
 @pytest.fixture(scope="module")

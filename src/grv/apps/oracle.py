@@ -6,6 +6,7 @@ import dataclasses
 import json as json_text
 
 from ..core.values import Costs
+from ..files import write_whole
 from ..logs.reading import Reading
 from ..options import MOST, option
 from ..parsing import parse_costs
@@ -41,8 +42,6 @@ def oracle(
     grv oracle log.parquet --score score_reward --costs 1,10
     """
     check_outputs([json], [log, reading.rewards])
-    from ..files import write_whole
-
     with progress("pricing") as tell:
         from ..experiments.oracle import oracle as price
         from ..logs.readers import read_log

@@ -35,9 +35,9 @@ def show_replay() -> None:
         comparison = compare(list(LIKE), read_log(str(path)), orders=ORDERS, progress=tell)
     log = comparison.log
     say(
-        f"sample.csv comes with grv: {log.problems} problems with {log.candidates} synthetic"
-        " candidates. Generating one costs 1, verifying one costs 10.",
-        f"Means over {ORDERS} random orders of each problem's candidates:",
+        f"sample.csv comes with grv: {log.problems} problems, {log.candidates} synthetic candidates.",
+        "Generating a candidate costs 1, verifying one costs 10. Means over"
+        f" {ORDERS} random orders per problem:",
         "",
     )
     say_table(table(comparison))
