@@ -35,7 +35,8 @@ def show_replay() -> None:
         comparison = compare(list(LIKE), read_log(str(path)), orders=ORDERS, progress=tell)
     log = comparison.log
     say(
-        f"sample.csv comes with grv: {log.problems} problems, {log.candidates} synthetic candidates.",
+        f"sample.csv comes with grv: {log.problems} problems, {log.candidates} synthetic"
+        " candidates.",
         "Generating a candidate costs 1, verifying one costs 10. Means over"
         f" {ORDERS} random orders per problem:",
         "",
