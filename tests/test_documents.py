@@ -45,6 +45,7 @@ LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
 # How a command begins, and why it is not run.
 NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
+    "pip install ": "tests/test_wheel.py installs the wheel",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
     "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",

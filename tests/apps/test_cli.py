@@ -215,7 +215,7 @@ def test_the_first_line_can_be_had_alone() -> None:
         f"{GRV} demo --replay | head -1", shell=True, capture_output=True, text=True, check=True
     )
 
-    assert done.stdout.startswith("sample.csv: 40 problems")
+    assert done.stdout.startswith("sample.csv comes with grv: 40 problems")
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
 

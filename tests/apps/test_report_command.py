@@ -152,7 +152,7 @@ def test_figures_without_matplotlib_are_refused_before_any_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run(["report", log, "--figures", "figures", *FAST]) == 2
-    assert "pip install 'grv[figures]'" in capsys.readouterr().err
+    assert "pip install 'generate-rank-verify[figures]'" in capsys.readouterr().err
     assert not Path("report.html").exists()
     assert run(["report", log, *FAST]) == 0
 

@@ -10,7 +10,7 @@ from ..logs.reading import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_score
 from ..text import aligned
-from .console import check_outputs, listed, progress, say
+from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
 from .options.job import allow_option, job_option
 
@@ -56,20 +56,22 @@ def compare(
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
-    from ..experiments.bounds import has_bounds
-    from ..experiments.compare import compare as replay_all
-    from ..experiments.rows import DEFAULT_ROWS, completed, kind_of
-    from ..learning.score_combination import read_scored
-
-    rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
-    first, second, cascade = parse_cascade(score) or (score, None, None)
-    logged = read_scored(log, first, second=second, reading=reading, may_bound=True)
-    left_out: list[str] = []
-    if logged.is_bounded and not settings.policies:
-        left_out = [row for row in rows if not has_bounds(kind_of(row), settings)]
-        rows = tuple(row for row in rows if row not in left_out)
-    prices = [logged.measured if each is None else each for each in settings.costs]
     with progress("comparing") as tell:
+        from ..experiments.bounds import has_bounds
+        from ..experiments.compare import compare as replay_all
+        from ..experiments.rows import DEFAULT_ROWS, completed, kind_of, parse_row
+        from ..learning.score_combination import read_scored
+
+        rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
+        for text in rows:
+            parse_row(text)
+        first, second, cascade = parse_cascade(score) or (score, None, None)
+        logged = read_scored(log, first, second=second, reading=reading, may_bound=True)
+        left_out: list[str] = []
+        if logged.is_bounded and not settings.policies:
+            left_out = [row for row in rows if not has_bounds(kind_of(row), settings)]
+            rows = tuple(row for row in rows if row not in left_out)
+        prices = [logged.measured if each is None else each for each in settings.costs]
         comparison = replay_all(rows, logged, prices, settings, cascade=cascade, progress=tell)
     if json is not None:
         comparison.save(json)
@@ -78,7 +80,9 @@ def compare(
     say(*heading(comparison))
     if left_out:
         say(f"rows left out, because they need all labels: {', '.join(left_out)}")
-    say("", *comparison.table().split("\n"), "")
+    say("")
+    say_table(comparison.table())
+    say("")
     if pairs:
         say(*pair_table(comparison), "")
     say(*words(comparison))

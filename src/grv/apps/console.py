@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+import typer
 
 from ..core.errors import UsageError
 from ..files import check_writable
@@ -43,7 +45,7 @@ def check_outputs(
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # a terminal or a pipe
         if os.path.realpath(path) in used:
-            raise UsageError(f"{path}: given twice; it would be overwritten")
+            raise UsageError(f"{path}: given twice; it would be overwritten: choose another name")
         used.add(os.path.realpath(path))
 
 
@@ -57,11 +59,57 @@ def _named(specs: Sequence[str | None]) -> list[str]:
 
 def say(*lines: str, err: bool = False) -> None:
     """Print lines. Control characters are escaped, so that no text can move the cursor."""
-    stream = sys.stderr if err else sys.stdout
-    encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
-        shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
-        print(shown, file=stream, flush=True)  # `typer.echo` would write into a progress bar
+        _print(line, err=err)
+
+
+def _print(line: str, *, err: bool = False, styled: Callable[[str], str] | None = None) -> None:
+    stream = sys.stderr if err else sys.stdout
+    shown = _shown(line, stream)
+    # `typer.echo` would write into a progress bar
+    print(shown if styled is None or not _in_colour() else styled(shown), file=stream, flush=True)
+
+
+def _shown(line: str, stream: TextIO) -> str:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return visible(line).encode(encoding, "backslashreplace").decode(encoding)
+
+
+# How an outcome or a verdict looks in a table: as arguments of `typer.style`.
+_COLOURS = {
+    **dict.fromkeys(("solved", "passed"), "green"),
+    **dict.fromkeys(("unfinished", "out of budget", "finished", "exhausted", "broken"), "yellow"),
+    "failed": "red",
+}
+_OUTCOME = re.compile(rf"(?<= )({'|'.join(_COLOURS)})(?= )")
+
+
+def say_table(table: str) -> None:
+    """Print a table. On a terminal the head is bold and outcomes have a colour."""
+    head, *rows = table.split("\n")
+    say_head(head)
+    say_rows(*rows)
+
+
+def say_head(head: str) -> None:
+    """Print the head of a table."""
+    _print(head, styled=partial(typer.style, bold=True))
+
+
+def say_rows(*rows: str) -> None:
+    """Print rows of a table."""
+    for row in rows:
+        _print(row, styled=_coloured)
+
+
+def _coloured(row: str) -> str:
+    return _OUTCOME.sub(lambda found: typer.style(found[1], _COLOURS[found[1]]), row, count=1)
+
+
+def _in_colour() -> bool:
+    """Whether standard output is a terminal whose user has not switched colours off."""
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not dull
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import typer
 from ..core.errors import UsageError
 from ..options import option
 from ..text import aligned
-from .console import check_outputs, say
+from .console import check_outputs, say, say_table
 from .convert import LOG_OUT
 from .options.command import command
 
@@ -45,7 +45,7 @@ def list_runs(
     so_far = opened.so_far()
     rows = [_row(summary, so_far.get(summary.id, ())) for summary in opened.searches()]
     head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
-    say(*aligned(head, rows, left=4).split("\n"))
+    say_table(aligned(head, rows, left=4))
     counts = Counter(row[3] for row in rows)
     say(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
 

@@ -9,7 +9,7 @@ from ..experiments.settings import SimulationSize
 from ..options import option
 from ..parsing import parse_costs
 from .compare import width_words
-from .console import check_outputs, progress, say
+from .console import check_outputs, progress, say, say_table
 from .options.command import command
 from .oracle import COSTS, PRICES
 
@@ -64,7 +64,9 @@ def simulate(
         )
     if json is not None:
         simulation.save(json)
-    say(heading(simulation), "", *simulation.table().split("\n"), "", *_notes(simulation))
+    say(heading(simulation), "")
+    say_table(simulation.table())
+    say("", *_notes(simulation))
 
 
 def heading(simulation: Simulation) -> str:

@@ -65,7 +65,8 @@ def verify(
     started = time.monotonic()
     done = _Done()
     with verification.verifier(store) as verifier:
-        candidates = _candidates(verifier, file)
+        with progress("reading"):
+            candidates = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT
         with contextlib.closing(LabelFile(out, candidates, file)) as labels:
             done.verdicts.update(labels.done.values())

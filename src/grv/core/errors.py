@@ -22,6 +22,12 @@ from __future__ import annotations
 from typing import Literal
 
 Fault = Literal["wait", "stop", "call"]
+DISTRIBUTION = "generate-rank-verify"  # what pip installs; the package and the command are grv
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra. Messages about a missing package end with it."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class GrvError(Exception):

@@ -88,7 +88,7 @@ def compare(
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
     if settings.keys and not log.has_keys:
-        raise LogError("this log has no keys (column 'key')", path=log.path)
+        raise LogError("this log has no keys (column 'key'): leave out --keys", path=log.path)
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
             kind.policy.check_score(log.score)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import LogError, UsageError
+from ..core.errors import LogError, UsageError, installing
 from ..files import replacing, shown
 from ..text import csv_text, is_name
 from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
@@ -146,7 +146,7 @@ def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
                 import pyarrow.parquet as pq
             except ImportError as error:
                 raise UsageError(
-                    f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
+                    f"{path}: writing Parquet needs pyarrow: {installing('parquet')}"
                 ) from error
             pq.write_table(pa.table(dict(columns)), temporary)
             return

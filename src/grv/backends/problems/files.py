@@ -10,9 +10,13 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...files import json_lines, shown
+from ...options import misspelt
 from ...text import is_name
 from ..generators.chat import Message, parse_messages, transcript
 from ..protocols import Problem
+
+FIELDS = ("problem", "prompt", "check")
+OPTIONAL = ("question", "code", "messages")
 
 
 def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
@@ -20,6 +24,8 @@ def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
 
     Without `checks`, a problem may have no check: the user's own code verifies.
     """
+    if path.endswith((".csv", ".parquet", ".toml")):
+        raise UsageError(f"{path}: problems are JSON lines, one object per line, in NAME.jsonl")
     seen: dict[str, int] = {}
     for number, record in json_lines(path):
         problem = _problem(f"{path}:{number}", record if checks else {"check": {}, **record})
@@ -34,7 +40,12 @@ def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
 
 
 def _problem(place: str, record: Mapping[str, Any]) -> Problem:
-    name, prompt, check = (record.get(field) for field in ("problem", "prompt", "check"))
+    name, prompt, check = (record.get(field) for field in FIELDS)
+    if wrong := misspelt(record, FIELDS, OPTIONAL):
+        raise UsageError(f"{place}: {wrong}")
+    for field in FIELDS:
+        if field not in record and not (field == "prompt" and "messages" in record):
+            raise UsageError(f"{place}: no field {field!r}; a problem has {', '.join(FIELDS)}")
     if not is_name(name):
         raise UsageError(f"{place}: 'problem' must be a name, not {shown(name)}")
     messages: tuple[Message, ...] = ()
