@@ -180,9 +180,10 @@ def test_a_job_file_has_several_runs(tmp_path: Path) -> None:
     assert (large.name, large.size, large.look) == ("large", 9, Look())
     assert (hot.name, hot.size, hot.look) == ("hot", 2, Look(5.0))
     assert large.extra == (Pair(a=1),)
-    job.write_text("runs = 3\n")
-    with pytest.raises(UsageError, match="runs must be tables"):
-        cut_by("--job", str(job))
+    for text in ("runs = 3\n", "[runs]\n", "[runs]\nlarge = 3\n"):
+        job.write_text(text)
+        with pytest.raises(UsageError, match="runs must be tables"):
+            cut_by("--job", str(job))
 
 
 def test_the_help_teaches() -> None:

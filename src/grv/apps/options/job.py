@@ -44,7 +44,10 @@ def runs_of(path: str | None, table: Table) -> dict[str, Table]:
     """The options of each run in a job file: the common ones, and those of its own table."""
     common = {name: value for name, value in table.items() if name != RUNS}
     tables = table.get(RUNS, {"": {}})
-    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+    named = (
+        isinstance(tables, dict) and tables and all(isinstance(t, dict) for t in tables.values())
+    )
+    if not named:
         raise UsageError(f"{path}: runs must be tables, as in [runs.large]")
     return {name: common | _underscored(own) for name, own in tables.items()}
 
