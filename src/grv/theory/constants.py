@@ -1,6 +1,6 @@
 """The constants: upper bounds on the cost of policies relative to an optimum, and lower bounds.
 
-The letters: rho = c_ver / c_rew; g and n are the draws of a round of Balanced and of Alternate
+The letters: rho = c_ver / c_rew; n is the number of draws of a round of Alternate
 (`slots.py`); J* is the optimum if the law is known; J_VA = (1 + rho) / p is the cost of verifying
 everything at pass rate p. Bounds against J* hold for laws with non-decreasing h; bounds against
 J_VA hold for any law. The theorems are those of `docs/theory/`.
@@ -12,9 +12,10 @@ import math
 from fractions import Fraction
 
 from ..core.errors import UsageError
-from .slots import alternate_draws, balanced_draws, hedged_draws
+from .slots import alternate_draws, block_draws, hedged_draws
 
 Ratio = Fraction | float  # rho
+SMALL_RATIO_EXCESS = 2e-7  # what the bound of Balanced adds for rho below 1/67
 
 
 def rounds_constant(g: int, rho: Ratio) -> float:
@@ -28,10 +29,15 @@ def best_round(rho: Ratio) -> int:
     return min((g, g + 1), key=lambda size: rounds_constant(size, rho))
 
 
-def balanced_constant(rho: Ratio) -> float:
-    """Theorem 1: (g + rho) / g, less than 2; 2 - 1 / (1 + rho) if rho is whole."""
-    g = balanced_draws(rho).later
+def equal_rounds_constant(rho: Ratio) -> float:
+    """Theorem 1 for equal rounds of g = floor(1 + rho): (g + rho) / g, less than 2."""
+    g = block_draws(rho).later
     return float((g + rho) / g)
+
+
+def balanced_constant(rho: Ratio) -> float:
+    """Theorem 8: 2 - 1 / (1 + rho), the least constant of all; for rho below 1/67, 2e-7 more."""
+    return least_constant(rho) + (0.0 if 67 * rho >= 1 else SMALL_RATIO_EXCESS)
 
 
 def alternate_constant(rho: Ratio) -> float:

@@ -14,7 +14,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from .slots import alternate_draws, balanced_draws
+from .slots import alternate_draws, block_draws
 
 
 class StepLaw(NamedTuple):
@@ -46,9 +46,9 @@ class RoundPlan(NamedTuple):
     later: Round
 
 
-def balanced_rounds(rho: Fraction | float) -> RoundPlan:
-    """Balanced: generate g1, later g; verify one."""
-    draws = balanced_draws(rho)
+def equal_rounds(rho: Fraction | float) -> RoundPlan:
+    """Generate g1, later g = floor(1 + rho); verify one. At whole rho, Balanced."""
+    draws = block_draws(rho)
     return RoundPlan(*(Round(fresh, fresh + float(rho)) for fresh in draws))
 
 
