@@ -24,6 +24,9 @@ from grv.theory.proofs.balanced_proof import (
     needle_margin,
     phase_sums,
     phase_weight,
+    phased_doubles,
+    phased_draws,
+    phased_margin,
     reserve_margin,
     rounds_cost,
 )
@@ -133,6 +136,11 @@ def test_the_early_look_has_room_at_small_ratios(n: int) -> None:
     assert min(bernstein(last, 16)) >= 0
 
 
+def test_coefficients_of_too_low_a_degree_are_refused() -> None:
+    with pytest.raises(ArithmeticError, match="a higher degree than 1"):
+        bernstein({(0, 2): Fraction(-1)}, 1)
+
+
 @pytest.mark.parametrize("rho", [1.001, 1.25, 1.5, 1.9, 2.1, 2.5, 2.999])
 def test_the_polynomials_are_what_is_left(rho: float) -> None:
     n = math.floor(1 + rho)
@@ -167,7 +175,7 @@ def test_rounds_before_the_first_double_draw_are_a_reserve(rho: float, u: float)
 def test_the_number_of_double_draws_is_least_for_certain_passes(
     rho: float, x: float, p: float
 ) -> None:
-    q = min(0.2755, rho * x / (1 + rho * x))
+    q = min(0.381, rho * x / (1 + rho * x))
 
     assert doubles(rho, StepLaw(q, p)) >= doubles(rho, StepLaw(q, 1.0)) * (1 - 1e-12)
 
@@ -220,3 +228,46 @@ def test_whole_cycles_draw_one_plus_the_ratio_per_round(rho: float) -> None:
 
     assert sum(draws[1:]) == 1000 * (1 + ratio)
     assert set(draws[1:]) <= {math.floor(1 + ratio), math.ceil(1 + ratio)}
+
+
+@given(st.floats(1e-5, 0.9999), st.floats(-6, 0), st.floats(1e-3, 1))
+def test_a_random_phase_attains_the_lower_bound_at_every_ratio_below_one(
+    rho: float, power: float, p: float
+) -> None:
+    law = StepLaw(10**power, p)
+
+    assert phased_margin(rho, law) >= -1e-9 * rho**2 / p
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.05, 0.99), st.floats(0.1, 1), st.floats(0.1, 0.99))
+def test_a_random_phase_has_as_many_double_draws_as_its_bounds_say(
+    rho: float, q: float, p: float
+) -> None:
+    """The mean over 300 phases. A phase moves each double draw by at most one round."""
+    total, phases = 0.0, 300
+    for i in range(phases):
+        reached = 1.0
+        for draws in phased_draws(rho, (i + 0.5) / phases):
+            total += reached * (draws == 2) / phases
+            reached *= 1 - p * chance_above(q, draws)
+            if reached < 1e-9:
+                break
+    low, high = phased_doubles(rho, StepLaw(q, p))
+
+    assert low - 2 / phases / (p * q) <= total <= high + 2 / phases / (p * q)
+
+
+def test_a_random_phase_attains_the_constant_where_the_fixed_one_misses_it() -> None:
+    rho, law = 0.007, StepLaw(0.007 * 0.58, 1.0)
+    costs = []
+    for i in range(100):
+        cost, reached = 0.0, 1.0
+        for draws in phased_draws(rho, (i + 0.5) / 100):
+            cost += reached * (draws + rho)
+            reached *= 1 - chance_above(law.q, draws)
+            if reached < 1e-15:
+                break
+        costs.append(cost)
+
+    assert sum(costs) / 100 < least_constant(rho) * law.optimum(rho)

@@ -41,12 +41,22 @@ def balanced_constant(rho: Ratio) -> float:
 
 
 def alternate_constant(rho: Ratio) -> float:
-    """Theorem 2: (1 + n + 2 rho) / (1 + min(n, rho)), less than 3; 3 - 2 / (1 + rho) at whole rho.
+    """Theorem 2: 1 + 2 rho / (1 + n), less than 3; 3 - 2 / (1 + rho) at whole rho.
 
-    For rho below 1.5 Alternate verifies everything, and the constant is 1 + rho.
+    No smaller constant holds for Alternate. For rho below 1.5 it verifies everything, and the
+    constant is 1 + rho.
     """
     n = alternate_draws(rho).later
-    return float(1 + rho if n == 1 else (1 + n + 2 * rho) / (1 + min(n, rho)))
+    return float(1 + rho if n == 1 else (1 + n + 2 * rho) / (1 + n))
+
+
+def full_rounds_constant(rho: Ratio) -> float:
+    """Theorem 2 if each round is charged in full: (1 + n + 2 rho) / (1 + min(n, rho)), less than 3.
+
+    The proof of Theorem 7 uses it.
+    """
+    n = alternate_draws(rho).later
+    return float((1 + n + 2 * rho) / (1 + min(n, rho)))
 
 
 def alternate_against_verify_all(rho: Ratio, pass_rate: float = 0.0) -> float:

@@ -84,6 +84,23 @@ def room_for_first(rounds: RoundPlan, q: float) -> float:
     return (1 + (g - 1) * q) / (g * q) - fails / chance_above(q, g)
 
 
+def alternate_cost_bound(rho: Fraction | float, law: StepLaw) -> float:
+    """Theorem 2: the cost of Alternate if leftover candidates never pass.
+
+    If the blind candidate passes, the rest of its round is not paid for.
+    """
+    (q, p), ratio = law, float(rho)
+
+    def cost_and_chance(draws: int) -> tuple[float, float]:
+        """The mean cost of a round, and the chance that it passes."""
+        best = chance_above(q, draws)
+        return 1 + ratio + (1 - p * q) * (draws + ratio), p * (q + best - p * q * best)
+
+    first, later = alternate_draws(rho)
+    (cost, passes), (cost_later, passes_later) = cost_and_chance(first), cost_and_chance(later)
+    return cost + (1 - passes) * cost_later / passes_later
+
+
 def spread_gain(q: float, r: float) -> float:
     """(ii): (1 - a^(1+r)) (1 + r q) - (1 + r) q >= 0 for r >= 0."""
     above = 1.0 if q == 1 else -math.expm1((1 + r) * math.log1p(-q))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 from ..constants import least_constant
@@ -95,6 +96,8 @@ def early_look_polynomials(n: int) -> tuple[Polynomial, Polynomial]:
 
 def bernstein(polynomial: Polynomial, degree: int) -> list[Fraction]:
     """Coefficients over the unit square. If none is negative, neither is the polynomial there."""
+    if any(max(powers) > degree for powers in polynomial):
+        raise ArithmeticError(f"a polynomial of a higher degree than {degree}")
     return [
         sum(
             (
@@ -132,7 +135,7 @@ def reserve_margin(rho: float, r: float) -> float:
 def doubles(rho: float, law: StepLaw) -> float:
     """Case rho < 1, q < rho a: a lower bound on E[N_K], the mean number of double draws, times p.
 
-    For q <= 0.2755 it does not increase with p.
+    For q <= (1 - q)^2 it does not increase with p.
     """
     r, a = law.p * law.q, 1 - law.q
     single, double = -math.log1p(-r), -math.log1p(-r * (1 + a))
@@ -154,6 +157,33 @@ def needle_margin(rho: float, x: float) -> float:
 def excess(rho: float, x: float) -> float:
     """A bound on E[J] / J_t above the constant, for rho < 1/67 and q = rho a x; below 2e-7."""
     return rho**2 * max(0.0, (1 + rho) ** 2 * x * x * (1 - x) / 24 - rho * x * (1 + x) / 2)
+
+
+def phased_draws(rho: float, phase: float) -> Iterator[int]:
+    """Case rho < 1, random phase: rounds of 1 or 2 draws; k rounds draw k + ceil(rho k - phase)."""
+    for k in itertools.count(1):
+        yield 1 + math.ceil(rho * k - phase) - math.ceil(rho * (k - 1) - phase)
+
+
+def phased_doubles(rho: float, law: StepLaw) -> Bracket:
+    """E[N_K] for a phase that is uniform on (0, 1): between these two sums over the points v.
+
+    The exact sum has (1 - r)^floor(v / rho) where the low end has (1 - r)^(v / rho), r = p q, and
+    the high end has rho / r in all, as if earlier double draws did not raise the chance to stop.
+    """
+    r, a = law.p * law.q, 1 - law.q
+    single = -math.log1p(-r)
+    stays = math.exp(-single / rho)  # alpha
+    share = 1 - r * a / (1 - r)  # beta
+    return Bracket(rho / single * (1 - stays) / (1 - stays * share), rho / r)
+
+
+def phased_margin(rho: float, law: StepLaw) -> float:
+    """Random phase: what is left of the tolerance for E[-e_K] in (2). It is never negative."""
+    q, a, p = law.q, 1 - law.q, law.p
+    low, high = phased_doubles(rho, law) if p * q < 1 else Bracket(rho, rho)
+    phase = rho / (p * q) - (1 + rho * a) * (low if q < rho * a else high)
+    return least_constant(rho) * rho**2 * a / p - (rho * a - q) * phase
 
 
 def _add(one: Polynomial, other: Polynomial, sign: int = 1) -> Polynomial:
