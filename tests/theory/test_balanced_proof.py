@@ -6,13 +6,17 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from grv.core.values import Costs
+from grv.experiments.laws import Pieces
+from grv.experiments.streams import Stream
 from grv.policies import Balanced
 from grv.theory.constants import SMALL_RATIO_EXCESS, balanced_constant, least_constant
+from grv.theory.decimals import exact_ratio
 from grv.theory.proofs.balanced_proof import (
     allowed,
     bernstein,
@@ -30,7 +34,7 @@ from grv.theory.proofs.balanced_proof import (
     reserve_margin,
     rounds_cost,
 )
-from grv.theory.proofs.steps import step_ratio
+from grv.theory.proofs.steps import step_cost, step_ratio
 from grv.theory.rounds import StepLaw, chance_above
 from grv.theory.slots import BalancedPath
 
@@ -55,7 +59,27 @@ def highest_ratio(rho: float) -> float:
     worst = 0.0
     path = BalancedPath(Fraction(rho))
     for q, p in itertools.product(shares_around(rho), (1.0, 0.9, 0.3)):
-        worst = max(worst, step_ratio(iter(path), StepLaw(q, p), rho, most=30).low)
+        worst = max(worst, step_ratio(iter(path), StepLaw(q, p), rho, most=30).high)
+    return worst
+
+
+def simulated(rho: float, law: StepLaw, runs: int) -> tuple[float, float]:
+    """The mean cost of the policy itself under a step law, and its standard error."""
+    q, p = law
+    pieces = Pieces((1 - q, q), (0.0, p)) if q < 1 else Pieces((1.0,), (p,))
+    costs = [Stream(pieces, (29, i)).run(Balanced(), Costs(1, rho)).cost for i in range(runs)]
+    return float(np.mean(costs)), float(np.std(costs, ddof=1)) / math.sqrt(runs)
+
+
+def disagreement(rho: float, runs: int) -> float:
+    """How far simulation and the exact programme differ at most, in standard errors."""
+    middle = min(rho, 1) / (1 + rho)
+    laws = (StepLaw(min(1.0, 2 * middle), 0.9), StepLaw(middle / 2, 0.5), StepLaw(1.0, 0.3))
+    path, worst = BalancedPath(exact_ratio(Costs(1, rho))), 0.0
+    for law in laws:
+        mean, error = simulated(rho, law, runs)
+        exact = step_cost(iter(path), law, rho)
+        worst = max(worst, (exact.low - mean) / error, (mean - exact.high) / error)
     return worst
 
 
@@ -70,11 +94,22 @@ def test_the_exact_programme_stays_within_the_lower_bound_at_200_ratios(rho: flo
     assert highest_ratio(rho) <= least_constant(rho) + 1e-6
 
 
+@pytest.mark.parametrize("rho", MANY[7::25])
+def test_simulation_agrees_with_the_exact_programme(rho: float) -> None:
+    assert disagreement(rho, 60) <= 4
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("rho", MANY)
-def test_needles_of_every_size_stay_within_the_lower_bound(rho: float) -> None:
-    """At p = 1 the sum over rounds is exact."""
-    for power in (-9.0, -8.5, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0, -0.5):
-        law = StepLaw(10**power, 1.0)
+def test_simulation_agrees_with_the_exact_programme_at_200_ratios(rho: float) -> None:
+    assert disagreement(rho, 100) <= 4
+
+
+@pytest.mark.parametrize("rho", MANY)
+def test_needles_and_flats_of_every_size_stay_within_the_lower_bound(rho: float) -> None:
+    """At p = 1, and at q = 1, the sum over rounds is exact."""
+    sizes = [10**power for power in (-9.0, -8.5, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0, -0.5)]
+    for law in [*(StepLaw(q, 1.0) for q in sizes), StepLaw(1.0, 1e-7), StepLaw(1.0, 0.03)]:
         cost = rounds_cost(Fraction(rho), law)
         assert cost.high <= (least_constant(rho) + 1e-6) * law.optimum(rho)
 
