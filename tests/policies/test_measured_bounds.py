@@ -131,7 +131,7 @@ def test_a_wrong_guess_costs_balanced_one_round(rho: float, wrong: float, law: s
 def test_after_its_first_round_balanced_draws_as_with_known_costs(rho: float, wrong: float) -> None:
     """So the exact programme proves its bound for every step law."""
     search, right = Search(Balanced(), Measured(1, rho * wrong), width=1), Costs(1, rho)
-    draws = []
+    draws: list[int] = []
     while len(draws) < 12:
         action = search.ask()
         if isinstance(action, Generate):
