@@ -87,6 +87,8 @@ class Policy(Protocol):
 class Search:
     """A search for one verified answer.
 
+    The actions, the cost and the end are those of Definition 2.2 of the paper.
+
     Args:
         policy: decides what to do next.
         costs: the price list; only a first guess if events report payments.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import UsageError
+from ..core.errors import UsageError, installing
 from ..core.values import Costs
 from ..files import replacing
 from ..logs.log import Log
@@ -83,7 +83,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise UsageError("figures need matplotlib: pip install 'grv[figures]'") from error
+        raise UsageError(f"figures need matplotlib: {installing('figures')}") from error
 
 
 def figures_of(report: Report) -> dict[str, Picture]:
