@@ -1,0 +1,109 @@
+"""A real PostgreSQL server on loopback, in a temporary folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+
+_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+PASSWORD = "the-password-of-the-server"
+
+
+def program(name: str) -> str:
+    """A program of PostgreSQL; Debian keeps them out of the path."""
+    for folder in _FOLDERS:
+        if (folder / name).exists():
+            return str(folder / name)
+    found = shutil.which(name)
+    assert found, f"{name} is missing: make test installs PostgreSQL"
+    return found
+
+
+class Server:
+    """A server with its data in a folder. It refuses to run as root, so it may get a user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.data = folder, folder / "data"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
+        if self._user is not None:
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+        password = folder / "password"
+        password.write_text(PASSWORD)
+        options = ["-A", "scram-sha-256", "-U", "grv", "--pwfile", str(password), "-E", "UTF8"]
+        self._run([program("initdb"), "-D", str(self.data), *options, "--no-sync"])
+        self.start()
+
+    def start(self) -> None:
+        """Start, and wait until connections are accepted."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder}"
+        options += " -c shared_buffers=16MB -c max_connections=60"
+        log = str(self.folder / "log")
+        self._run(
+            [program("pg_ctl"), "-D", str(self.data), "-l", log, "-o", options, "-w", "start"]
+        )
+
+    def stop(self) -> None:
+        """Stop, and wait for the end."""
+        self._run([program("pg_ctl"), "-D", str(self.data), "-m", "fast", "-w", "stop"])
+
+    def kill(self) -> None:
+        """Kill the server with all its processes."""
+        pid = int((self.data / "postmaster.pid").read_text().split()[0])
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists():
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+    def _run(self, command: Sequence[str]) -> None:
+        user = None if self._user is None else self._user.pw_uid
+        group = None if self._user is None else self._user.pw_gid
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            user=user,
+            group=group,
+            extra_groups=None if user is None else [],
+            stdout=subprocess.DEVNULL,  # pipes would be held open by the server
+            stderr=subprocess.DEVNULL,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{command[0]} failed; see {self.folder / 'log'}"
+
+    def address(self, database: str, *, password: bool = True) -> str:
+        """The address of a database."""
+        secret = f":{PASSWORD}" if password else ""
+        return f"postgresql://grv{secret}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"d{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as db:
+            db.execute(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """A server until the end of the block."""
+    server = Server(folder)
+    try:
+        yield server
+    finally:
+        with contextlib.suppress(AssertionError):
+            server.stop()
