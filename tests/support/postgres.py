@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -107,3 +108,40 @@ def running(folder: Path) -> Iterator[Server]:
     finally:
         with contextlib.suppress(AssertionError):
             server.stop()
+
+
+@contextlib.contextmanager
+def pooler(server: Server, folder: Path, mode: str) -> Iterator[int]:
+    """A pgbouncer in front of the server, in this mode; its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    users, settings = folder / f"{mode}.users", folder / f"{mode}.ini"
+    users.write_text(f'"grv" "{PASSWORD}"\n')
+    settings.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = scram-sha-256\nauth_file = {users}\npool_mode = {mode}\n"
+    )
+    for each in (folder, *folder.parents[:3]):
+        each.chmod(0o755)
+    user = pwd.getpwnam("postgres").pw_uid if os.getuid() == 0 else None
+    call = [shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") or "pgbouncer", str(settings)]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(call, user=user, stdout=quiet, stderr=quiet) as process:
+        try:
+            _wait_for(port)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 20
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            assert time.monotonic() < until, "the pooler does not start"
+            time.sleep(0.02)

@@ -127,7 +127,7 @@ def _check(run: Run, job: str | None) -> None:
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     check_ending(run.out)
-    check_outputs([run.out, run.ledger_path], [run.problems, run.prompts, run.prices, job])
+    check_outputs(run.written, [run.problems, run.prompts, run.prices, job])
 
 
 def _run(run: Run) -> bool:
@@ -163,14 +163,14 @@ def _collect_all(
 ) -> dict[str, Collected]:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.collecting.collect import collect_many
     from ..runtime.interrupts import until_interrupted
     from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
-    ledger = SqliteLedger(run.ledger_path)
+    ledger = open_ledger(run.ledger_path)
     caller = Caller(run.calls)
     report(caller)
 

@@ -77,7 +77,7 @@ def solve(
 
     spending = options.spending
     check_outputs(
-        (options.out, options.ledger_path),
+        options.written,
         (options.problems, options.prompts, spending.prices, job),
         (options.policy,),
     )
@@ -131,7 +131,7 @@ def _solve_all(
 ) -> None:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.prices import model_of
     from ..runtime.results.answers import record_of
@@ -140,7 +140,7 @@ def _solve_all(
     caller = Caller(options.calls)
     report(caller)
     check_options(how)  # before any file is created
-    ledger = SqliteLedger(options.ledger_path)
+    ledger = open_ledger(options.ledger_path)
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
         solved = {problem.id for problem in problems if problem.id in answers.solved}

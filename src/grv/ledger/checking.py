@@ -154,19 +154,22 @@ def _contradictions(entries: Sequence[Entry]) -> list[str]:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What was saved of a damaged ledger: searches, entries, and what was not."""
+    """What was copied: searches and entries; searches that were known; what is damaged."""
 
     searches: int
     entries: int
     damaged: tuple[str, ...]
+    known: int = 0
 
 
 def repair(old: TableLedger, new: TableLedger) -> Repaired:
     """Copy everything intact into a new ledger: of a damaged search, the entries before the damage.
 
-    Each search keeps its times. What it has possibly paid counts in the new ledger too.
+    Each search keeps its times. What it has possibly paid counts in the new ledger too. A search
+    that the new ledger has already must be the same there.
     """
-    searches = entries = 0
+    searches = entries = known = 0
+    there = set(new.search_ids())
     damaged: list[str] = []
     for search in old.search_ids():
         intact: list[tuple[Entry, float]] = []
@@ -177,7 +180,11 @@ def repair(old: TableLedger, new: TableLedger) -> Repaired:
         except LedgerError as error:
             damaged.append(str(error))
             paid = old.paid_by(search)  # also for the entries that are lost
-        if intact:
+        if search in there:
+            if [*new.intact(search)][: len(intact)] != intact:
+                raise LedgerError(f"{new.path}: search {search} is another one there")
+            known += 1
+        elif intact:
             new.restore(search, intact, paid)
             searches, entries = searches + 1, entries + len(intact)
-    return Repaired(searches, entries, tuple(damaged))
+    return Repaired(searches, entries, tuple(damaged), known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.errors import UsageError
+from ..files import is_sqlite
 from .tables import TableLedger
 
 _ADDRESSES = ("postgresql://", "postgres://")
@@ -13,6 +14,11 @@ _ADDRESSES = ("postgresql://", "postgres://")
 def is_address(place: str) -> bool:
     """Whether this is the address of a database, not a file."""
     return place.startswith(_ADDRESSES)
+
+
+def is_ledger(place: str) -> bool:
+    """Whether this is a ledger, rather than a log or another file."""
+    return is_address(place) or is_sqlite(place)
 
 
 def open_ledger(

@@ -9,6 +9,7 @@ its claims are lost too: the run stops, and the same command continues it.
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,7 @@ class PostgresLedger(TableLedger):
         super().__init__(shown(address), Seals(key_from_environment() if key is None else key))
         self._claimed: set[str] = set()
         self._connection = _connect(address, self.path)
+        self._closing = weakref.finalize(self, self._connection.close)
         self._db = _Postgres(self._connection)
         try:
             with self._using() as db:
@@ -67,7 +69,7 @@ class PostgresLedger(TableLedger):
                     _refuse_pooler(self._connection, address, self.path)
                 self._check_format(db, read_only)
         except BaseException:
-            self._connection.close()
+            self._closing()
             raise
 
     def _check_format(self, db: Database, read_only: bool) -> None:
@@ -106,8 +108,9 @@ class PostgresLedger(TableLedger):
             try:
                 yield self._db
             except LedgerError as error:
-                named = str(error).startswith(self.path)
-                message = str(error) if named else f"{self.path}: {error}"
+                if str(error).startswith(self.path):
+                    raise
+                message = f"{self.path}: {error}"
                 raise LedgerError(message, path=self.path, entry=error.entry) from error
             except Error as error:
                 raise LedgerError(f"{self.path}: {_said(error)}", path=self.path) from error
@@ -159,7 +162,9 @@ class PostgresLedger(TableLedger):
         if self._feed is not None:
             self._feed.stop()
         with self._lock:
-            self._connection.close()
+            with suppress(LedgerError), self._using() as db:
+                db.execute("SELECT pg_advisory_unlock_all()")  # closing does not wait for that
+            self._closing()
 
     def data_version(self) -> int:
         """A number that changes when another process writes; cheap to ask for."""

@@ -144,8 +144,9 @@ class SqliteLedger(TableLedger):
             try:
                 yield self._db
             except LedgerError as error:
-                named = str(error).startswith(self.path)
-                message = str(error) if named else f"{self.path}: {error}"
+                if str(error).startswith(self.path):
+                    raise
+                message = f"{self.path}: {error}"
                 raise LedgerError(message, path=self.path, entry=error.entry) from error
             except (*BROKEN, OSError) as error:
                 raise LedgerError(f"{self.path}: {error}", path=self.path) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.errors import LedgerError
 from ...core.values import Verdict
-from ...ledger.sqlite import SqliteLedger
+from ...ledger.tables import TableLedger
 from ..ledger_writer import LedgerWriter
 from ..prices import Meter, Prices, model_of
 from ..search_record import SearchRecord
@@ -19,7 +19,7 @@ _PAID = ("generate_cost", "verify_cost")
 _Row = dict[str, Any]  # one candidate, by column; unknown values are missing
 
 
-def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
+def log_columns(ledger: TableLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
     """The candidates of every search as the columns of a log; with prices, their costs too.
 
     A failure labels all candidates of its class. A pass labels those with the same text; where the
