@@ -215,10 +215,10 @@ def test_a_password_in_the_address_is_refused_by_commands(address: str, tmp_path
 
 
 def test_poolers_in_session_mode_are_used_and_those_in_transaction_mode_refused(
-    address: str, postgres: Server, tmp_path: Path
+    address: str, postgres: Server
 ) -> None:
     for mode in ("session", "transaction"):
-        with pooler(postgres, tmp_path, mode) as port:
+        with pooler(postgres, mode) as port:
             through = address.replace(f":{postgres.port}/", f":{port}/")
             if mode == "session":
                 with closing(PostgresLedger(through)) as ledger:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -61,15 +62,17 @@ class Server:
         self._run([program("pg_ctl"), "-D", str(self.data), "-m", "fast", "-w", "stop"])
 
     def kill(self) -> None:
-        """Kill the server with all its processes."""
+        """Kill the server with all its processes. They hold its memory until they are gone."""
         pid = int((self.data / "postmaster.pid").read_text().split()[0])
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        os.kill(pid, signal.SIGSTOP)  # it must not start more of them meanwhile
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (*map(int, children), pid):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
-        while Path(f"/proc/{pid}").exists():
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
+                os.kill(each, signal.SIGKILL)
+        until = time.monotonic() + 20
+        while any(_runs(each) for each in (*map(int, children), pid)):
+            assert time.monotonic() < until, "the server does not end"
+            time.sleep(0.01)
 
     def _run(self, command: Sequence[str]) -> None:
         user = None if self._user is None else self._user.pw_uid
@@ -99,41 +102,59 @@ class Server:
         return self.address(name)
 
 
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[Server]:
-    """A server until the end of the block."""
-    server = Server(folder)
+def _runs(pid: int) -> bool:
     try:
-        yield server
-    finally:
-        with contextlib.suppress(AssertionError):
-            server.stop()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @contextlib.contextmanager
-def pooler(server: Server, folder: Path, mode: str) -> Iterator[int]:
+def running() -> Iterator[Server]:
+    """A server until the end of the block."""
+    with open_folder() as folder:
+        server = Server(folder)
+        try:
+            yield server
+        finally:
+            with contextlib.suppress(AssertionError):
+                server.stop()
+
+
+@contextlib.contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that the server's own user can get to; pytest closes its folders to others."""
+    with tempfile.TemporaryDirectory(prefix="grv-postgres-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@contextlib.contextmanager
+def pooler(server: Server, mode: str) -> Iterator[int]:
     """A pgbouncer in front of the server, in this mode; its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    users, settings = folder / f"{mode}.users", folder / f"{mode}.ini"
-    users.write_text(f'"grv" "{PASSWORD}"\n')
-    settings.write_text(
-        f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = scram-sha-256\nauth_file = {users}\npool_mode = {mode}\n"
-    )
-    for each in (folder, *folder.parents[:3]):
-        each.chmod(0o755)
     user = pwd.getpwnam("postgres").pw_uid if os.getuid() == 0 else None
-    call = [shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") or "pgbouncer", str(settings)]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(call, user=user, stdout=quiet, stderr=quiet) as process:
-        try:
-            _wait_for(port)
-            yield port
-        finally:
-            process.terminate()
+    with open_folder() as folder:
+        users, settings = folder / "users", folder / "settings"
+        users.write_text(f'"grv" "{PASSWORD}"\n')
+        settings.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = scram-sha-256\nauth_file = {users}\npool_mode = {mode}\n"
+        )
+        name = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") or "pgbouncer"
+        with subprocess.Popen(
+            [name, str(settings)], user=user, stdout=quiet, stderr=quiet
+        ) as process:
+            try:
+                _wait_for(port)
+                yield port
+            finally:
+                process.terminate()
 
 
 def _wait_for(port: int) -> None:
