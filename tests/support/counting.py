@@ -6,12 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from grv.backends.generators.completions import seed_of
 from grv.ledger.entries import Call, Entry, Found, Intended, Made, Settled
+from grv.ledger.opening import open_ledger
 from grv.ledger.pending import pending_calls
-from grv.ledger.sqlite import SqliteLedger
 
 from .servers import Drop, Fault, FaultyServer, Received
 
@@ -88,9 +87,9 @@ class Accounts:
     possibly_paid: float
 
     @classmethod
-    def of(cls, path: Path) -> Accounts:
+    def of(cls, place: str) -> Accounts:
         """Read them; the ledger must be in order."""
-        ledger = SqliteLedger(path)
+        ledger = open_ledger(place)
         assert ledger.check() == []
         accounts = cls(Counter(), Counter(), {}, Counter(), 0.0, ledger.possibly_paid())
         for search in ledger.searches():

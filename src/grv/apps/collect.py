@@ -130,7 +130,7 @@ def _check(run: Run, job: str | None) -> None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     check_ending(run.out)
     check_outputs(
-        [run.out, run.ledger_path],
+        run.written,
         [run.problems, run.prompts, run.prices, job],
         [run.models.generator, run.models.score, run.verifier],
     )
@@ -172,14 +172,14 @@ def _collect_all(
 ) -> dict[str, Collected]:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.collecting.collect import collect_many
     from ..runtime.interrupts import until_interrupted
     from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
-    ledger = SqliteLedger(run.ledger_path)
+    ledger = open_ledger(run.ledger_path)
     caller = Caller(run.calls)
     report(caller)
 

@@ -98,14 +98,14 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 
 def _history(logs: Sequence[str], score: str | None) -> History:
     """The history of one score over all files."""
-    from ..files import is_sqlite
     from ..learning.history import read_past
     from ..learning.ledger_history import ledger_past
+    from ..ledger.opening import is_ledger
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
     for path in logs:
-        found, name = ledger_past(path, score) if is_sqlite(path) else read_past(path, score)
+        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
         problems.extend(found)
         names.setdefault(name, path)
     if len(names) > 1:

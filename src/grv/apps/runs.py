@@ -19,17 +19,18 @@ from .options.command import command
 
 if TYPE_CHECKING:
     from ..ledger.rows import SearchSummary
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.tables import TableLedger
 
-LEDGER = "The file given as --ledger."
+LEDGER = "The file or database given as --ledger."
 
 runs = typer.Typer(help="Read a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True)
 
 
-def _open(path: str) -> SqliteLedger:
-    from ..ledger.sqlite import SqliteLedger
+def _open(place: str, *, read_only: bool = True) -> TableLedger:
+    from ..ledger.opening import open_ledger, refuse_password
 
-    return SqliteLedger(path, read_only=True)
+    refuse_password(place)
+    return open_ledger(place, read_only=read_only)
 
 
 @runs.command("list")
@@ -156,6 +157,33 @@ def repair_ledger(
     say(f"{out}: {saved.searches} searches, {saved.entries} entries")
     if saved.damaged:
         say(f"{len(saved.damaged)} searches were damaged; their entries up to the damage are there")
+        raise typer.Exit(1)
+
+
+@runs.command("copy")
+@command
+def copy_ledger(
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    to: str = option(..., "The file or database to copy to.", argument=True, metavar="TO"),
+) -> None:
+    """Copy all searches into another ledger, for example from a file into PostgreSQL or back.
+
+    The other ledger may have searches already; a search that it has too must be the same there.
+    Stop the runs that write to the first ledger before. Exit code 1 if a search is damaged.
+
+    \b
+    grv runs copy answers.jsonl.ledger postgresql://grv@db.example/grv
+    """
+    from contextlib import closing
+
+    from ..ledger.checking import repair
+
+    with closing(_open(ledger)) as old, closing(_open(to, read_only=False)) as new:
+        saved = repair(old, new)
+        said = f"{new.path}: {saved.searches} searches, {saved.entries} entries"
+    say(*saved.damaged, said + (f"; {saved.known} were there already" if saved.known else ""))
+    if saved.damaged:
+        say(f"{len(saved.damaged)} searches are damaged; their entries up to the damage are there")
         raise typer.Exit(1)
 
 

@@ -31,7 +31,7 @@ from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_l
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.tables import TableLedger
     from ..runtime.calls import Caller
     from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
@@ -81,7 +81,7 @@ def solve(
 
     spending = options.spending
     check_outputs(
-        (options.out, options.ledger_path),
+        options.written,
         (options.problems, options.prompts, spending.prices, job),
         (options.policy, options.models.generator, options.models.score, options.verifier),
     )
@@ -135,7 +135,7 @@ def _solve_all(
 ) -> None:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.prices import model_of
     from ..runtime.results.answers import record_of
@@ -145,7 +145,7 @@ def _solve_all(
     caller = Caller(options.calls)
     report(caller)
     check_options(how)  # before any file is created
-    ledger, summary = SqliteLedger(options.ledger_path), Summary(len(problems))
+    ledger, summary = open_ledger(options.ledger_path), Summary(len(problems))
     reasons = Reasons(partial(say, err=True))
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
@@ -189,7 +189,7 @@ def _outcome(solution: Solution) -> str:
     return OUT_OF_TOTAL if solution.message == TOTAL_SPENT else solution.outcome
 
 
-def _paid(ledger: SqliteLedger, problems: Sequence[Problem]) -> float:
+def _paid(ledger: TableLedger, problems: Sequence[Problem]) -> float:
     """What was possibly paid for problems whose search has no outcome yet."""
     names = {problem.id for problem in problems}
     found = (each for each in ledger.searches() if each.outcome is None and each.problem in names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
 from ..ledger.entries import Entry, Found, Scored, Started
-from ..ledger.sqlite import SqliteLedger
+from ..ledger.opening import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger with the score `score`, or its only score; and the score's name."""
-    ledger = SqliteLedger(path, read_only=True)
+    ledger = open_ledger(path, read_only=True)
     searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
     if not searches:

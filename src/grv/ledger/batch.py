@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,14 @@ from ..core.errors import LedgerError
 from ..files import is_number, shown
 from .entries import Entry, Started, charge_of
 from .ledger import Append, OverBudget, check_unit, unit_of
-from .rows import Row, index, insert, rows_of
+from .rows import Database, Row, Stored, index, insert, rows_of
 from .seals import Seals
 
 _COLUMNS = "(search, number, kind, at, body, seal)"
+_ACCOUNT = (
+    "INSERT INTO accounts VALUES (?, ?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
+)
 
 
 @dataclass
@@ -39,13 +42,13 @@ class Batch:
     `finish` writes what was added.
     """
 
-    def __init__(self, db: sqlite3.Connection, seals: Seals) -> None:
-        self._db, self._seals = db, seals
+    def __init__(self, db: Database, seals: Seals, stored: Stored) -> None:
+        self._db, self._seals, self._stored = db, seals, stored
         self._searches: dict[str, _Search] = {}
         self._accounts: dict[str, _Account] = {}
         self._rows: list[Row] = []
         self._entries: list[Entry] = []
-        self._texts: dict[str, str | bytes] = {}
+        self._texts: dict[str, str] = {}
 
     def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
         """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
@@ -72,13 +75,14 @@ class Batch:
 
     def finish(self) -> None:
         """Write the entries, their texts, the index and the head."""
-        insert(self._db, "INSERT OR IGNORE INTO texts VALUES", list(self._texts.items()))
-        insert(self._db, f"INSERT INTO entries {_COLUMNS} VALUES", self._rows)
-        index(self._db, self._rows, self._entries)
+        texts = [(hash, self._stored(text)) for hash, text in self._texts.items()]
+        insert(self._db, "INSERT INTO texts VALUES {} ON CONFLICT DO NOTHING", texts)
+        insert(self._db, f"INSERT INTO entries {_COLUMNS} VALUES {{}}", self._rows)
+        index(self._db, self._rows, self._entries, self._stored)
         paid = [(each.paid, search) for search, each in self._searches.items()]
         self._db.executemany("UPDATE searches SET paid = ? WHERE id = ?", paid)
         accounts = [(name, each.unit, each.paid) for name, each in self._accounts.items()]
-        self._db.executemany("INSERT OR REPLACE INTO accounts VALUES (?, ?, ?)", accounts)
+        self._db.executemany(_ACCOUNT, accounts)
         count, head = self._db.execute("SELECT count, head FROM ledger").fetchone()
         for row in self._rows:
             count, head = count + 1, self._seals.head(head, row[5])
@@ -92,7 +96,7 @@ class Batch:
         last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
         end = self._db.execute(last, (group.search,)).fetchone() or (-1, "")
         if row is not None:
-            return _Search(end, str(row[0]), _amount(row[1]))
+            return _Search(end, str(row[0]), amount(row[1]))
         started = (each for each in group.entries if isinstance(each, Started))
         account = next((each.account for each in started), "")
         return _Search(end, account, 0.0)
@@ -103,7 +107,7 @@ class Batch:
         if account is None:
             query = "SELECT unit, paid FROM accounts WHERE name = ?"
             unit, paid = self._db.execute(query, (name,)).fetchone() or ("", 0.0)
-            account = _Account(str(unit), _amount(paid))
+            account = _Account(str(unit), amount(paid))
         for entry in entries:
             if isinstance(entry, Started):
                 check_unit(account.unit, unit := unit_of(entry))
@@ -111,7 +115,7 @@ class Batch:
         return account
 
 
-def _amount(value: object) -> float:
+def amount(value: object) -> float:
     """An amount of the index; SQLite lets a column hold values of any type."""
     if not is_number(value):
         raise LedgerError(f"the index is broken: {shown(value)} is not an amount")

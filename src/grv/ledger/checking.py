@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,45 +14,34 @@ from .entries import Ended, Entry, Found, Intended, Made, Started, charge_of
 from .ledger import unit_of
 from .rows import (
     BROKEN,
+    Database,
     SearchSummary,
-    checked_rows,
-    entry_of,
     hash_of,
+    read_search,
     restored,
     summarized,
 )
 from .seals import Seals
 
 if TYPE_CHECKING:
-    from .sqlite import SqliteLedger
+    from .tables import TableLedger
 
 _CLOSE = 1e-6  # relative: sums of floats in another order
 
 
-def faults(db: sqlite3.Connection, seals: Seals) -> list[str]:
-    """All faults of a ledger, one line each, as of one moment."""
-    with _snapshot(db):
-        found = [str(said) for (said,) in db.execute("PRAGMA quick_check") if said != "ok"]
-        try:
-            found += _faulty_texts(db)
-            found += _faulty_head(db, seals)
-            found += _faulty_searches(db, seals)
-        except BROKEN as error:
-            found.append(f"the file cannot be read: {error}")
+def faults(db: Database, seals: Seals) -> list[str]:
+    """All faults of a ledger, one line each. Call it inside a transaction, to see one moment."""
+    found: list[str] = []
+    try:
+        found += _faulty_texts(db)
+        found += _faulty_head(db, seals)
+        found += _faulty_searches(db, seals)
+    except BROKEN as error:
+        found.append(f"the file cannot be read: {error}")
     return found
 
 
-@contextmanager
-def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
-    """One consistent state, whatever other processes write meanwhile."""
-    db.execute("BEGIN")
-    try:
-        yield
-    finally:
-        db.execute("ROLLBACK")
-
-
-def _faulty_texts(db: sqlite3.Connection) -> Iterator[str]:
+def _faulty_texts(db: Database) -> Iterator[str]:
     for hash, text in db.execute("SELECT hash, text FROM texts"):
         try:
             right = hash == hash_of(restored(text))
@@ -64,7 +51,7 @@ def _faulty_texts(db: sqlite3.Connection) -> Iterator[str]:
             yield f"a text does not match its hash {hash}"
 
 
-def _faulty_head(db: sqlite3.Connection, seals: Seals) -> list[str]:
+def _faulty_head(db: Database, seals: Seals) -> list[str]:
     """Whether entries are missing, or were moved between searches."""
     count, head = 0, ""
     for (seal,) in db.execute("SELECT seal FROM entries ORDER BY position"):
@@ -76,14 +63,14 @@ def _faulty_head(db: sqlite3.Connection, seals: Seals) -> list[str]:
     return [f"{count} entries, but {expected} were written, or in another order"]
 
 
-def _faulty_searches(db: sqlite3.Connection, seals: Seals) -> list[str]:
+def _faulty_searches(db: Database, seals: Seals) -> list[str]:
     found: list[str] = []
     index = {str(row[0]): row for row in db.execute("SELECT * FROM searches")}
     ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
     paid: dict[tuple[str, str], float] = {}  # by account and unit
     for id in sorted(ids | index.keys()):
         try:
-            entries = list(entries_of(db, id, seals))
+            entries = list(read_search(db, id, seals))
         except LedgerError as error:
             found.append(str(error))
             continue
@@ -98,9 +85,7 @@ def _faulty_searches(db: sqlite3.Connection, seals: Seals) -> list[str]:
     return found
 
 
-def _faulty_accounts(
-    db: sqlite3.Connection, paid: Mapping[tuple[str, str], float]
-) -> Iterator[str]:
+def _faulty_accounts(db: Database, paid: Mapping[tuple[str, str], float]) -> Iterator[str]:
     """Whether the accounts have what follows from their searches, by account and unit.
 
     A ledger of format 1 may have searches of two units. Its account counts one of them.
@@ -167,32 +152,24 @@ def _contradictions(entries: Sequence[Entry]) -> list[str]:
     return found
 
 
-def entries_of(db: sqlite3.Connection, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
-    """The entries of a search with their times, up to the first that was changed."""
-    query = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
-    rows: Iterable[Sequence[object]] = db.execute(query, (search,)).fetchall()
-    for kind, at, body in checked_rows(rows, search, seals):
-        try:
-            yield entry_of(db, kind, body), at
-        except LedgerError as error:
-            raise LedgerError(f"search {search}: {error}") from error
-
-
 @dataclass(frozen=True)
 class Repaired:
-    """What was saved of a damaged ledger: searches, entries, and what was not."""
+    """What was copied: searches and entries; searches that were known; what is damaged."""
 
     searches: int
     entries: int
     damaged: tuple[str, ...]
+    known: int = 0
 
 
-def repair(old: SqliteLedger, new: SqliteLedger) -> Repaired:
+def repair(old: TableLedger, new: TableLedger) -> Repaired:
     """Copy everything intact into a new ledger: of a damaged search, the entries before the damage.
 
-    Each search keeps its times. What it has possibly paid counts in the new ledger too.
+    Each search keeps its times. What it has possibly paid counts in the new ledger too. A search
+    that the new ledger has already must be the same there.
     """
-    searches = entries = 0
+    searches = entries = known = 0
+    there = set(new.search_ids())
     damaged: list[str] = []
     for search in old.search_ids():
         intact: list[tuple[Entry, float]] = []
@@ -203,7 +180,11 @@ def repair(old: SqliteLedger, new: SqliteLedger) -> Repaired:
         except LedgerError as error:
             damaged.append(str(error))
             paid = old.paid_by(search)  # also for the entries that are lost
-        if intact:
+        if search in there:
+            if [*new.intact(search)][: len(intact)] != intact:
+                raise LedgerError(f"{new.path}: search {search} is another one there")
+            known += 1
+        elif intact:
             new.restore(search, intact, paid)
             searches, entries = searches + 1, entries + len(intact)
-    return Repaired(searches, entries, tuple(damaged))
+    return Repaired(searches, entries, tuple(damaged), known)

@@ -1,4 +1,4 @@
-"""Entries as rows of SQLite tables, and back."""
+"""Entries as rows of the tables of a database, and back."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.errors import LedgerError
 from ..files import shown
@@ -19,8 +19,35 @@ Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, s
 
 # Of a damaged file, SQLite's message may contain bytes of it, which Python cannot always decode.
 BROKEN = (sqlite3.Error, UnicodeDecodeError)
+_ENTRIES = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
+_TEXTS_AT_ONCE = 500
 _SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
 _TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """All other rows."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    """A connection: what SQLite and PostgreSQL have in common, with `?` for parameters."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
+        """Execute one statement."""
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> object:
+        """Execute one statement for each row."""
+
+
+Stored = Callable[[str], str | bytes]  # a text in a form that the database can store
 
 
 @dataclass(frozen=True)
@@ -43,7 +70,7 @@ def rows_of(
     end: tuple[int, str],
     search: str,
     entries: Sequence[Entry],
-    texts: dict[str, str | bytes],
+    texts: dict[str, str],
     seals: Seals,
     times: Iterable[float] | None = None,
 ) -> list[Row]:
@@ -58,22 +85,64 @@ def rows_of(
         kind = kind_of(entry)
         for name in TEXTS.get(kind, ()):
             if text := getattr(entry, name):
-                texts[hash_of(text)] = storable(text)
-                entry = _with(entry, name, hash_of(text))
+                texts[hash := hash_of(text)] = text
+                entry = _with(entry, name, hash)
         body = to_text(entry)
         number, seal = number + 1, seals.entry(seal, search, number + 1, at, kind, body)
         rows.append((search, number, kind, at, body, seal))
     return rows
 
 
-def entry_of(db: sqlite3.Connection, kind: str, body: str) -> Entry:
-    """The entry of a row, with its texts."""
-    entry = from_text(kind, body)
-    for name in TEXTS.get(kind, ()):
+def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Entry | LedgerError]:
+    """The entries of rows, of which kind and body are given, with their texts; or what is wrong."""
+    found: list[Entry | LedgerError] = []
+    hashes: set[str] = set()
+    for kind, body in rows:
+        try:
+            entry = from_text(kind, body)
+        except LedgerError as error:
+            found.append(error)
+            continue
+        found.append(entry)
+        hashes |= {getattr(entry, name) for name in TEXTS.get(kind, ())}
+    texts = _texts(db, sorted(hash for hash in hashes if hash and hash.isascii()))
+    return [each if isinstance(each, LedgerError) else _filled(each, texts) for each in found]
+
+
+def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
+    """The entry with its texts in place of their hashes."""
+    for name in TEXTS.get(kind_of(entry), ()):
         hash = getattr(entry, name)
-        if hash:
-            entry = _with(entry, name, _text(db, hash))
+        if not hash:
+            continue
+        if hash not in texts:
+            return LedgerError(f"the text {shown(hash)} is missing")
+        try:
+            text = restored(texts[hash])
+        except LedgerError as error:
+            return error
+        if hash_of(text) != hash:
+            return LedgerError(f"the text {shown(hash)} was changed")
+        entry = _with(entry, name, text)
     return entry
+
+
+def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
+    """The entries of a search with their times; a LedgerError at the first damaged one."""
+    rows: list[tuple[str, float, str]] = []
+    damage: LedgerError | None = None
+    try:
+        rows.extend(checked_rows(db.execute(_ENTRIES, (search,)).fetchall(), search, seals))
+    except LedgerError as error:
+        damage = error
+    entries = read_rows(db, [(kind, body) for kind, _, body in rows])
+    for number, (entry, (_, at, _)) in enumerate(zip(entries, rows, strict=True)):
+        if isinstance(entry, LedgerError):
+            message = f"search {search}, entry {number}: {entry}"
+            raise LedgerError(message, entry=number) from entry
+        yield entry, at
+    if damage is not None:
+        raise damage
 
 
 def _with(entry: Entry, name: str, text: str) -> Entry:
@@ -81,38 +150,40 @@ def _with(entry: Entry, name: str, text: str) -> Entry:
     return replace(entry, **changes)
 
 
-def _text(db: sqlite3.Connection, hash: str) -> str:
-    query = "SELECT text FROM texts WHERE hash = ?"
-    row = db.execute(query, (hash,)).fetchone() if hash.isascii() else None
-    if row is None:
-        raise LedgerError(f"the text {shown(hash)} is missing")
-    text = restored(row[0])
-    if hash_of(text) != hash:
-        raise LedgerError(f"the text {shown(hash)} was changed")
-    return text
+def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:
+    """Texts by hash, as they are stored."""
+    found: dict[str, object] = {}
+    for at in range(0, len(hashes), _TEXTS_AT_ONCE):
+        some = hashes[at : at + _TEXTS_AT_ONCE]
+        places = ", ".join("?" * len(some))
+        found |= dict(db.execute(f"SELECT hash, text FROM texts WHERE hash IN ({places})", some))
+    return found
 
 
-def insert(db: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Insert rows, many per statement: other threads may run between two statements."""
+def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows, many per statement: other threads may run between two statements.
+
+    The statement has `{}` in place of its rows.
+    """
     at = 0
     while at < len(rows):
         count = next(size for size in _SIZES if size <= len(rows) - at)
         some = rows[at : at + count]
         places = f"({', '.join('?' * len(some[0]))})"
         values = [value for row in some for value in row]
-        db.execute(f"{statement} {', '.join([places] * count)}", values)
+        db.execute(statement.format(", ".join([places] * count)), values)
         at += count
 
 
-def index(db: sqlite3.Connection, rows: Iterable[Row], entries: Iterable[Entry]) -> None:
+def index(db: Database, rows: Iterable[Row], entries: Iterable[Entry], stored: Stored) -> None:
     """Update the index of searches for new entries."""
     for (search, _, _, at, *_), entry in zip(rows, entries, strict=True):
         match entry:
             case Started(problem, account=account):
                 db.execute(
-                    "INSERT OR IGNORE INTO searches (id, problem, started, account)"
-                    " VALUES (?, ?, ?, ?)",
-                    (search, storable(problem), at, account),
+                    "INSERT INTO searches (id, problem, started, account) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT DO NOTHING",
+                    (search, stored(problem), at, account),
                 )
             case Ended(reason, _, generated, verified, total):
                 db.execute(

@@ -40,7 +40,7 @@ from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
-from ..ledger.sqlite import SqliteLedger
+from ..ledger.opening import open_ledger
 from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
@@ -78,8 +78,8 @@ class SolveOptions(TypedDict, total=False):
         value: what an answer is worth, in the same unit. A search gives up when the expected
             remaining cost is higher.
         width: the number of verifications in flight at once; None means a whole step of the plan.
-        ledger: the ledger that records everything paid for, or its file. Recorded results are
-            reused, not paid for again.
+        ledger: the ledger that records everything paid for, or its file or address. Recorded
+            results are reused, not paid for again.
         key: a function of the problem and a draft that returns its equivalence class, or None for
             no class. Drafts of one class must pass or fail together; grv verifies one of them.
         keys: whether to use the keys of the verifier, if it has some and `key` is not given. Drafts
@@ -337,7 +337,7 @@ async def _opened(ledger: Ledger | str | Path | None) -> AsyncIterator[Ledger]:
     if not isinstance(ledger, str | Path):
         yield ledger if ledger is not None else MemoryLedger()
         return
-    opened = SqliteLedger(ledger)
+    opened = open_ledger(ledger)
     try:
         yield opened
     finally:

@@ -45,7 +45,10 @@ class LiveOptions(Family):
     )
     out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
     ledger: str | None = option(
-        None, "Where grv records what is paid for.", metavar="FILE", shown="OUT.ledger"
+        None,
+        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
+        metavar="LEDGER",
+        shown="OUT.ledger",
     )
     keys: bool = option(True, "If a candidate fails, do not verify equivalent ones.")
     verifier: str | None = option(
@@ -64,6 +67,16 @@ class LiveOptions(Family):
     def ledger_path(self) -> str:
         """The ledger: as given, or beside the results."""
         return self.ledger if self.ledger is not None else f"{self.out}.ledger"
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that the run writes; a ledger in a database is none."""
+        from ...ledger.opening import is_address, refuse_password
+
+        if is_address(self.ledger_path):
+            refuse_password(self.ledger_path)
+            return (self.out,)
+        return (self.out, self.ledger_path)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -147,7 +160,7 @@ def check_resources(options: LiveOptions) -> None:
     from ...runtime.faults.machine import check_machine
 
     workers = options.verification.workers or processors()
-    check_machine(options.calls.concurrency, workers, (options.out, options.ledger_path))
+    check_machine(options.calls.concurrency, workers, options.written)
 
 
 @contextmanager

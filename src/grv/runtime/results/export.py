@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.errors import LedgerError
 from ...core.values import Verdict
-from ...ledger.sqlite import SqliteLedger
+from ...ledger.tables import TableLedger
 from ..ledger_writer import LedgerWriter
 from ..prices import Meter, Prices, model_of
 from ..search_record import SearchRecord
@@ -40,12 +40,12 @@ class ExportedLog:
         return self.columns["passed"].count(None)
 
 
-def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
+def log_columns(ledger: TableLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
     """The columns of `exported`."""
     return exported(ledger, prices).columns
 
 
-def exported(ledger: SqliteLedger, prices: Prices | None = None) -> ExportedLog:
+def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     """The candidates of every search as a log; with prices, their costs too.
 
     A failure labels all candidates of its class. A pass labels those with the same text; where the
