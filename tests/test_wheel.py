@@ -59,6 +59,7 @@ def folder(tmp_path: Path) -> Path:
     rows = [line for line in sample[1:] if line < "coding-0006"]
     (tmp_path / "log.csv").write_text("\n".join([sample[0], *rows]) + "\n")
     (tmp_path / "log.parquet").write_bytes(b"PAR1")
+    (tmp_path / "samples.eval").write_bytes(b"PK")
     label = {"problem": "p", "candidate": 0, "passed": True, "score": 1.0}
     (tmp_path / "labels.jsonl").write_text(json.dumps(label) + "\n")
     for kind, check in {
@@ -123,6 +124,8 @@ MISSING = [
     ("embedded", ["solve", "stdin.jsonl", "--generator", "embedded", "--out", "out.jsonl"]),
     ("demo", ["demo"]),
     ("figures", ["report", "log.csv", "--figures", "figures"]),
+    ("postgres", ["runs", "list", "postgresql://user@127.0.0.1/ledger"]),
+    ("inspect", ["convert", "samples.eval", "-o", "new.csv"]),
 ]
 
 
@@ -139,7 +142,7 @@ def test_a_missing_extra_is_named_in_one_line(
 def test_every_extra_that_users_install_is_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == DISTRIBUTION
-    together = {"all", "testing", "docs", "dev"}
+    together = {"all", "testing", "docs", "dev", "notebook"}
     assert {extra for extra, _ in MISSING} == {*project["optional-dependencies"]} - together
 
 

@@ -54,7 +54,8 @@ def is_code(text: str) -> bool:
     >>> is_code("my.py:score"), is_code("logprob"), is_code("pooling:http://h/a.py:last")
     (True, False, False)
     """
-    return text.strip().partition(":")[0].endswith(".py")
+    file = text.strip().partition(":")[0]
+    return file.endswith(".py") and file.count("(") == file.count(")")  # not inside cascade(...)
 
 
 def named_in(text: str) -> list[tuple[str, str]]:

@@ -312,7 +312,7 @@ class TestThePaper:
         saved = json.loads(table.read_text())
         assert (saved["settings"]["orders"], saved["settings"]["width"]) == (10, "all")
         assert saved["settings"]["order_scheme"] == "paper"
-        assert len(saved["rows"]) == 4
+        assert [row["policy"] for row in saved["rows"]].count("adaptive") == 4
         assert cli.run([*call, "--policy", "adaptive", "--orders", "100"]) == 0
         assert json.loads(table.read_text())["settings"]["orders"] == 100
 

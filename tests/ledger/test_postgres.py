@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -86,6 +87,17 @@ def test_a_claim_ends_with_its_process(ledger: PostgresLedger, address: str) -> 
     while not ledger.claim("s"):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_many_may_create_the_ledger_at_once(address: str) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        ledgers = list(threads.map(PostgresLedger, [address] * 16))
+    for at, made in enumerate(ledgers):
+        made.append(f"s{at}", LIFE)
+        made.close()
+    with closing(PostgresLedger(address)) as last:
+        assert len(last.search_ids()) == 16
+        assert last.check() == []
 
 
 def test_closing_frees_claims_at_once(ledger: PostgresLedger, address: str) -> None:

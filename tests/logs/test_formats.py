@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from grv.core.errors import LogError, UsageError
+from grv.core.errors import LogError, UsageError, installing
 from grv.logs import inspect_logs
 from grv.logs.converting import Joined, join
 from grv.logs.entries import Fields
@@ -231,7 +231,7 @@ def test_without_inspect_ai_the_message_names_it(monkeypatch: pytest.MonkeyPatch
         ran = here("convert", path, "-o", "log.csv")
         assert ran.code == 2
         assert ran.err == (
-            f"grv: {path}: a log of inspect_ai is read with inspect_ai: pip install inspect_ai\n"
+            f"grv: {path}: a log of inspect_ai is read with inspect_ai: {installing('inspect')}\n"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -31,14 +32,21 @@ def program(name: str) -> str:
     return found
 
 
+def _free_port() -> int:
+    """A free port that no outgoing connection can get: the server needs it again after a kill."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no free port")
+
+
 class Server:
     """A server with its data in a folder. It refuses to run as root, so it may get a user."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data = folder, folder / "data"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self._user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
         if self._user is not None:
             os.chown(folder, self._user.pw_uid, self._user.pw_gid)
@@ -50,7 +58,7 @@ class Server:
 
     def start(self) -> None:
         """Start, and wait until connections are accepted."""
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder}"
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
         options += " -c shared_buffers=16MB -c max_connections=60"
         log = str(self.folder / "log")
         self._run(
@@ -62,17 +70,24 @@ class Server:
         self._run([program("pg_ctl"), "-D", str(self.data), "-m", "fast", "-w", "stop"])
 
     def kill(self) -> None:
-        """Kill the server with all its processes. They hold its memory until they are gone."""
-        pid = int((self.data / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGSTOP)  # it must not start more of them meanwhile
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for each in (*map(int, children), pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+        """Kill all processes of the server. They hold its memory until they are gone."""
         until = time.monotonic() + 20
-        while any(_runs(each) for each in (*map(int, children), pid)):
+        while pids := self._processes():
             assert time.monotonic() < until, "the server does not end"
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
+        (self.data / "postmaster.pid").unlink()  # its process may be a zombie still
+
+    def _processes(self) -> list[int]:
+        """All that work in the folder of the data: the server, and one for each connection."""
+        found = []
+        for each in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
+                if os.readlink(each / "cwd") == str(self.data):
+                    found.append(int(each.name))
+        return found
 
     def _run(self, command: Sequence[str]) -> None:
         user = None if self._user is None else self._user.pw_uid
@@ -87,7 +102,9 @@ class Server:
             stderr=subprocess.DEVNULL,
             timeout=120,
         )
-        assert done.returncode == 0, f"{command[0]} failed; see {self.folder / 'log'}"
+        log = self.folder / "log"
+        said = log.read_text().splitlines()[-5:] if log.exists() else []
+        assert done.returncode == 0, f"{command[0]} failed: {said}"
 
     def address(self, database: str, *, password: bool = True) -> str:
         """The address of a database."""
@@ -100,13 +117,6 @@ class Server:
         with psycopg.connect(self.address("postgres"), autocommit=True) as db:
             db.execute(f"CREATE DATABASE {name}")
         return self.address(name)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @contextlib.contextmanager
@@ -133,9 +143,7 @@ def open_folder() -> Iterator[Path]:
 @contextlib.contextmanager
 def pooler(server: Server, mode: str) -> Iterator[int]:
     """A pgbouncer in front of the server, in this mode; its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     user = pwd.getpwnam("postgres").pw_uid if os.getuid() == 0 else None
     quiet = subprocess.DEVNULL
     with open_folder() as folder:

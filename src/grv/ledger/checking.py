@@ -147,9 +147,18 @@ def _contradictions(entries: Sequence[Entry]) -> list[str]:
             found.append("solved, but its answer has no pass")
         if entry.generated > len(made):
             found.append(f"a bill of {entry.generated} candidates, of which {len(made)} exist")
-        if entry.verified > asked:
+        if entry.verified > asked + _never_started(entry, entries):
             found.append(f"a bill of {entry.verified} verifications, of which {asked} were made")
     return found
+
+
+def _never_started(ended: Ended, entries: Sequence[Entry]) -> float:
+    """How many billed verifications may have no call: a pass cancels the others of its step."""
+    if ended.reason != "solved":
+        return 0
+    started = [entry for entry in entries if isinstance(entry, Started)]
+    width = started[-1].about.get("width") if started else None
+    return width - 1 if isinstance(width, int) else math.inf
 
 
 @dataclass(frozen=True)

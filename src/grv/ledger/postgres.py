@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import psycopg
 
 FORMAT = 2  # that of SQLite ledgers, see migrations.py
+# Not `to_regclass`: a session may remember for a while that there was no schema.
+_THERE = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'grv' AND tablename = 'ledger'"
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
 # libpq: give up a server that does not answer; notice a connection that is dead.
 _CONNECT: dict[str, Any] = {
@@ -74,7 +76,7 @@ class PostgresLedger(TableLedger):
 
     def _check_format(self, db: Database, read_only: bool) -> None:
         """Create the tables if there are none; refuse those of another format or key."""
-        if db.execute("SELECT to_regclass('grv.ledger')").fetchone()[0] is None:
+        if not db.execute(_THERE).fetchone():
             if read_only:
                 raise LedgerError(f"{self.path}: no ledger in this database", path=self.path)
             self._create(db)
@@ -89,7 +91,7 @@ class PostgresLedger(TableLedger):
         db.execute("BEGIN")
         try:
             db.execute("SELECT pg_advisory_xact_lock(?)", (_SETUP,))
-            if db.execute("SELECT to_regclass('grv.ledger')").fetchone()[0] is None:
+            if not db.execute(_THERE).fetchone():
                 for statement in _TABLES:
                     db.execute(statement)
                 row = (0, "", self.seals.name, FORMAT)

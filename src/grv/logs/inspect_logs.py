@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import LogError, UsageError
+from ..core.errors import LogError, UsageError, installing
 from ..files import error_line
 from .lookup import look_up
 
@@ -106,7 +106,7 @@ def _opened(path: str) -> tuple[Any, list[Any]]:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
         raise UsageError(
-            f"{path}: a log of inspect_ai is read with inspect_ai: pip install inspect_ai"
+            f"{path}: a log of inspect_ai is read with inspect_ai: {installing('inspect')}"
         ) from error
     try:
         header = read_eval_log(path, header_only=True)

@@ -187,7 +187,7 @@ class _Columns:
             hint = "; a published file needs --rewards rewards.jsonl" if published else ""
             if "check" in self.table.columns:
                 hint = "; this is a file of problems: grv collect makes a log from it"
-            elif close := misspelt(self.table.columns, missing):
+            elif not published and (close := misspelt(self.table.columns, missing)):
                 hint = f"; {close}"
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
