@@ -295,7 +295,7 @@ def test_two_runs_share_a_ledger_and_solve_nothing_twice(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_second_run_does_not_write_over_the_answers_of_the_first(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "a", "b")
-    with FaultyServer(text=text, seconds=6.0) as server:  # longer than a process takes to start
+    with FaultyServer(text=text, seconds=2.0) as server:  # longer than a process takes to start
         first = start(*folder.command(server))
         until(lambda: server.received, first)
         second = folder.solve(server)

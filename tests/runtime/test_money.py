@@ -25,14 +25,14 @@ def test_calls_that_time_out_are_possibly_paid(tmp_path: Path) -> None:
     """The server answers too late, and charges for it, in three runs of one command."""
     world, total = World(tmp_path), 60.0
     problems = world.problems([f"p{i}" for i in range(6)])
-    with CountingServer(late=lambda _: 2.5) as server:
-        more = ("--call-timeout", 1, "--attempts", 4, "--total-budget", total)
+    with CountingServer(late=lambda _: 0.8) as server:
+        more = ("--call-timeout", 0.3, "--attempts", 4, "--total-budget", total)
         for _ in range(3):
             ran = grv(*world.command(server, problems, *more))
             assert ran.code == 1
             assert "Traceback" not in ran.err
             idle(server)
-            accounts = hold("answers after 2.5 s, timeout 1 s", world, server, total)
+            accounts = hold("answers after 0.8 s, timeout 0.3 s", world, server, total)
             assert accounts.made.total() == 0
     assert server.served.total() > 0
 
