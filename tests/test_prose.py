@@ -30,6 +30,11 @@ PHRASES = {
     "without more ado": 0,
     "now and then": 0,
     "all the same": 0,
+    "to verify unseen": 0,
+    "within 3 of": 0,
+    "one row a": 0,
+    "what out": 0,
+    "knew its law": 0,
 }
 
 
@@ -38,7 +43,9 @@ def text_of(path: Path) -> str:
     return re.sub(r"\s+(#\s+)?", " ", path.read_text(encoding="utf-8"))
 
 
-TEXTS = {str(path.relative_to(SOURCE)): text_of(path) for path in sorted(SOURCE.rglob("*.py"))}
+KINDS = {".py", ".js", ".css", ".html"}  # code, and the page of a report
+PATHS = sorted(path for path in SOURCE.rglob("*") if path.suffix in KINDS)
+TEXTS = {str(path.relative_to(SOURCE)): text_of(path) for path in PATHS}
 
 
 @pytest.mark.parametrize(("phrase", "most"), PHRASES.items())

@@ -15,6 +15,7 @@ from .core.errors import (
     LedgerError,
     LogError,
     PolicyError,
+    RunStopped,
     UsageError,
 )
 from .core.pool import Pool
@@ -99,6 +100,7 @@ __all__ = [
     "Problem",
     "Reason",
     "Rounds",
+    "RunStopped",
     "Score",
     "Search",
     "Solution",

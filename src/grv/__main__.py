@@ -15,6 +15,10 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, interrupt)
             signal.signal(signal.SIGALRM, interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+                signal.signal(number, interrupt)
+                signal.signal(signal.SIGALRM, interrupt)
         from .apps.cli import run
 
         code = run()
@@ -25,7 +29,7 @@ def main() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C, put off to the end of an import.
+    """Ctrl-C and signals like it, put off to the end of an import.
 
     Extension modules may swallow what is raised while they load: numpy.random, which is loaded when
     it is first used, has done so with one Ctrl-C in twenty.

@@ -48,6 +48,7 @@ class Info:
         argument: whether it is given by position.
         job_only: whether only job files and Python can give it.
         tables: whether `parse` also takes tables of a job file.
+        code: whether its value may name code of the user, as FILE.py:NAME.
     """
 
     help: str
@@ -60,6 +61,7 @@ class Info:
     argument: bool = False
     job_only: bool = False
     tables: bool = False
+    code: bool = False
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
@@ -342,3 +344,32 @@ def did_you_mean(name: str, known: Sequence[str] | Mapping[str, str]) -> str:
     shown = known if isinstance(known, Mapping) else {each: each for each in known}
     close = difflib.get_close_matches(name, shown, n=1)
     return f"; did you mean {shown[close[0]]}?" if close else ""
+
+
+def misspelt(given: Iterable[str], required: Sequence[str], optional: Sequence[str] = ()) -> str:
+    """The first given name that is a misspelling, and what it should be; empty if there is none.
+
+    Other names are allowed. So a name counts as a misspelling only if it resembles a required name
+    that is missing, or is almost equal to an optional name that is missing.
+
+    >>> misspelt(["problem", "chekc", "level"], ["problem", "check"], ["code"])
+    "unknown field 'chekc'; did you mean check?"
+    >>> misspelt(["problem", "check", "mode"], ["problem", "check"], ["code"])
+    ''
+    """
+    names = [str(each) for each in given]
+    unknown = [name for name in names if name not in {*required, *optional}]
+    for name in unknown:
+        close = [
+            each
+            for each in (*required, *optional)
+            if each not in names and (each in required or _almost_equal(name, each))
+        ]
+        if hint := did_you_mean(name, close):
+            return f"unknown field {name!r}{hint}"
+    return ""
+
+
+def _almost_equal(name: str, other: str) -> bool:
+    likeness = difflib.SequenceMatcher(None, name, other).ratio()
+    return likeness >= 0.8 and abs(len(name) - len(other)) <= 1

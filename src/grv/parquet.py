@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .core.errors import LogError, UsageError
+from .core.errors import LogError, UsageError, installing
 from .files import error_line
 
 MOST_CELLS = 200_000_000  # a few bytes of Parquet can encode billions of equal values
@@ -25,7 +25,7 @@ def read_parquet(path: str, take: Callable[[Any], _Found]) -> _Found:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise UsageError(
-            f"{path}: reading Parquet needs pyarrow: pip install 'grv[parquet]'"
+            f"{path}: reading Parquet needs pyarrow: {installing('parquet')}"
         ) from error
     kinds = (ArithmeticError, LookupError, OSError, TypeError, ValueError)
     try:

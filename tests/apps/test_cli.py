@@ -24,8 +24,8 @@ OPTIONS = {
     "compare": [
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
-        "--job",
-        *("--value", "--latency"),
+        *("--job", "--allow-commands"),
+        *("--value", "--latency", "--baseline", "--pairs", "--no-pairs"),
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
@@ -38,6 +38,7 @@ OPTIONS = {
     ],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
+        *("--text", "--filter"),
     ],
 }
 
@@ -214,7 +215,7 @@ def test_the_first_line_can_be_had_alone() -> None:
         f"{GRV} demo --replay | head -1", shell=True, capture_output=True, text=True, check=True
     )
 
-    assert done.stdout.startswith("sample.csv: 40 problems")
+    assert done.stdout.startswith("sample.csv comes with grv: 40 problems")
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
 

@@ -20,6 +20,7 @@ from grv.policies import DEFAULT
 from grv.policies.spec import spec
 
 Shown = Callable[..., str]
+LIVE = ("default", "adaptive", "verify-all")
 
 
 def line(problem: str, candidate: int, passed: bool | str, score: float | str, key: str) -> str:
@@ -68,8 +69,8 @@ def test_the_table_has_a_line_for_each_default_row(shown: Shown) -> None:
     lines = shown().splitlines()
 
     at = next(i for i, text in enumerate(lines) if text.startswith("policy"))
-    assert [text.split()[0] for text in lines[at + 1 : at + 11]] == list(DEFAULT_ROWS)
-    assert all(text.split()[1] == "1,10" for text in lines[at + 1 : at + 11])
+    assert [text.split()[0] for text in lines[at + 1 : at + 12]] == list(DEFAULT_ROWS)
+    assert all(text.split()[1] == "1,10" for text in lines[at + 1 : at + 12])
 
 
 def test_the_heading_says_what_was_compared_and_names_what_was_left_out(shown: Shown) -> None:
@@ -92,12 +93,39 @@ def test_the_heading_says_when_a_search_with_several_verifications_at_once_stops
     assert "width 8 (8 at once; stops after the batch with the first pass), no keys" in text
 
 
-def test_without_the_row_adaptive_it_says_that_there_are_no_ratios(shown: Shown) -> None:
-    without, named = shown("--policy", "verify-all"), shown("--policy", "adaptive( checks=3 )")
+def test_ratios_are_relative_to_adaptive_or_else_to_default(shown: Shown) -> None:
+    assert "; ratios to adaptive\n" in shown("--policy", "adaptive", "--policy", "verify-all")
+    assert "; ratios to default\n" in shown("--policy", "adaptive( checks=3 )")
 
-    assert without.endswith("\nNo ratios: add --policy adaptive.\n")
-    assert named.endswith("\nNo ratios: add --policy adaptive.\n")
-    assert "No ratios" not in shown("--policy", "adaptive", "--policy", "verify-all")
+
+def test_a_baseline_is_the_row_of_all_ratios_and_becomes_one_if_it_is_none(shown: Shown) -> None:
+    text = shown("--policy=adaptive", "--baseline= fixed(4,2)", "--json=out.json")
+    rows = {row["policy"]: row for row in read_json("out.json")["rows"]}
+
+    assert list(rows) == ["adaptive", "default", "fixed(4,2)"]
+    assert "; ratios to fixed(4,2)\n" in text
+    assert read_json("out.json")["settings"]["baseline"] == "fixed(4,2)"
+    for row in rows.values():
+        assert row["ratio"] == pytest.approx(row["cost"] / rows["fixed(4,2)"]["cost"])
+
+
+def test_a_baseline_may_be_spelled_in_another_way_than_its_row(shown: Shown) -> None:
+    shown("--policy=fixed(4, k=2)", "--baseline=fixed(4,2)", "--json=out.json")
+
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == ["fixed(4, k=2)", "default"]
+    assert read_json("out.json")["settings"]["baseline"] == "fixed(4, k=2)"
+
+
+def test_each_two_rows_can_be_compared(shown: Shown) -> None:
+    text = shown("--policy=adaptive", "--policy=verify-all", "--pairs", "--json=out.json")
+    tests = read_json("out.json")["tests"]
+
+    named = [("adaptive", "verify-all"), ("adaptive", "default"), ("verify-all", "default")]
+    assert [(pair["first"], pair["second"]) for pair in tests["pairs"]] == named
+    for first, second in named:
+        assert any(line.split()[1:3] == [first, second] for line in text.splitlines())
+    assert f"p: {tests['method']}" in text
+    assert "Holm" in tests["method"]
 
 
 def test_every_problem_left_out_is_named_however_many_there_are(shown: Shown, log: Path) -> None:
@@ -137,7 +165,7 @@ def test_rows_are_named_as_they_were_asked_for(shown: Shown) -> None:
     asked = ["fixed(4, k=2)", "adaptive( checks=3 )", "difficulty-7", "adaptive"]
     shown(*(f"--policy={text}" for text in asked), "--json", "out.json")
 
-    assert [row["policy"] for row in read_json("out.json")["rows"]] == asked
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == [*asked, "default"]
 
 
 def test_default_is_what_decides_where_nobody_says(shown: Shown) -> None:
@@ -147,13 +175,10 @@ def test_default_is_what_decides_where_nobody_says(shown: Shown) -> None:
     assert default == {**named, "policy": "default"}
 
 
-def test_a_comparison_without_adaptive_has_no_ratio(shown: Shown) -> None:
-    text = shown("--policy", "verify-all", "--json", "out.json")
+def test_the_default_policy_is_not_added_where_it_has_another_name(shown: Shown) -> None:
+    shown(f"--policy={spec(DEFAULT)}", "--json", "out.json")
 
-    row = next(line for line in text.splitlines() if line.startswith("verify-all"))
-    assert "x" not in row
-    (row,) = read_json("out.json")["rows"]
-    assert (row["ratio"], row["low"], row["high"]) == (None, None, None)
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == [spec(DEFAULT)]
 
 
 def test_width_all_is_the_published_accounting(shown: Shown) -> None:
@@ -214,8 +239,29 @@ def test_the_result_is_said_in_words(shown: Shown) -> None:
 
     words = [text for text in text.splitlines() if text.startswith("At ")]
     assert len(words) == 2
-    assert words[0].startswith("At 1,10 adaptive solves 100.0% of the trials for ")
-    assert words[1].startswith("At 1,500 adaptive solves ")
+    assert words[0].startswith("At 1,10 the cheapest policy is ")
+    assert words[1].startswith("At 1,500 the cheapest policy is ")
+    shown("--json", "out.json")
+    live = [r for r in read_json("out.json")["rows"] if r["policy"] in LIVE]
+    best = min(live, key=lambda row: row["cost"])
+    assert words[0].split()[6] == f"{best['policy']}:"
+
+
+def test_the_last_words_are_about_a_policy_that_solves_as_many_as_any(shown: Shown) -> None:
+    text = shown("--policy=fixed(1, 1)", "--policy=verify-all", "--policy=hindsight")
+
+    (words,) = [line for line in text.splitlines() if line.startswith("At ")]
+    assert "fixed(1, 1)" not in words
+    assert "hindsight" not in words
+    assert "it solves 100.0% of the trials" in words
+
+
+def test_the_last_words_say_whether_the_difference_is_significant(shown: Shown) -> None:
+    text = shown("--policy=adaptive", "--policy=verify-all")
+
+    (words,) = [line for line in text.splitlines() if line.startswith("The next, ")]
+    assert "not significant" in words  # three problems tell nothing
+    assert "paired over 3 problems, corrected for all pairs of rows" in words
 
 
 def test_a_score_can_be_chosen(shown: Shown, log: Path) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from pathlib import Path
 
-import pytest
-
-from grv.apps import cli
+from grv.apps.demo.replay import LIKE, ORDERS, table
 from grv.experiments.compare import compare
-from grv.experiments.rows import DEFAULT_ROWS
+from grv.experiments.comparison import Comparison
 from grv.logs.log import Log
+from support.commands import here
 from support.sample import sample_csv
 
+README = Path(__file__).parents[2] / "README.md"
 
-def shipped() -> Log:
+
+def shipped() -> Comparison:
     with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
-        return Log.load(path)
+        return compare(list(LIKE), Log.load(path), orders=ORDERS)
 
 
 def test_the_shipped_log_is_the_one_that_its_seed_makes() -> None:
@@ -25,29 +27,30 @@ def test_the_shipped_log_is_the_one_that_its_seed_makes() -> None:
     assert text == sample_csv()
 
 
-def test_it_prints_the_comparison_and_says_what_was_saved(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.run(["demo", "--replay"]) == 0
+def test_the_command_prints_the_table_of_the_readme() -> None:
+    ran = here("demo", "--replay")
 
-    out, err = capsys.readouterr()
-    comparison = compare(DEFAULT_ROWS, shipped())
-    assert err == ""
-    assert out.startswith("sample.csv: 40 problems, 40 of them solvable, 4000 candidates")
-    assert comparison.table() in out
-    adaptive, verify_all = comparison["adaptive"], comparison["verify-all"]
-    share = 1 - adaptive.cost / verify_all.cost
-    assert f"That is {share:.0%} less than verifying everything" in out
-    assert f"{adaptive.cost:6.0f}  with adaptive" in out
+    assert (ran.code, ran.err) == (0, "")
+    text = README.read_text(encoding="utf-8")
+    quoted = re.findall(r"`(grv demo --replay)`.*?```text\n(.*?)```", text, re.DOTALL)
+    assert [command for command, _ in quoted] == ["grv demo --replay"]
+    assert quoted[0][1] in ran.out
 
 
-def test_what_it_says_of_the_rows_is_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every row except uniform-matched always finds a verified answer."""
-    cli.run(["demo", "--replay"])
-    out = capsys.readouterr().out
-    rows = compare(DEFAULT_ROWS, shipped()).rows
+def test_the_table_has_the_numbers_of_a_comparison_with_equal_settings() -> None:
+    comparison = shipped()
+    ran = here("demo", "--replay")
 
-    assert "Every row except uniform-matched" in out
-    assert {row.policy for row in rows if row.solved < 1} == {"uniform-matched"}
-    saved = [int(share) for share in re.findall(r"(\d+)%", out.split("That is")[1])]
+    assert table(comparison) in ran.out
+    assert comparison.settings["keys"] is False
+    own, arriving = comparison["default"], comparison["verify-all"]
+    assert f"default costs {1 - own.cost / arriving.cost:.0%} less than verifying each" in ran.out
+
+
+def test_what_it_says_about_the_rows_is_true() -> None:
+    rows = shipped().rows
+
+    assert {row.policy for row in rows if row.solved < 1} == {"fixed(16, 4)"}
+    saved = [int(share) for share in re.findall(r"(\d+)% less", here("demo", "--replay").out)]
+    assert len(saved) == 2
     assert all(0 < share < 100 for share in saved)

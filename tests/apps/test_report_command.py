@@ -43,7 +43,8 @@ def test_a_page_its_numbers_and_its_tables(log: str, capsys: pytest.CaptureFixtu
 
 
 def test_the_numbers_are_those_of_compare(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--policy", "adaptive", "--policy", "verify-all", "--seed", "3", "--width", "all"]
+    policies = ["--policy", "adaptive", "--policy", "verify-all", "--policy", "default"]
+    options = [*policies, "--seed", "3", "--width", "all", "--baseline", "verify-all"]
     assert run(["report", log, "--json", "report.json", *options, *FAST]) == 0
     assert run(["compare", log, "--json", "compare.json", *options, "--orders", "2"]) == 0
     tables = json.loads(Path("report.json").read_text())["tables"]
@@ -51,9 +52,11 @@ def test_the_numbers_are_those_of_compare(log: str, capsys: pytest.CaptureFixtur
     names = [column["name"] for column in summary["columns"]]
     rows = [dict(zip(names, row, strict=True)) for row in summary["rows"]]
     wanted = json.loads(Path("compare.json").read_text())["rows"]
-    assert [(row["policy"], row["cost"]) for row in rows] == [
-        (row["policy"], row["cost"]) for row in wanted
+    same = ("policy", "cost", "ratio")
+    assert [[row[key] for key in same] for row in rows] == [
+        [row[key] for key in same] for row in wanted
     ]
+    assert "log: ratios are relative to verify-all." in summary["notes"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,8 @@ def test_every_option_of_compare_means_the_same(
             costs = f"{1 + at % 3},{5 + at % 4}"
             rows.append(f"{problem},{at},{passed},{scores},{passed}{at % 4},{costs}")
     Path("log.csv").write_text("\n".join(rows), encoding="utf-8")
-    policies = ["--policy", "adaptive", "--policy", "hindsight", "--policy", "verify-all"]
+    named = ("adaptive", "hindsight", "verify-all", "default")
+    policies = [word for name in named for word in ("--policy", name)]
     given = ["log.csv", "--json", "numbers.json", "--orders", "2", *policies, *options]
     assert run(["compare", *given]) == 0
     wanted = json.loads(Path("numbers.json").read_text())["rows"]
@@ -97,7 +101,10 @@ def test_every_option_of_compare_means_the_same(
 
 def test_report_takes_every_option_of_compare() -> None:
     own = inspect.signature(report).parameters.keys()
-    assert inspect.signature(compare).parameters.keys() - own == {"log"}  # it takes several
+    assert inspect.signature(compare).parameters.keys() - own == {
+        "log",  # it takes several
+        "pairs",  # these are in its own words
+    }
 
 
 def test_logs_and_saved_comparisons_side_by_side(
@@ -145,7 +152,7 @@ def test_figures_without_matplotlib_are_refused_before_any_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run(["report", log, "--figures", "figures", *FAST]) == 2
-    assert "pip install 'grv[figures]'" in capsys.readouterr().err
+    assert "pip install 'generate-rank-verify[figures]'" in capsys.readouterr().err
     assert not Path("report.html").exists()
     assert run(["report", log, *FAST]) == 0
 

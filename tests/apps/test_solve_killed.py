@@ -80,7 +80,16 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
             server.url,
         ]
         command += ["--policy", "adaptive"]  # comes to every candidate in the end
-        command += ["--costs", "1,2", "--concurrency", CONCURRENCY, "--workers", CONCURRENCY]
+        command += [
+            "--budget",
+            10**6,
+            "--costs",
+            "1,2",
+            "--concurrency",
+            CONCURRENCY,
+            "--workers",
+            CONCURRENCY,
+        ]
         killed = 0
         while killed < KILLS:
             requests, verifications = len(server.received), len(shown(seen))
@@ -122,4 +131,4 @@ def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> N
         mine = answers[record["problem"]]
         for name in ("outcome", "answer", "answer_verified", "generated", "verified", "cost"):
             assert mine[name] == record[name]
-    assert here("runs", "check", ledger).out == "all is well\n"
+    assert here("runs", "check", ledger).out.startswith("all is well\n")

@@ -52,4 +52,4 @@ def test_a_real_model_within_a_small_budget(
     out.unlink()
     assert here(*command).code == 1  # from the ledger
     assert {record["problem"]: record for record in records(out)} == found
-    assert here("runs", "check", f"{out}.ledger").out == "all is well\n"
+    assert here("runs", "check", f"{out}.ledger").out.startswith("all is well\n")

@@ -29,7 +29,7 @@ def around() -> Iterator[suite.Surroundings]:
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[CheckVerifier]:
-    with CheckVerifier(workers=1, limits=suite.LIMITS) as verifier:
+    with CheckVerifier(workers=1, limits=suite.LIMITS, refute=False) as verifier:
         yield verifier
         folders = verifier.folders()
         verifier.close()

@@ -81,7 +81,10 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
         (STDIN | {"repeat": 0}, "check.repeat: must be between 1 and 100, not 0"),
         (STDIN | {"repeat": True}, "check.repeat: must be between"),
         (STDIN | {"limits": 3}, "check.limits: must be a record"),
-        (STDIN | {"limits": {"second": 3}}, "check.limits: unknown limit 'second'"),
+        (
+            STDIN | {"limits": {"second": 3}},
+            "check.limits: unknown field 'second'; did you mean seconds",
+        ),
         (STDIN | {"limits": {"seconds": -3}}, "check.limits: seconds must be positive, not -3"),
         (STDIN | {"tolerance": "x"}, "check.tolerance: must be a number"),
         (FUNCTION | {"entry_point": "a b"}, "check.entry_point: must be a name, not 'a b'"),

@@ -237,11 +237,12 @@ async def test_in_a_search_the_runtime_learns_when_to_retry(server: Server) -> N
     with CheckVerifier(workers=1, allow_commands=True) as verifier:
         with pytest.raises(VerifierError) as caught:
             await verifier.verify(checked(server.url), Draft("42"))
-        assert (caught.value.retry_after, caught.value.final) == (7.0, False)
+        assert (caught.value.retry_after, caught.value.fault) == (7.0, "wait")
         server.reply = lambda body: (401, {}, b"")
         with pytest.raises(VerifierError) as caught:
             await verifier.verify(checked(server.url), Draft("42"))
-        assert caught.value.final
+        assert (caught.value.fault, caught.value.unpaid) == ("stop", True)
+        assert caught.value.hint == "check the key in VERIFIER_API_KEY"
         server.reply = lambda body: said("passed")
         assert (await verifier.verify(checked(server.url), Draft("42"))).verdict is Verdict.PASSED
 

@@ -93,9 +93,9 @@ def test_problems_are_read_with_their_candidates(tmp_path: Path) -> None:
     [
         ("{", "not a line of JSON"),
         ("[]", "a line must be an object, not a list"),
-        ("{}", "problem must be a name"),
-        ('{"problem": "p"}', "problem p: check must be a record"),
-        ('{"problem": "p", "check": {}}', "candidates must be a list of texts"),
+        ("{}", "no field .problem."),
+        ('{"problem": "p"}', "no field .check.; a line has problem, check, candidates"),
+        ('{"problem": "p", "check": {}}', "no field .candidates.; a line has"),
         ('{"problem": "p", "check": {}, "candidates": [3]}', "candidates must be a list of texts"),
         ('{"problem": "q", "check": {}, "candidates": []}', "problem q occurs twice"),
     ],

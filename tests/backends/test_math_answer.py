@@ -229,7 +229,10 @@ except ValueError as exc:
     said = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100
     )
-    assert said.stdout == "checks of kind 'math' need mpmath: pip install 'grv[math]'\n"
+    assert (
+        said.stdout
+        == "checks of kind 'math' need mpmath: pip install 'generate-rank-verify[math]'\n"
+    )
 
 
 numbers = st.fractions(max_denominator=10**6)

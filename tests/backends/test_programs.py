@@ -172,6 +172,12 @@ def test_what_is_too_hard_for_the_parser_is_left_to_the_sandbox(hard: str) -> No
     assert key(program).startswith("text:")
 
 
+def test_an_apostrophe_before_a_block_does_not_make_it_a_continuation() -> None:
+    text = "Here's the code:\n```python\ndef f(x):\n    return sum(x)\n```\n"
+    assert "Here's" not in source(text, PROMPT, "f")
+    assert parse("x = 'a").error.startswith("line 1: unterminated string literal")
+
+
 def test_an_invalid_escape_is_no_syntax_error_even_where_warnings_are_errors() -> None:
     assert not parse("x = '\\d'").error
 

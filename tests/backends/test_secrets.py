@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grv.backends.generators.openai import OpenaiGenerator
@@ -86,6 +86,7 @@ def _leaked(shown: str, secret: str) -> str:
     return ""
 
 
+@example("00000000", "%", "", str)
 @given(st.text(min_size=8), st.text(), st.text(), st.sampled_from([*ENCODINGS.values()][:2]))
 def test_whatever_is_around_it(
     secret: str, before: str, after: str, encode: Callable[[str], str]
@@ -218,7 +219,7 @@ def test_neither_answers_nor_ledger_nor_terminal_have_a_secret(
     with echo(*ANSWERS[name]) as url:
         for out, score in (("one", "logprob"), ("two", f"score:{url}"), ("three", "judge:m")):
             live = ["in.jsonl", "--generator", "openai:m", "--base-url", url, "--score", score]
-            calls = ["--attempts", "1", "--first-pause", "0"]
+            calls = ["--attempts", "1", "--first-pause", "0", "--patience", "0"]
             said = [
                 here("solve", *live, "--budget", "25", "--out", out, *calls),
                 here("collect", *live, "-n", "2", "--out", f"{out}.csv", *calls),

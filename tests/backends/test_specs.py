@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from grv.backends.callables import CallableScorer
 from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.generators.sampling import Sampling
@@ -16,6 +18,7 @@ from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.scorers.reward_options import Reward
 from grv.backends.specs import generator, scorer
 from grv.core.errors import UsageError
+from grv.own_code import allow
 
 URL = "http://localhost:8000/v1"
 
@@ -146,12 +149,17 @@ KINDS = {
     "score:URL": RewardScorer,
     "classify:URL": RewardScorer,
     "pooling:URL[:last|min|mean|product]": RewardScorer,
+    "FILE.py:NAME": CallableScorer,
 }
 
 
 @pytest.mark.parametrize("form", SCORERS)
-def test_every_score_has_its_own_scorer(form: str) -> None:
+def test_every_score_has_its_own_scorer(form: str, tmp_path: Path) -> None:
     spec = form.partition("[")[0].replace("MODEL", "m").replace("URL", "http://h:8000")
+    if form == "FILE.py:NAME":
+        (tmp_path / "my.py").write_text("def score(problem, text): return 0.0\n")
+        spec = f"{tmp_path}/my.py:score"
+        allow(spec)
 
     assert type(scorer(spec, base_url=URL)) is KINDS[form]
 

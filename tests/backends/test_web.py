@@ -5,12 +5,11 @@ from email.utils import formatdate
 
 import pytest
 
+from grv.backends.http.faults import complaint, seconds_to_wait
 from grv.backends.http.secrets import Secrets
 from grv.backends.http.web import (
     Failures,
     address,
-    complaint,
-    seconds_to_wait,
     shown,
     without_secrets,
 )
@@ -88,7 +87,7 @@ def test_what_a_refusal_says(body: str, said: str) -> None:
 
 def test_what_a_server_says_is_one_short_line_without_secrets() -> None:
     secrets = Secrets(["K1K1"])
-    brief = Failures("b", BackendError, secrets).brief
+    brief = Failures("b", BackendError, secrets, place="", key="").brief
     assert brief("a\nkey  K1K1") == "a key ***"
     assert len(brief("x" * 1000)) < 310
     assert "K1" not in brief("x" * 298 + "K1K1")  # cut after it is hidden

@@ -16,7 +16,7 @@ def drawn(text: str) -> dict[str, str]:
     path: list[str] = []
     for line in text.splitlines():
         name = line.lstrip("│├└─ ")
-        if not name.endswith("Error") or " " in name:
+        if not name.isidentifier():
             continue
         depth = (len(line) - len(name)) // 4
         path[depth:] = [name]

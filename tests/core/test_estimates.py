@@ -1,4 +1,4 @@
-"""Costs estimated from what was paid: running means that begin with a guess."""
+"""Costs estimated from what was paid: running means, before them a guess."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def test_before_any_payment_the_estimate_is_the_guess() -> None:
     assert estimates.mean is guess
 
 
-def test_the_guess_counts_as_one_observation() -> None:
+def test_the_guess_counts_until_the_first_payment() -> None:
     estimates = Estimates(Measured(1, 10))
     estimates.see("generate", 3, 9.0)
     estimates.see("verify", 1, 30.0)
 
-    assert estimates.mean == Costs(2.5, 20)  # (1 + 9) / 4 and (10 + 30) / 2
+    assert estimates.mean == Costs(3, 30)
     estimates.see("verify", 1, 5.0)
-    assert estimates.mean == Costs(2.5, 15)
+    assert estimates.mean == Costs(3, 17.5)
 
 
 def test_scoring_keeps_its_share_of_a_candidates_cost() -> None:
     estimates = Estimates(Costs(generate=3, verify=10, score=1))
     estimates.see("generate", 1, 12.0)
 
-    assert estimates.mean == Costs(generate=6, verify=10, score=2)
+    assert estimates.mean == Costs(generate=9, verify=10, score=3)
 
 
 def test_what_is_free_is_still_estimated_above_zero() -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from grv.core.pool import Pool
 from grv.core.search import Search
 from grv.core.values import (
+    REFUTED,
+    Bill,
     CandidateId,
     Costs,
     Event,
@@ -31,6 +33,31 @@ def pool_of(text: str, *verified: int) -> Pool:
     world = World.of(text)
     steps = [Verify((CandidateId(id),)) for id in verified]
     return run(Scripted((Generate(len(world)), *steps)), Costs(), world).pool
+
+
+class TestRefutedCandidates:
+    WORLD = f"9-{REFUTED} 1- 8-{REFUTED} 2-a"
+
+    def test_are_never_on_offer_and_do_not_wait(self) -> None:
+        pool = pool_of(self.WORLD)
+
+        assert pool.best(4) == (3, 1)
+        assert (len(pool), pool.waiting, pool.refuted) == (4, 2, 2)
+        assert not pool.is_open(CandidateId(0))
+        assert pool.key(CandidateId(0)) == REFUTED
+        assert pool.leader(REFUTED) is None
+
+    def test_are_not_verified_whatever_the_plan_says(self) -> None:
+        pool = pool_of(self.WORLD, 0, 1, 2)
+
+        assert set(pool.verdicts) == {1}
+
+    def test_are_in_the_bill_and_in_the_trace(self) -> None:
+        world = World.of(self.WORLD)
+        search = run(Scripted((Generate(4), Verify((CandidateId(1),)))), Costs(1, 10), world)
+
+        assert search.bill == Bill(4, 1, 14.0, refuted=2)
+        assert str(search.trace[0]) == "generated 4, 2 of them refuted without verification"
 
 
 class TestWithoutKeys:
@@ -161,7 +188,7 @@ class NaivePool:
 
     def open(self) -> list[CandidateId]:
         failed = [id for id, verdict in self.verdicts.items() if verdict is Verdict.FAILED]
-        refuted = {self.keys[id] for id in failed} - {None}
+        refuted = {self.keys[id] for id in failed} - {None} | {REFUTED}
         return [
             CandidateId(id)
             for id, key in enumerate(self.keys)

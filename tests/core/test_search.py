@@ -347,7 +347,7 @@ class TestTheBill:
         search.ask()
         search.tell(say({1: FAILED}))  # the payment is unknown
 
-        assert seen == [Costs(1, 10), Costs(2.5, 10), Costs(2.5, 25)]
+        assert seen == [Costs(1, 10), Costs(3, 10), Costs(3, 40)]
         assert search.pool.costs == seen[-1]
         assert search.bill.total == 9 + 40 + 10
         assert search.costs == Costs(1, 10)

@@ -18,8 +18,9 @@ from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Costs, Generate, Step, Verify
 from grv.experiments.compare import LARGEST_TABLE, compare
-from grv.experiments.comparison import Comparison, Resampled
+from grv.experiments.comparison import Comparison
 from grv.experiments.rows import DEFAULT_ROWS
+from grv.experiments.significance import Resampled
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Fixed, VerifyAll
 from grv.replay.engine import replay

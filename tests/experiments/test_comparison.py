@@ -42,8 +42,8 @@ def plain(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> d
     return loaded
 
 
-def test_the_file_has_four_parts(plain: dict[str, Any]) -> None:
-    assert list(plain) == ["format", "log", "settings", "rows"]
+def test_the_file_has_five_parts(plain: dict[str, Any]) -> None:
+    assert list(plain) == ["format", "log", "settings", "rows", "tests"]
     assert plain["format"] == 1
 
 
@@ -57,6 +57,8 @@ def test_it_says_what_was_compared_and_what_was_left_out(plain: dict[str, Any]) 
         "excluded": ["zero"],
         "contradictory": {},
         "unpriced": 0,
+        "refuted": 0,
+        "censored": False,
     }
 
 
@@ -75,6 +77,7 @@ def test_it_says_how(plain: dict[str, Any]) -> None:
         "unsolvable": "exclude",
         "latency": None,
         "value": None,
+        "baseline": "adaptive",
         "cascade": None,
     }
 
@@ -219,8 +222,8 @@ def test_people_get_a_table_whose_columns_line_up(comparison: Comparison) -> Non
     ]
     assert len(lines) == len(comparison.rows)
     assert {len(line) for line in lines} == {len(head), len(head) - len("  unsolved cost")}
-    assert lines[1].startswith("adaptive ")
-    assert "x1.00" in lines[1]
+    assert lines[2].startswith("adaptive ")
+    assert "x1.00" in lines[2]
 
 
 def test_a_file_that_cannot_be_written_is_said_and_the_old_one_stays(

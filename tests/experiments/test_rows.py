@@ -17,9 +17,9 @@ from grv.experiments.rows import (
 from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
 
 
-def test_the_default_rows_are_those_of_the_paper() -> None:
+def test_the_default_rows_are_those_of_the_paper_and_the_default_policy() -> None:
     assert list(DEFAULT_ROWS) == [
-        *("hindsight", "adaptive", "adaptive-all", "verify-all", "uniform-matched"),
+        *("hindsight", "default", "adaptive", "adaptive-all", "verify-all", "uniform-matched"),
         *("difficulty-1", "difficulty-2", "difficulty-3", "difficulty-5", "difficulty-10"),
     ]
 

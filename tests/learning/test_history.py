@@ -115,6 +115,21 @@ def test_a_missing_label_is_not_a_failure() -> None:
     assert mean_chances(naive) @ np.array(naive.shares) < 0.3
 
 
+def test_a_refuted_candidate_says_nothing_about_those_that_can_be_verified() -> None:
+    problems = made_up(0.1, 1.0)
+    refuted = [
+        dataclasses.replace(p, refuted=~p.passed & (np.arange(len(p)) % 3 > 0)) for p in problems
+    ]
+
+    few, many = (prior_of(history_of(each)) for each in (problems, refuted))
+    left = completed(history_of(refuted), many)
+
+    rates = [float(np.array(p.weights) @ np.array(p.chances) @ p.shares) for p in (few, many)]
+    assert rates[1] > 1.7 * rates[0]
+    assert many.evidence.effective == sum(int(p.verified.sum()) for p in left)
+    assert not any(p.passed[~p.verified].any() for p in left)
+
+
 def test_missing_labels_are_drawn_given_those_that_are_there() -> None:
     problems = made_up(0.2, 1.0, problems=200)
     stopped = History.of(censored(problems, Costs(1, 10)), "score", [])

@@ -14,9 +14,10 @@ import pytest
 from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
 from grv.ledger.entries import Found, from_text, to_text
-from grv.ledger.sqlite import SqliteLedger, _seal
+from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 from support.commands import here, refuses
+from support.ledgers import reseal
 
 
 @pytest.fixture
@@ -84,6 +85,7 @@ def test_an_index_of_other_types_is_refused_in_one_line(
         assert "\x1b" not in ran.out + ran.err
 
 
+@pytest.mark.filterwarnings("ignore:left out")  # of an export, a search that cannot be read
 @pytest.mark.parametrize("entry", LIFE, ids=lambda entry: type(entry).__name__)
 @pytest.mark.parametrize("junk", [None, "x", -1, [], {"a": 1}, 1e999, 10**400, [[0]]], ids=str)
 def test_an_entry_with_values_of_other_types_is_no_entry_or_one_that_can_be_used(
@@ -109,15 +111,8 @@ def test_an_entry_with_values_of_other_types_is_no_entry_or_one_that_can_be_used
 def _replace(path: Path, at: int, kind: str, body: str) -> None:
     """Put another entry in the place of one, with seals that fit."""
     with closing(sqlite3.connect(path)) as db, db:
-        rows = db.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
-        seal = ""
-        for number, old_kind, old_body in rows:
-            new = (kind, body) if number == at else (old_kind, old_body)
-            seal = _seal(seal, *new)
-            db.execute(
-                "UPDATE entries SET kind = ?, body = ?, seal = ? WHERE number = ?",
-                (*new, seal, number),
-            )
+        db.execute("UPDATE entries SET kind = ?, body = ? WHERE number = ?", (kind, body, at))
+        reseal(db)
 
 
 def test_an_owner_of_a_foreign_name_is_dead_and_no_file_is_touched(
@@ -146,7 +141,9 @@ def test_a_ledger_with_garbage_inside_is_refused(
     whole = bytearray(ledger.read_bytes())
     whole[4096:8192] = b"\xff" * 4096
     ledger.write_bytes(whole)
-    refuses(["runs", "check", ledger], "malformed")
+    checked = here("runs", "check", str(ledger))
+    assert checked.code in (1, 2)
+    assert "malformed" in checked.err or "freelist" in checked.out
     for command in (("list", ledger), ("show", ledger, "p"), ("export", ledger, "-o", "x.csv")):
         assert "bug in grv" not in here("runs", *map(str, command)).err
 

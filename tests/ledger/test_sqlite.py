@@ -17,6 +17,8 @@ import pytest
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
 from grv.ledger.entries import Ended, Failed, Made, Started
+from grv.ledger.ledger import Append
+from grv.ledger.seals import Seals
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 
@@ -107,11 +109,11 @@ def test_a_claim_of_an_owner_without_a_lock_file_is_free(path: Path, ledger: Sql
 
 
 def test_a_group_of_searches_is_written_together_or_not_at_all(ledger: SqliteLedger) -> None:
-    ledger.append_all([("a", LIFE[:2]), ("b", LIFE[:1]), ("a", LIFE[2:4])])
+    ledger.append_all([Append("a", LIFE[:2]), Append("b", LIFE[:1]), Append("a", LIFE[2:4])])
     assert list(ledger.read("a")) == list(LIFE[:4])
     assert list(ledger.read("b")) == list(LIFE[:1])
     with pytest.raises(AttributeError):
-        ledger.append_all([("a", LIFE[4:5]), ("b", [object()])])  # type: ignore[list-item]
+        ledger.append_all([Append("a", LIFE[4:5]), Append("b", [object()])])  # type: ignore[list-item]
     assert list(ledger.read("a")) == list(LIFE[:4])
     ledger.append("a", LIFE[4:])
     assert list(ledger.read("a")) == list(LIFE)
@@ -123,7 +125,7 @@ def test_texts_are_kept_once(path: Path, ledger: SqliteLedger) -> None:
     ledger.append("s", [Started("p", {}), *(Made(i, text) for i in range(50))])
     assert {entry.text for entry in ledger.read("s") if isinstance(entry, Made)} == {text}
     ledger.close()
-    assert path.stat().st_size < 3 * len(text)
+    assert path.stat().st_size < 4 * len(text)
 
 
 @pytest.mark.parametrize("ours", [False, True])
@@ -139,7 +141,7 @@ def test_a_full_disk_is_a_ledger_error_and_nothing_is_half_written(path: Path, o
             with pytest.raises(LedgerError, match=r"ledger: .*(disk I/O error|full)"):
                 ledger.append("s", [Made(i, f"{i} {'x' * 5000}") for i in range(20)])
             with pytest.raises(LedgerError):
-                ledger.append_all([("t", LIFE[:1]), ("s", [Made(0, "y" * 50_000)])])
+                ledger.append_all([Append("t", LIFE[:1]), Append("s", [Made(0, "y" * 50_000)])])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert list(ledger.read("s")) == list(LIFE[:2])
@@ -191,20 +193,20 @@ def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 1"):
+        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 2"):
             SqliteLedger(path, read_only=read_only)
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def m002_half_done(db: sqlite3.Connection) -> None:
+    def m003_half_done(db: sqlite3.Connection, seals: Seals) -> None:
         db.execute("CREATE TABLE later (x)")
         db.execute("CREATE TABLE entries (x)")
 
     ledger.append("s", LIFE)
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m002_half_done])
+        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m003_half_done])
         with pytest.raises(LedgerError, match="table entries already exists"):
             SqliteLedger(path)
     with closing(SqliteLedger(path)) as again:
@@ -226,11 +228,16 @@ def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        ("UPDATE texts SET text = 'better' WHERE text = ''", "a text does not match its hash"),
-        ("DELETE FROM texts WHERE text = ''", "is missing"),
+        ("UPDATE texts SET text = 'better'", "a text does not match its hash"),
+        ("DELETE FROM texts", "is missing"),
         ("DELETE FROM entries WHERE number = 3", "search s has gaps"),
-        ("DELETE FROM entries WHERE number = 11", "search s does not match the index"),
-        ("DELETE FROM entries", "search s does not match the index"),
+        ("DELETE FROM entries WHERE number = 11", "11 entries, but 12 were written"),
+        ("DELETE FROM entries", "0 entries, but 12 were written"),
+        ("UPDATE entries SET at = at + 1 WHERE number = 2", "entry 2: changed"),
+        ("UPDATE entries SET search = 't'", "search t, entry 0: changed"),
+        ("UPDATE searches SET started = 1.0", "search s does not match the index"),
+        ("UPDATE ledger SET count = 3", "12 entries, but 3 were written"),
+        ("UPDATE accounts SET paid = 5", "account ''"),
         (
             "UPDATE entries SET body = replace(body, 'passed', 'failed') WHERE number = 9",
             "search s, entry 9: changed since it was written",
@@ -238,7 +245,7 @@ def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:
         ("UPDATE entries SET kind = 'failed' WHERE number = 4", "entry 4: changed"),
         ("UPDATE searches SET total = 3", "search s does not match the index"),
         ("UPDATE searches SET outcome = NULL", "search s does not match the index"),
-        ("DELETE FROM searches", "search s does not match the index"),
+        ("DELETE FROM searches", "search s is not in the index"),
     ],
 )
 def test_check_finds_faults(path: Path, statement: str, complaint: str) -> None:
@@ -247,8 +254,7 @@ def test_check_finds_faults(path: Path, statement: str, complaint: str) -> None:
         assert ledger.check() == []
         change(path, statement)
         wrong = ledger.check()
-    assert len(wrong) == 1
-    assert complaint in wrong[0]
+    assert any(complaint in fault for fault in wrong), wrong
 
 
 def test_cut_anywhere_it_reads_as_far_as_it_was_written_or_says_so(

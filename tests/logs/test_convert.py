@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from grv.core.errors import GrvError, LogError, UsageError
-from grv.logs.converting import ENDINGS, Fields, Joined, join, write_log
+from grv.logs.converting import ENDINGS, Joined, join, write_log
+from grv.logs.entries import Fields
 from grv.logs.log import Log
 
 FLAT = [
@@ -293,7 +294,7 @@ def test_two_files_that_contradict_each_other_are_an_error(name: str, other: Any
         (
             [{"id": "a", "idx": 0, "passed": True, "rm": 1}],
             {},
-            "no numeric field begins with score; name one with --score (numbers are in: idx, rm)",
+            "name a score with --score (numbers are in: idx, rm)",
         ),
         (
             [{"id": "a", "idx": 0, "passed": True, "rm": 1}],

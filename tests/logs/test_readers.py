@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.errors import LogError, UsageError
-from grv.core.values import Costs, Measured
+from grv.core.values import REFUTED, Costs, Measured
 from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.text import csv_text
@@ -340,6 +340,49 @@ class TestKeys:
     def test_that_are_lists_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(LogError, match=r"log.jsonl:1: key must be text, .* not \[1\]"):
             loaded(tmp_path, [row("a", 0, True, 1, key=[1])])
+
+
+class TestRefuted:
+    ROWS = (
+        row("a", 0, False, 1, refuted=True, key="x"),
+        row("a", 1, None, 2, refuted=True, key="x"),
+        row("a", 2, True, 3, refuted=False, key="x"),
+        row("a", 3, False, 3, refuted=None, key=REFUTED),
+        row("b", 0, True, 3, refuted=None, key=None),
+    )
+
+    @pytest.mark.parametrize("ending", FORMATS)
+    def test_candidates_have_failed_and_are_in_no_class(self, ending: str, tmp_path: Path) -> None:
+        log = Log.load(saved(tmp_path, list(self.ROWS), ending))
+
+        a = log["a"]
+        assert a.refuted is not None
+        assert a.refuted.tolist() == [True, True, False, True]
+        assert a.passed.tolist() == [False, False, True, False]
+        assert a.keys is not None
+        assert a.keys.tolist() == [-1, -1, 0, -1]
+        assert a.contradictory == ()
+        assert (log.refuted, log.unlabelled) == (3, 0)
+        assert compare(["adaptive"], log).log.refuted == 3
+
+    def test_candidates_must_not_have_passed(self, tmp_path: Path) -> None:
+        with pytest.raises(LogError, match=r"log.jsonl:2: this candidate passed although it is re"):
+            loaded(tmp_path, [row("a", 0, True, 1), row("a", 1, True, 1, refuted=True)])
+
+    def test_must_be_true_or_false(self, tmp_path: Path) -> None:
+        with pytest.raises(LogError, match="refuted must be true or false, not 'does not parse'"):
+            loaded(tmp_path, [row("a", 0, False, 1, refuted="does not parse")])
+
+    def test_candidates_need_no_cost_of_verifying(self, tmp_path: Path) -> None:
+        rows = [
+            row("a", 0, True, 1, generate_cost=1, verify_cost=2.0),
+            row("a", 1, False, 1, generate_cost=1, verify_cost=None, refuted=True),
+            row("a", 2, False, 1, generate_cost=1, verify_cost=0.0, refuted=True),
+        ]
+        log = loaded(tmp_path, rows)
+
+        assert log.unpriced == 0
+        assert log.mean_costs == (1.0, 2.0)
 
 
 def test_missing_scores_are_counted_and_rank_last(tmp_path: Path) -> None:

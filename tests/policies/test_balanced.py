@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from grv.core.values import Bill, Costs
-from grv.policies import Balanced, VerifyAll
+from grv.core.values import Bill, Costs, Generate
+from grv.policies import Balanced
 from grv.testing import World, all_wrong, dialogue, run, verified
 from grv.testing.contracts import PolicyContract
 from grv.theory.slots import Slot
@@ -31,9 +31,11 @@ def test_its_rounds_at_a_ratio_of_ten() -> None:
 @pytest.mark.parametrize(
     ("costs", "sizes"),
     [
-        (Costs(1, 0.3), (1, 1, 1)),
+        (Costs(1, 0.3), (1, 1, 2)),  # 1, 1.3 and 1.3, the sum rounded
+        (Costs(1, 0.9), (1, 2, 2)),
         (Costs(1, 1), (1, 2, 2)),
-        (Costs(1, 1.9), (1, 2, 2)),
+        (Costs(1, 1.9), (1, 3, 3)),
+        (Costs(1, 3.5), (2, 5, 4)),
         (Costs(1, 3), (1, 4, 4)),
         (Costs(1, 4), (2, 5, 5)),
         (Costs(1, 7), (2, 8, 8)),
@@ -66,10 +68,14 @@ def test_of_equals_the_older_is_verified_first() -> None:
     assert verified(search) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_where_generating_is_dear_it_verifies_everything() -> None:
-    costs, world = Costs(generate=1, verify=0.9), World.of("1- 3- 2- 2- 9+ 1-")
+def test_where_generating_is_dear_it_leaves_few_candidates_unverified() -> None:
+    costs = Costs(generate=1, verify=0.1)
 
-    assert dialogue(Balanced(), costs, world) == dialogue(VerifyAll(), costs, world)
+    search = run(Balanced(), costs, all_wrong(1100))
+
+    turns = [turn.action for turn in search.trace]
+    doubles = [i // 2 + 1 for i, turn in enumerate(turns) if turn == Generate(2)]
+    assert doubles[:3] == [6, 16, 26]  # in the middle of each ten rounds
 
 
 def test_a_refuted_key_takes_no_verification_and_changes_no_draw() -> None:

@@ -31,7 +31,7 @@ from grv.testing.strategies import price_lists, worlds
 from grv.testing.worlds import all_wrong
 from grv.theory.decimals import exact_ratio
 from grv.theory.guard import FACTOR, allowance
-from grv.theory.slots import balanced_draws
+from grv.theory.slots import block_draws
 
 PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
 Inner = Callable[[Pool, Costs], Iterator[Step]]
@@ -107,7 +107,7 @@ class Guarded:
 
 def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
     """The best candidate of each complete block, and the number of draws at its end."""
-    first, later = balanced_draws(exact_ratio(costs))
+    first, later = block_draws(exact_ratio(costs))
     scores, found, start, end = search.pool.scores, [], 0, first
     while end <= len(scores):
         found.append((max(range(start, end), key=lambda i: (scores[i], -i)), end))
@@ -117,7 +117,7 @@ def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
 
 def assert_the_guard_was_kept(search: Search, costs: Costs, factor: float) -> None:
     rho, drawn, spent = float(exact_ratio(costs)), 0, 0.0
-    first, later = balanced_draws(exact_ratio(costs))
+    first, later = block_draws(exact_ratio(costs))
     verified: dict[int, int] = {}  # at which number of draws
     for turn in search.trace:
         if isinstance(turn.event, Generated):
@@ -170,14 +170,18 @@ def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> N
 
 
 @pytest.mark.parametrize("rho", [0.5, 3, 10])
-def test_after_a_policy_gives_up_balanced_rounds_follow(rho: float) -> None:
-    """With the pool's best for the block's, which without leftovers are the same draws."""
+def test_after_a_policy_gives_up_equal_rounds_follow(rho: float) -> None:
+    """At whole ratios these are the rounds of Balanced."""
     costs = Costs(1, rho)
+    first, later = block_draws(exact_ratio(costs))
     ours = run(Guarded(gives_up), costs, all_wrong(200))
     theirs = run(Balanced(), costs, all_wrong(200))
 
     draws = [t.action.n for t in ours.trace if isinstance(t.action, Generate)]
-    assert draws == [t.action.n for t in theirs.trace if isinstance(t.action, Generate)]
+    assert draws == [first, *[later] * (len(draws) - 1)]
+    assert sum(draws) >= 200
+    if rho == later - 1:
+        assert draws == [t.action.n for t in theirs.trace if isinstance(t.action, Generate)]
     assert ours.bill == theirs.bill
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.core.search import Policy
-from grv.core.values import Costs, Latency
+from grv.core.values import REFUTED, Costs, Latency
 from grv.logs.log import LoggedProblem
 from grv.policies import (
     Adaptive,
@@ -193,6 +193,34 @@ def test_with_keys_a_class_is_verified_once() -> None:
     found = trials(Fixed(6, 6), batch, Costs(), width=None)
 
     assert found.verified.tolist() == [3] * ORDERS
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("width", [1, 5, None])
+@pytest.mark.parametrize("verify", [1, 30])
+def test_every_kernel_equals_the_engine_if_many_candidates_are_refuted(
+    verify: float, width: int | None, keyed: bool
+) -> None:
+    for seed, share in ((1, 3), (2, 10)):
+        problem = with_classes(tied(200, levels=40, pass_rate=0.02, seed=seed)).logged()
+        refuted = ~problem.passed & (np.arange(200) % 10 < share)
+        problem = dataclasses.replace(problem, refuted=refuted)
+        assert_kernels_equal_the_engine(problem, Costs(1, verify), width, keyed=keyed)
+
+
+def test_no_row_verifies_refuted_candidates() -> None:
+    problem = World.of(f"5-{REFUTED} 5-{REFUTED} 4- 3-{REFUTED} 3+").logged()
+    (batch,) = batches([problem], 20)
+
+    for policy in POLICIES:
+        found = trials(policy, batch, Costs(1, 10), width=None)
+        assert (found.verified <= 2).all()
+    found = trials(Fixed(5, 5), batch, Costs(1, 10), width=None)
+    assert found.generated.tolist() == [5] * 20
+    assert found.verified.tolist() == [2] * 20
+    least = least_checks_of(batch)
+    assert (least[least <= 5] <= 2).all()
+    assert (hindsight_trials(batch, least, Costs(1, 10)).verified <= 2).all()
 
 
 def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() -> None:

@@ -69,6 +69,16 @@ def by_the_engine(
     return found
 
 
+def with_refuted(problems: list[LoggedProblem], share: float = 0.4) -> list[LoggedProblem]:
+    """The same problems, with a share of the failures refuted."""
+    chance = np.random.default_rng(7)
+    return [
+        dataclasses.replace(p, refuted=~p.passed & (chance.random(len(p)) < share))
+        for p in problems
+    ]
+
+
+@pytest.mark.parametrize("refuted", [False, True])
 @pytest.mark.parametrize("ratio", [0.7, 10, 33.3])
 @pytest.mark.parametrize(
     ("tied", "keyed", "tie", "votes"),
@@ -82,9 +92,11 @@ def by_the_engine(
     ],
 )
 def test_every_search_is_that_of_the_engine(
-    ratio: float, tied: bool, keyed: bool, tie: float, votes: float
+    ratio: float, tied: bool, keyed: bool, tie: float, votes: float, refuted: bool
 ) -> None:
     problems = made_up(tied=tied, keyed=keyed)
+    if refuted:
+        problems = with_refuted(problems)
     prior = fitted(problems, tie, votes)
     made = list(batches(problems, 2, seed=3, keyed=keyed))
     priors = [tilted(prior, ratio, tilt, tilt + 0.2) for tilt in TILTS]

@@ -58,7 +58,7 @@ def test_a_saved_comparison_gives_the_same_costs_and_says_what_is_left_out() -> 
     assert json.loads(json.dumps(comparison.to_json())) == saved
     made = make_report([Source("second", "comparison", None, comparison)])
     wanted = [r for r in report["summary"].only(log="second").rows if r[2] in DEFAULT_ROWS]
-    assert list(made["summary"].rows) == wanted
+    assert [row for row in made["summary"].rows if row[2] != "default"] == wanted
     for part in PARTS:
         if part.of_comparison is None:
             for table in part.tables:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import anyio
 import anyio.lowlevel
 import pytest
 
 from grv.backends.protocols import Problem
-from grv.core.errors import BackendError, UsageError
+from grv.core.errors import BackendError, RunStopped, UsageError
 from grv.policies import VerifyAll
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
@@ -25,9 +27,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.pauses: list[float] = []
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
+        self.now += seconds
         await anyio.lowlevel.checkpoint()
 
 
@@ -121,24 +128,156 @@ async def test_a_slot_is_not_held_while_a_call_waits_to_be_tried_again() -> None
     assert order == ["works", "fails first"]
 
 
-async def test_a_call_is_intended_once_and_only_when_it_has_its_slot() -> None:
+async def test_every_attempt_is_told_before_it_is_made_and_only_when_it_has_its_slot() -> None:
     calls = Caller(Calls(concurrency=1), sleep=Clock().sleep)
     intended: list[str] = []
     begun = anyio.Event()
 
-    async def intend(name: str) -> None:
-        intended.append(name)
-        begun.set()
+    @dataclass
+    class Told:
+        name: str
+
+        async def begin(self) -> None:
+            intended.append(self.name)
+            begun.set()
+
+        async def missed(self, error: BackendError) -> None:
+            intended.append(f"{self.name}: {error}")
 
     async with anyio.create_task_group() as group:
-        group.start_soon(calls.make, anyio.sleep_forever, lambda: intend("first"))
+        group.start_soon(calls.make, anyio.sleep_forever, Told("first"))
         await begun.wait()
-        group.start_soon(calls.make, Flaky(), lambda: intend("second"))
+        group.start_soon(calls.make, Flaky(), Told("second"))
         await anyio.wait_all_tasks_blocked()
         assert intended == ["first"]
         group.cancel_scope.cancel()
-    await calls.make(Flaky(BackendError("no"), BackendError("no")), lambda: intend("third"))
-    assert intended == ["first", "third"]
+    await calls.make(Flaky(BackendError("no"), BackendError("no")), Told("third"))
+    assert intended == ["first", *["third", "third: no"] * 2, "third"]
+
+
+class Noted:
+    """Notes what it is told of the attempts of a call."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    async def begin(self) -> None:
+        self.notes.append("begin")
+
+    async def missed(self, error: BackendError) -> None:
+        self.notes.append(f"missed: {error}")
+
+
+async def test_every_attempt_is_announced_and_every_miss_reported() -> None:
+    clock, noted = Clock(), Noted()
+    errors = [BackendError("503", fault="wait", unpaid=True), BackendError("cut off")]
+    await Caller(sleep=clock.sleep, clock=clock.time).make(Flaky(*errors), noted)
+    assert noted.notes == ["begin", "missed: 503", "begin", "missed: cut off", "begin"]
+
+
+async def test_a_call_whose_attempt_may_not_begin_is_not_made() -> None:
+    class OverBudget(Exception):
+        pass
+
+    class Refusing(Noted):
+        async def begin(self) -> None:
+            raise OverBudget
+
+    calls, flaky = Caller(), Flaky()
+    with pytest.raises(OverBudget):
+        await calls.make(flaky, Refusing())
+    assert (flaky.calls, calls.in_flight) == (0, 0)
+
+
+async def test_an_outage_is_waited_out_with_pauses_that_double_up_to_a_limit() -> None:
+    clock = Clock()
+    calls = Caller(Calls(attempts=1), sleep=clock.sleep, clock=clock.time)
+    lines: list[str] = []
+    calls.outages.tell = lines.append
+    down = [BackendError("status 503", fault="wait", place="host:1")] * 9
+    assert await calls.make(Flaky(*down)) == "done"
+    for pause, middle in zip(clock.pauses, [0.5, 1, 2, 4, 8, 15, 15, 15, 15], strict=True):
+        assert 0.5 * middle <= pause <= 1.5 * middle
+    assert lines == [
+        f"waiting for host:1: status 503, since {lines[0].split('since ')[1]}",
+        f"host:1 answers again, after {clock.now:.0f} s",
+    ]
+    assert (calls.retried, calls.waiting) == (0, "")
+
+
+async def test_a_server_that_says_0_seconds_is_not_asked_without_a_pause() -> None:
+    clock, flaky = Clock(), Flaky(*[BackendError("busy", fault="wait", retry_after=0.0)] * 999)
+    with pytest.raises(RunStopped):
+        await Caller(Calls(first_pause=0), sleep=clock.sleep, clock=clock.time).make(flaky)
+    assert flaky.calls < 300
+
+
+async def test_patience_ends_the_run_if_nothing_succeeds_in_the_meantime() -> None:
+    clock = Clock()
+    calls = Caller(Calls(patience=100), sleep=clock.sleep, clock=clock.time)
+    with pytest.raises(RunStopped, match=r"a backend: busy, for 100 s.*--patience"):
+        await calls.make(Flaky(*[BackendError("busy", fault="wait")] * 99))
+    assert clock.now == pytest.approx(100)
+    with pytest.raises(RunStopped):  # this caller makes no more calls
+        await calls.make(Flaky())
+
+
+async def test_patience_ends_only_the_call_if_others_succeed() -> None:
+    clock = Clock()
+    calls = Caller(Calls(patience=100), sleep=clock.sleep, clock=clock.time)
+
+    async def alone() -> None:
+        await calls.make(Flaky())
+        raise BackendError("this prompt breaks the server", fault="wait")
+
+    with pytest.raises(BackendError, match="this prompt"):
+        await calls.make(alone)
+    assert await calls.make(Flaky()) == "done"
+
+
+async def test_without_patience_outages_count_as_attempts() -> None:
+    clock, flaky = Clock(), Flaky(*[BackendError("busy", fault="wait")] * 99)
+    with pytest.raises(BackendError, match="busy"):
+        await Caller(Calls(patience=0), sleep=clock.sleep, clock=clock.time).make(flaky)
+    assert flaky.calls == 6
+
+
+async def test_a_slot_is_not_held_while_a_call_waits_for_a_server() -> None:
+    calls = Caller(Calls(concurrency=1, first_pause=0.1))
+    order = []
+
+    async def run(name: str, flaky: Flaky) -> None:
+        await calls.make(flaky)
+        order.append(name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, "waits", Flaky(BackendError("busy", fault="wait")))
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(run, "works", Flaky())
+    assert order == ["works", "waits"]
+
+
+async def test_a_fault_of_the_whole_run_lets_calls_in_flight_end_and_starts_no_more() -> None:
+    calls, order = Caller(), list[str]()
+    late = Flaky()
+
+    async def slow() -> None:
+        await anyio.sleep(0.1)
+        order.append("ended")
+
+    async def stopped(flaky: Flaky) -> None:
+        with pytest.raises(RunStopped, match="m: wrong key; check it, then run the same command"):
+            await calls.make(flaky)
+        order.append("stopped")
+
+    error = BackendError("wrong key", backend="m", fault="stop", hint="check it")
+    async with anyio.create_task_group() as group:
+        group.start_soon(calls.make, slow)
+        group.start_soon(stopped, Flaky(error))
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(stopped, late)
+    assert order == ["ended", "stopped", "stopped"]
+    assert late.calls == 0
 
 
 async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None:
@@ -169,6 +308,7 @@ async def test_settling_waits_for_what_is_in_flight_and_begins_nothing() -> None
         {"call_timeout": 0},
         {"call_timeout": float("nan")},
         {"first_pause": -1},
+        {"patience": -1},
         {"first_pause": float("nan")},
     ],
     ids=str,

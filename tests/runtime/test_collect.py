@@ -3,6 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -239,17 +240,30 @@ async def test_a_generator_that_is_slow_to_answer_is_asked_again() -> None:
     assert len((await bench.collect()).rows) == 5
 
 
-async def test_many_at_once_each_handed_over_and_those_of_others_left_alone() -> None:
+async def test_many_at_once_each_handed_over_and_those_of_others_when_they_are_free() -> None:
     ledger, found = MemoryLedger(), list[Collected]()
     collection = Bench(all_wrong(3)).collection
     problems = [Problem(f"p{i}") for i in range(20)]
-    assert ledger.claim(collection.search_id(problems[7]))
+    taken = collection.search_id(problems[7])
+    assert ledger.claim(taken)
     steps: list[int] = []
-    await collect_many(
-        problems, collection, ledger=ledger, done=found.append, progress=steps.append
-    )
-    assert {each.problem for each in found} == {f"p{i}" for i in range(20) if i != 7}
-    assert sum(steps) == 19 * (3 + 3)
+    async with anyio.create_task_group() as group:
+        group.start_soon(
+            partial(
+                collect_many,
+                *(problems, collection),
+                ledger=ledger,
+                done=found.append,
+                progress=steps.append,
+            )
+        )
+        with anyio.fail_after(60):
+            while len(found) < 19:  # noqa: ASYNC110 - what it waits for sets no event
+                await anyio.sleep(0.01)
+        assert {each.problem for each in found} == {f"p{i}" for i in range(20) if i != 7}
+        ledger.release(taken)
+    assert len(found) == 20
+    assert sum(steps) == 20 * (3 + 3)
 
 
 def test_nonsense_is_refused() -> None:

@@ -20,7 +20,6 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
-from grv.runtime.one_search import spent_before
 from grv.runtime.results.solution import Solution
 from grv.testing.drivers import run
 from grv.testing.fakes import (
@@ -177,8 +176,7 @@ async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again
     assert mended.verifier.verified == [1, 2, 3, 4]
     assert mended.generator.made == [4]
     # What was paid for twice counts twice.
-    spent = spent_before(ledger, mended.config, PROBLEM)
-    assert spent == second.bill.total + 3 * mended.config.costs.verify
+    assert ledger.possibly_paid() == second.bill.total + 3 * mended.config.costs.verify
 
     third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
     assert await third.solve(ledger) == second
@@ -340,11 +338,39 @@ async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> Non
     ledger.close()
 
 
-async def test_two_processes_do_not_solve_the_same_problem_twice(tmp_path: Path) -> None:
+async def test_a_caller_joins_a_running_search_and_takes_over_if_its_owner_dies(
+    tmp_path: Path,
+) -> None:
     mine, theirs = (SqliteLedger(tmp_path / "ledger.db") for _ in range(2))
     bench = Bench(needle(4, at=0))
     assert theirs.claim(bench.config.search_id(PROBLEM))
-    assert [s async for s in search_many([PROBLEM], bench.config, ledger=mine)] == []
-    theirs.close()  # they die
-    assert len([s async for s in search_many([PROBLEM], bench.config, ledger=mine)]) == 1
+    found: list[Solution] = []
+
+    async def join() -> None:
+        found.extend([s async for s in search_many([PROBLEM], bench.config, ledger=mine)])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(join)
+        await anyio.sleep(0.6)
+        assert found == []
+        theirs.close()  # they die
+    assert [each.outcome for each in found] == ["solved"]
     mine.close()
+
+
+async def test_callers_of_one_search_share_its_result_and_its_cost(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    bench = Bench(needle(4, at=3))
+    found: list[Solution] = []
+
+    async def one() -> None:
+        found.extend([s async for s in search_many([PROBLEM], bench.config, ledger=ledger)])
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(one)
+    assert len(found) == 5
+    assert {each.bill for each in found} == {found[0].bill}
+    assert ledger.possibly_paid() == found[0].bill.total
+    assert sorted(bench.generator.made) == sorted(set(bench.generator.made))
+    ledger.close()

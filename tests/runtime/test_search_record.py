@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
 
 from grv.core.errors import LedgerError
-from grv.core.values import CandidateId, Costs, Generated, Verdict, Verified
-from grv.ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
-from grv.ledger.ledger import MemoryLedger
+from grv.core.values import CandidateId, Generated, Verdict, Verified
+from grv.ledger.entries import (
+    Ended,
+    Entry,
+    Failed,
+    Found,
+    Intended,
+    Made,
+    Parked,
+    Scored,
+    Settled,
+    Started,
+    Told,
+    charge_of,
+)
+from grv.ledger.ledger import Append, MemoryLedger
+from grv.ledger.pending import pending_calls
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.ledger_writer import LedgerWriter
-from grv.runtime.search_record import SearchRecord, lost_and_cancelled
+from grv.runtime.search_record import SearchRecord
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))
+LATE = Settled("generate", (0, 1, 2), 0.0, "late")
 SCORE = Intended("score", (0, 1, 2))
 SCORED = (Scored(0, 1.0), Scored(1, 2.0), Scored(2, None))
 TOLD = Told(Generated((1.0, 2.0, float("-inf"))))
@@ -47,21 +63,35 @@ END = Ended("solved", 1, 3, 2, 23.0)
         ((GENERATE, MADE[0], Intended("generate", (1, 2))), {"generate": 2}, 0),
         # Two batches at once.
         ((GENERATE, Intended("generate", (3, 4)), Made(3, "d"), Made(4, "e")), {"generate": 3}, 0),
-        # There are no more, and what fails is not in flight.
-        ((GENERATE, Told(Generated(()))), {}, 0),
-        ((GENERATE, Failed("no")), {}, 0),
+        # The generator has no more.
+        ((GENERATE, Settled("generate", (0, 1, 2), 3.0), Told(Generated(()))), {}, 0),
+        # An attempt that failed may have been paid for, unless it certainly was not.
+        ((GENERATE, LATE), {"generate": 3}, 0),
+        ((GENERATE, Settled("generate", (0, 1, 2), 3.0, "refused", True)), {}, 0),
+        (
+            (GENERATE, Settled("generate", (0, 1, 2), 0.0, "late"), GENERATE, *MADE),
+            {"generate": 3},
+            0,
+        ),
+        ((GENERATE, Failed("no")), {"generate": 3}, 0),
+        # A parked call is not lost.
+        ((VERIFY[0], Parked("verify", (1,), "a person")), {}, 0),
     ],
 )
 def test_what_was_in_flight_is_known(
     entries: tuple[Entry, ...], lost: dict[str, int], unneeded: int
 ) -> None:
-    assert lost_and_cancelled(entries) == (lost, unneeded)
+    pending = pending_calls(entries)
+    assert (pending.lost, pending.cancelled) == (lost, unneeded)
 
 
 def test_what_may_have_been_paid_is_counted() -> None:
-    entries: list[Entry] = [GENERATE, GENERATE, *MADE, SCORE, *SCORED, TOLD, *VERIFY, PASSED, PASS]
-    book = SearchRecord(LedgerWriter(MemoryLedger()), "s", entries)
-    assert book.cost(Costs(1, 10)) == 6 + 20
+    entries: list[Entry] = [
+        *(Intended("generate", (0, 1), 2.0), Settled("generate", (0, 1), 0.0, "late")),
+        *(Intended("generate", (0, 1), 2.0), Settled("generate", (0, 1), 2.0, "refused", True)),
+        *(Intended("generate", (0, 1), 2.0), *MADE[:2], Intended("verify", (0,), 10.0)),
+    ]
+    assert charge_of(entries) == 2 + 0 + 2 + 10
 
 
 def test_a_resumed_search_writes_nothing_that_is_there() -> None:
@@ -87,9 +117,9 @@ def test_writes_that_come_together_are_written_together(tmp_path: Path) -> None:
     groups = []
 
     class Watched(SqliteLedger):
-        def append_all(self, given: list[tuple[str, list[Entry]]]) -> None:  # type: ignore[override]
+        def append_all(self, given: Sequence[Append]) -> Sequence[Exception | None]:
             groups.append(len(given))
-            super().append_all(given)
+            return super().append_all(given)
 
     ledger = Watched(tmp_path / "ledger")
 
@@ -108,7 +138,7 @@ def test_writes_that_come_together_are_written_together(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_is_known_to_all_who_wait_for_it() -> None:
     class Full(MemoryLedger):
-        def append(self, search: str, entries: object) -> None:
+        def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
             raise LedgerError("the disk is full")
 
     failures = []

@@ -20,10 +20,8 @@ from grv.policies import Adaptive, Fixed, VerifyAll
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
-from grv.runtime.one_search import spent_before
 from grv.runtime.prices import Meter, Prices
 from grv.runtime.results.solution import Solution
-from grv.runtime.spending import TotalBudget
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,
@@ -64,7 +62,7 @@ def config(world: World, **options: object) -> SearchConfig:
 
 
 async def solved(
-    config: SearchConfig, ledger: Ledger | None = None, total: TotalBudget | None = None
+    config: SearchConfig, ledger: Ledger | None = None, total: float = math.inf
 ) -> Solution:
     async def no_sleep(_: float) -> None:
         await anyio.lowlevel.checkpoint()
@@ -108,17 +106,16 @@ async def _die() -> None:
 
 async def test_the_total_budget_reserves_the_most_and_spends_what_was_paid() -> None:
     world = all_wrong(6)
-    total = TotalBudget(1000)
     most = Costs(3, 7)
     measured = config(
         world, policy=VerifyAll(), costs=Measured(1, 10), meter=METER, most=most, budget=20
     )
     ledger = MemoryLedger()
-    solution = await solved(measured, ledger, total)
+    solution = await solved(measured, ledger, 1000)
 
     assert solution.outcome == "out of budget"
-    assert solution.bill.total == total.spent == 2 * (2 + 5) + 2  # 16 + 7 would pass 20
-    assert spent_before(ledger, measured, PROBLEM) == total.spent
+    assert solution.bill.total == 2 * (2 + 5) + 2  # 16 + 7 would pass 20
+    assert ledger.possibly_paid() == solution.bill.total
 
 
 async def test_a_search_gives_up_and_says_why() -> None:
@@ -156,13 +153,13 @@ def test_a_live_cascade_equals_the_pure_search(world: World, top: int, width: in
 async def test_second_scores_are_recorded_and_not_asked_for_again() -> None:
     world = dataclasses.replace(World.of("9- 8- 7- 6+"), second=(1.0, 2.0, 3.0, 0.0))
     settings = {"policy": Fixed(4, 3), "width": 1, "cascade": Cascade(3, cost=0.5)}
-    ledger, total = MemoryLedger(), TotalBudget(100)
-    first = await solved(config(world, **settings), ledger, total)
+    ledger = MemoryLedger()
+    first = await solved(config(world, **settings), ledger, 100)
     again = config(world, **settings)
     second = await solved(again, ledger)
 
     assert first.bill == second.bill
-    assert total.spent == first.bill.total == spent_before(ledger, again, PROBLEM)
+    assert first.bill.total == ledger.possibly_paid()
     assert first.bill.rescored == 4
     assert isinstance(again.backends.second, Second)
     assert again.backends.second.calls == 0

@@ -142,15 +142,6 @@ async def test_what_it_is_about_tells_searches_apart() -> None:
     assert one.made == two.made == 8
 
 
-async def test_a_search_that_somebody_else_is_at_is_an_error() -> None:
-    class Taken(MemoryLedger):
-        def claim(self, search: str) -> bool:
-            return False
-
-    with pytest.raises(LedgerError, match="is working on 'Count to five'"):
-        await ask(Counter(), ledger=Taken())
-
-
 async def test_a_generator_that_fails_for_good_is_an_outcome_not_an_exception() -> None:
     def fail(problem: Problem) -> str:
         raise GeneratorError("the model is gone", final=True)

@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -14,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+_OUTAGE = re.compile(r"waiting for .* up to [0-9]+ s$|.* answers again, after [0-9]+ s$")
 
 # A background process may inherit that SIGINT is ignored; this restores the default.
 _RUN = """
@@ -68,6 +72,17 @@ def grv(
 ) -> Ran:
     """Run `grv` to its end."""
     return ended(start(*arguments, env=env, before=before), within=within)
+
+
+def limited(what: int, most: int) -> Callable[[], None]:
+    """Sets a limit of the operating system, such as `resource.RLIMIT_FSIZE`; for `before`."""
+    return lambda: resource.setrlimit(what, (most, most))
+
+
+def without_outages(err: str) -> str:
+    """What a command says on stderr, apart from outages: on a busy machine even short ones last."""
+    lines = err.splitlines(keepends=True)
+    return "".join(each for each in lines if not _OUTAGE.match(each))
 
 
 def here(*arguments: object) -> Ran:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ from grv.runtime.ledger_writer import LedgerWriter
 from grv.runtime.one_search import run_search
 from grv.runtime.results.solution import Solution
 from grv.runtime.solve import solve_many
-from grv.runtime.spending import TotalBudget
+from grv.runtime.spending import RunBudget
 
 
 async def search(
@@ -22,11 +23,12 @@ async def search(
     *,
     ledger: Ledger | None = None,
     caller: Caller | None = None,
-    total: TotalBudget | None = None,
+    total: float = math.inf,
 ) -> Solution:
     """One search, with the configuration given whole."""
     writer = LedgerWriter(ledger or MemoryLedger())
-    return await run_search(problem, config, writer, caller or Caller(), total or TotalBudget())
+    budget = RunBudget(total, writer)
+    return await run_search(problem, config, writer, caller or Caller(), budget)
 
 
 def search_many(

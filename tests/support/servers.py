@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 _WORDS = ("so", "it", "is", "seven", "then", "add", "two", "and", "carry", "one")
 
@@ -65,6 +65,11 @@ class Empty:
 
 
 @dataclass(frozen=True, slots=True)
+class Null:
+    """`content: null`, as reasoning models return it when their tokens are used up."""
+
+
+@dataclass(frozen=True, slots=True)
 class NoLogprobs:
     """Texts without log-probabilities, although they were requested."""
 
@@ -74,7 +79,7 @@ class NotNumbers:
     """NaN in the place of every number."""
 
 
-Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | NoLogprobs | NotNumbers
+Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | Null | NoLogprobs | NotNumbers
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ class FaultyServer:
         most: the highest number of choices per request; more are refused with status 400.
         ignores_n: whether the server always returns one choice.
         seconds: how long a response takes.
+        port: the port to listen on; 0 chooses a free one.
     """
 
     def __init__(
@@ -119,6 +125,7 @@ class FaultyServer:
         most: int | None = None,
         ignores_n: bool = False,
         seconds: float = 0.0,
+        port: int = 0,
     ) -> None:
         if callable(script):
             self._fault = script
@@ -130,7 +137,7 @@ class FaultyServer:
         self.received: list[Received] = []
         self.in_flight = self.busiest = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._port = 0
+        self._port = port
 
     @property
     def root(self) -> str:
@@ -142,7 +149,7 @@ class FaultyServer:
         """The address for OpenAI's clients."""
         return f"{self.root}/v1"
 
-    def __enter__(self) -> FaultyServer:
+    def __enter__(self) -> Self:
         ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
@@ -165,7 +172,7 @@ class FaultyServer:
 
     async def _serve(self, ready: threading.Event) -> None:
         self._ending = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=1024)
         self._port = server.sockets[0].getsockname()[1]
         ready.set()
         await self._ending.wait()
@@ -261,8 +268,9 @@ class FaultyServer:
             )
             words = text.split()[: body.get("max_tokens")]
             choice: dict[str, Any] = {"index": at, "finish_reason": "stop", "logprobs": None}
+            content = None if isinstance(fault, Null) else text
             choice |= (
-                {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+                {"message": {"role": "assistant", "content": content}} if chat else {"text": text}
             )
             if body.get("logprobs") and words and not isinstance(fault, NoLogprobs):
                 values = [

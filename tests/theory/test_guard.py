@@ -9,7 +9,7 @@ import pytest
 from grv.core.errors import UsageError
 from grv.theory.constants import balanced_constant
 from grv.theory.guard import FACTOR, allowance, guard_blocks, guarded_bound
-from grv.theory.slots import balanced_draws
+from grv.theory.slots import block_draws
 
 RATIOS = [0.1, 0.5, 1, 1.5, 2, 3, 4.7, 7, 10, 12.3, 30, 31.5, 100, 1000]
 SHARES = [10 ** (-k / 8) for k in range(49)]  # q from 1 to a millionth
@@ -23,7 +23,7 @@ def test_the_sizes_are_those_of_balanced_and_the_allowance_grows_with_them() -> 
 
 @pytest.mark.parametrize("rho", RATIOS)
 def test_the_allowance_always_covers_a_balanced_round(rho: float) -> None:
-    first, later = balanced_draws(rho)
+    first, later = block_draws(rho)
     for factor in (2.0, FACTOR):
         for begun in range(1, 50):
             rounds = first + rho + (begun - 1) * (later + rho)

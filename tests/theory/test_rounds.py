@@ -11,19 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grv.theory.constants import alternate_constant, balanced_constant
+from grv.theory.constants import (
+    alternate_constant,
+    equal_rounds_constant,
+    full_rounds_constant,
+)
 from grv.theory.rounds import (
     RoundPlan,
     StepLaw,
+    alternate_cost_bound,
     alternate_rounds,
-    balanced_rounds,
     chance_above,
+    equal_rounds,
     expected_cost_bound,
     exponential_coefficient,
     exponential_gain,
     room_for_first,
     spread_gain,
 )
+from grv.theory.slots import alternate_draws
 
 shares = st.floats(1e-9, 1)
 ratios = st.floats(0.01, 1000)
@@ -100,7 +106,7 @@ def test_one_over_q_is_at_least_one_over_z_and_a_half(q: float) -> None:
 @pytest.mark.parametrize("rho", RATIOS)
 def test_the_first_round_has_room(rho: float) -> None:
     """Lemma B's condition on the first round, for both policies and every share."""
-    both = [balanced_rounds(rho)] if rho >= 1 else []
+    both = [equal_rounds(rho)] if rho >= 1 else []
     both += [alternate_rounds(rho)] if rho >= 1.5 else []
     for rounds in both:
         for law in STEPS:
@@ -111,23 +117,47 @@ def test_the_first_round_has_room(rho: float) -> None:
 @pytest.mark.parametrize("rho", RATIOS)
 def test_the_bound_on_the_cost_is_within_the_constant(rho: float) -> None:
     """Theorems 1 and 2, from the bound that their proofs start with."""
-    cases: list[tuple[RoundPlan, float]] = [(balanced_rounds(rho), balanced_constant(rho))]
+    cases: list[tuple[RoundPlan, float]] = [(equal_rounds(rho), equal_rounds_constant(rho))]
     if rho >= 1.5:  # below, Alternate verifies everything, and its rounds are not two draws
-        cases.append((alternate_rounds(rho), alternate_constant(rho)))
+        cases.append((alternate_rounds(rho), full_rounds_constant(rho)))
     for rounds, constant in cases:
         for law in STEPS:
             bound = expected_cost_bound(rounds, law)
             assert bound <= constant * law.optimum(rho) * (1 + 1e-9)
 
 
+@given(st.floats(1.5, 1000), shares, st.floats(1e-3, 1))
+def test_alternate_keeps_its_exact_constant(rho: float, q: float, p: float) -> None:
+    """Theorem 2, if a blind candidate that passes ends its round."""
+    law = StepLaw(q, p)
+
+    assert alternate_cost_bound(rho, law) <= alternate_constant(rho) * law.optimum(rho) * (1 + 1e-9)
+
+
+@given(st.floats(1.5, 1000), shares.filter(lambda q: 1e-5 < q < 1))
+def test_the_four_ends_of_the_exact_constant_have_room(rho: float, q: float) -> None:
+    """Theorem 2: the first round of Alternate, with either bound on W and at either end of p."""
+    (first, later), a = alternate_draws(rho), 1 - q
+    ends = []
+    for delta, other in itertools.product((0.0, q), repeat=2):
+        cost = 1 + rho + a * (first + rho) + delta * (first + rho)
+        chance = max(0.0, a ** (1 + first) - delta * chance_above(q, first))
+        rate = (1 + rho + (a + other) * (later + rho)) / (
+            chance_above(q, 1 + later) + other * chance_above(q, later)
+        )
+        ends.append(cost + chance * rate)
+
+    assert max(ends) <= alternate_constant(rho) * (1 + rho * q) / q * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("rho", [1.6, 2, 2.4, 3, 10, 100])
 def test_an_earlier_look_than_a_quarter_would_not_do(rho: float) -> None:
     """A first round of one candidate: the room is not enough any more where g is large."""
-    rounds = balanced_rounds(rho)
+    rounds = equal_rounds(rho)
     early = RoundPlan(rounds.first._replace(fresh=1, cost=1 + rho), rounds.later)
     ratios = [expected_cost_bound(early, law) / law.optimum(rho) for law in STEPS]
 
-    assert (max(ratios) > balanced_constant(rho) * (1 + 1e-9)) == (rho > 5)
+    assert (max(ratios) > equal_rounds_constant(rho) * (1 + 1e-9)) == (rho > 5)
 
 
 def test_step_laws_have_the_costs_of_their_thresholds() -> None:

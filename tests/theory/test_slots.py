@@ -20,7 +20,7 @@ from grv.theory.slots import (
     Schedule,
     Slot,
     alternate_draws,
-    balanced_draws,
+    block_draws,
     hedged_draws,
     one_by_one,
     round_half_up,
@@ -30,8 +30,8 @@ whole = st.integers(1, 10**6)
 
 
 @given(whole)
-def test_balanced_draws_one_more_than_a_verification_costs(rho: int) -> None:
-    first, later = balanced_draws(Fraction(rho))
+def test_block_draws_one_more_than_a_verification_costs(rho: int) -> None:
+    first, later = block_draws(Fraction(rho))
 
     assert later == rho + 1
     assert later / 4 <= first <= max(1, later / 2)
@@ -39,7 +39,7 @@ def test_balanced_draws_one_more_than_a_verification_costs(rho: int) -> None:
 
 @given(st.fractions(Fraction(1, 1000), 10**4))
 def test_the_sizes_are_those_of_the_definition(rho: Fraction) -> None:
-    g1, g = balanced_draws(rho)
+    g1, g = block_draws(rho)
     d, n = alternate_draws(rho)
 
     assert g <= 1 + rho < g + 1
@@ -53,7 +53,7 @@ def test_just_below_an_edge_is_below_it() -> None:
     below = math.nextafter(1.0, 0)
 
     assert 1 + below == 2.0  # to a machine
-    assert balanced_draws(below) == (1, 1)
+    assert block_draws(below) == (1, 1)
     assert alternate_draws(math.nextafter(2.5, 0)) == (1, 2)
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TextIO
 
 import typer
 
 from .. import __version__
-from ..core.errors import GrvError
+from ..core.errors import GrvError, LedgerError
+from ..options import did_you_mean
+from ..own_code import blamed, raised
 from ..text import visible
 from . import (
     collect,
@@ -47,8 +49,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("demo", short_help="Watch a small language model solve a dozen problems.")(demo.demo)
-app.command("solve")(solve.solve)
-app.command("collect")(collect.collect)
+app.command("solve", short_help="Find a verified answer to each problem, live.")(solve.solve)
+app.command("collect", short_help="Make a log of candidates, scores and verdicts, live.")(
+    collect.collect
+)
 app.add_typer(runs.runs, name="runs")
 app.command("problems", short_help="Make a file of problems from a published dataset.")(
     problems.problems
@@ -57,8 +61,8 @@ app.command("compare")(compare.compare)
 app.command("report", short_help="A page that says what policies cost and what to do.")(
     report.report
 )
-app.command("learn")(learn.learn)
-app.command("oracle")(oracle.oracle)
+app.command("learn", short_help="Learn a prior from logs: when verifying pays.")(learn.learn)
+app.command("oracle", short_help="Print the lowest possible cost of each problem.")(oracle.oracle)
 app.command("simulate", short_help="Try policies on problems whose laws are known.")(
     simulate.simulate
 )
@@ -104,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _print_error("interrupted", 130)
     except GrvError as error:
-        return _print_error(str(error), 2)
+        return _print_error(f"{error}{_other_file(error)}", 2)
     except OSError as error:
         _discard_output()
         if isinstance(error, BrokenPipeError):
@@ -117,6 +121,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _print_error(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
+        if blamed(error):
+            return _print_error(raised(error), 2)
         return _print_error(
             f"this is a bug in grv: {type(error).__name__}: {error}"
             " (set GRV_DEBUG=1 for the traceback)",
@@ -124,7 +130,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     """Print warnings as errors are printed: one line each."""
 
@@ -141,6 +147,20 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+def _other_file(error: GrvError) -> str:
+    """A hint if a file does not exist or is not a ledger, and there is one that may be meant."""
+    match error, error.__cause__:
+        case LedgerError(path=str(path)), _ if path:
+            return f"; did you mean {path}.ledger?" if os.path.isfile(f"{path}.ledger") else ""
+        case _, FileNotFoundError(filename=str(path)):
+            folder, name = os.path.split(path)
+            stem, ending = os.path.splitext(name)
+            with contextlib.suppress(OSError):
+                there = [each for each in os.listdir(folder or ".") if each.endswith(ending)]
+                return did_you_mean(stem, {os.path.splitext(each)[0]: each for each in there})
+    return ""
 
 
 def _usage(error: Exception) -> str:
@@ -164,5 +184,6 @@ def _print_error(message: str, code: int) -> int:
     from ..backends.http.web import without_secrets
 
     line = visible(without_secrets(" ".join(message.split())))
-    print(f"grv: {line}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal is gone
+        print(f"grv: {line}", file=sys.stderr)
     return code

@@ -14,13 +14,16 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import MOST, option
-from .console import check_outputs, listed, progress, say
+from ..own_code import is_code
+from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
-from .options.live import LiveOptions, backends_of, unprotected_lines
+from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
+from .screen.summary import Reasons
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..runtime.calls import Caller
     from ..runtime.collecting.collect import Collected, Collection
     from ..runtime.collecting.resources import Resources
     from ..runtime.progress import CandidateListener
@@ -126,7 +129,11 @@ def _check(run: Run, job: str | None) -> None:
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     check_ending(run.out)
-    check_outputs([run.out, run.ledger_path], [run.problems, run.prompts, run.prices, job])
+    check_outputs(
+        run.written,
+        [run.problems, run.prompts, run.prices, job],
+        [run.models.generator, run.models.score, run.verifier],
+    )
 
 
 def _run(run: Run) -> bool:
@@ -138,6 +145,7 @@ def _run(run: Run) -> bool:
     meter = None
     if run.prices is not None:
         meter = Meter(Prices.load(run.prices), model_of(run.models.generator))
+    check_resources(run)
     with backends_of(run, problems) as backends:
         seed = run.sampling.seed or 0
         collection = Collection(backends, run.n, run.sample, seed, about=run.about, meter=meter)
@@ -150,9 +158,12 @@ def _run(run: Run) -> bool:
             " when it is done"
         )
         return False
-    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems))
+    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems, run.verifier))
+    reasons = Reasons(partial(say, err=True))
     for each in failed:
-        say(f"grv: {each.problem} is not in the log: {each.message}", err=True)
+        reasons.add(each.problem, "is not in the log", each.message)
+    if len(failed) > 1:
+        say(f"grv: {len(failed)} problems are not in the log; see grv runs list", err=True)
     return not failed
 
 
@@ -161,21 +172,22 @@ def _collect_all(
 ) -> dict[str, Collected]:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.collecting.collect import collect_many
     from ..runtime.interrupts import until_interrupted
     from ..runtime.tasks import first_error
 
     found: dict[str, Collected] = {}
-    ledger = SqliteLedger(run.ledger_path)
+    ledger = open_ledger(run.ledger_path)
     caller = Caller(run.calls)
+    report(caller)
 
     def done(collected: Collected) -> None:
         found[collected.problem] = collected
 
     async def work() -> None:
-        with _progress(len(problems), run) as tell:
+        with _progress(len(problems), run, caller) as tell:
             collecting = partial(collect_many, problems, collection, done=done, progress=tell)
             await collecting(ledger=ledger, caller=caller)
 
@@ -191,6 +203,7 @@ def _collect_all(
         interrupted = anyio.run(everything)
     if interrupted:
         raise KeyboardInterrupt
+    say(*caller.complaints.summary())
     return found
 
 
@@ -200,7 +213,7 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
-    columns = ["candidate", "passed", "score", "key"]
+    columns = ["candidate", "passed", "score", "key", "refuted"]
     if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
     write_log(
@@ -218,6 +231,8 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
         f"{run.out}: {len(rows)} candidates of {len(there)} problems, {passed} passed;"
         f" {solvable} problems are solvable; {sum(each.verified for each in there)} verifications"
     ]
+    if refuted := sum(row.refuted for _, row in rows):
+        lines.append(f"{refuted} were refuted without verification: see grv runs show")
     if unlabelled:
         why = f", {broken} of them because the verifier could not tell" if broken else ""
         lines.append(f"{unlabelled} have no label{why}: see --unlabelled of grv compare")
@@ -230,11 +245,11 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
 
 @contextmanager
-def _progress(problems: int, run: Run) -> Iterator[CandidateListener]:
+def _progress(problems: int, run: Run, caller: Caller) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
     sample = run.n if run.sample is None else min(run.n, run.sample)
     total, so_far = problems * (run.n + sample), 0
-    with progress("collecting") as tell:
+    with progress("collecting", lambda: caller.waiting) as tell:
 
         def more(done: int) -> None:
             nonlocal so_far
@@ -264,8 +279,11 @@ def resources_of(run: Run) -> Resources:
     if expected is not None and not os.path.exists(run.problems):
         seconds = [expected.tests * limits.seconds] * expected.problems
     else:
-        problems = read_problems(run.problems)
-        seconds = [worst_seconds(parse_check(problem, limits)) for problem in problems]
+        own = run.verifier is not None
+        seconds = [
+            0.0 if own else worst_seconds(parse_check(problem, limits))
+            for problem in read_problems(run.problems, checks=not own)
+        ]
     servers = []
     if models.generator.startswith("openai"):
         where = shown(models.base_url or "https://api.openai.com/v1")
@@ -274,7 +292,7 @@ def resources_of(run: Run) -> Resources:
     if name == "judge":
         at = shown(models.base_url or "https://api.openai.com/v1")
         servers.append(f"{where} at {at}, to judge")
-    elif where:
+    elif where and not is_code(models.score):
         model = models.score_model or "a reward model"
         server = shown(reward_address(name, where)[0])
         servers.append(f"{model} behind /{name} of {server}, to score")

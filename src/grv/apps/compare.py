@@ -9,12 +9,13 @@ from ..experiments.settings import TableSettings
 from ..logs.reading import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_score
-from .console import check_outputs, listed, progress, say
+from ..text import aligned
+from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
-from .options.job import job_option
+from .options.job import allow_option, job_option
 
 if TYPE_CHECKING:
-    from ..experiments.comparison import Comparison, Row
+    from ..experiments.comparison import Comparison
 
 LOG = "A log in Parquet, JSON lines or CSV; or a published generations.jsonl or verified.jsonl."
 SCORE = (
@@ -32,41 +33,59 @@ def compare(
     score: str | None = option(None, SCORE, metavar="NAME", parse=parse_score),
     json: str | None = option(None, "Save the numbers.", metavar="FILE"),
     csv: str | None = option(None, "Save the rows as a table.", metavar="FILE"),
+    pairs: bool = option(
+        False, "Compare each two rows by a paired test, corrected for the number of tests."
+    ),
     job: str | None = job_option(", in a table [compare]"),
+    allow_commands: bool = allow_option(),
 ) -> None:
     """Replay policies on a log and compare what they cost.
 
     A log has one row per candidate, with the columns problem, candidate, passed, at least one
-    score, and optionally key. Every policy sees the same candidates in the same orders. Ratios are
-    relative to the row named adaptive; without it there are none.
+    score, and optionally key. Every policy sees the same candidates in the same orders. The row
+    default, the policy of grv solve, is always there. Ratios are relative to --baseline.
 
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
     grv compare log.csv --costs 1,10 --costs measured
+    grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 8 --latency 20,60
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
-    from ..experiments.compare import compare as replay_all
-    from ..experiments.rows import DEFAULT_ROWS, parse_row
-    from ..learning.score_combination import read_scored
-
-    rows = settings.policies or DEFAULT_ROWS
-    for text in rows:
-        parse_row(text)
-    first, second, cascade = parse_cascade(score) or (score, None, None)
-    logged = read_scored(log, first, second=second, reading=reading)
-    prices = [logged.measured if each is None else each for each in settings.costs]
     with progress("comparing") as tell:
+        from ..experiments.bounds import has_bounds
+        from ..experiments.compare import compare as replay_all
+        from ..experiments.rows import DEFAULT_ROWS, completed, kind_of, parse_row
+        from ..learning.score_combination import read_scored
+
+        rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
+        for text in rows:
+            parse_row(text)
+        first, second, cascade = parse_cascade(score) or (score, None, None)
+        logged = read_scored(log, first, second=second, reading=reading, may_bound=True)
+        left_out: list[str] = []
+        if logged.is_bounded and not settings.policies:
+            left_out = [row for row in rows if not has_bounds(kind_of(row), settings)]
+            rows = tuple(row for row in rows if row not in left_out)
+        prices = [logged.measured if each is None else each for each in settings.costs]
         comparison = replay_all(rows, logged, prices, settings, cascade=cascade, progress=tell)
     if json is not None:
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    say(*heading(comparison), "", *comparison.table().split("\n"), "", *words(comparison))
+    say(*heading(comparison))
+    if left_out:
+        say(f"rows left out, because they need all labels: {', '.join(left_out)}")
+    say("")
+    say_table(comparison.table())
+    say("")
+    if pairs:
+        say(*pair_table(comparison), "")
+    say(*words(comparison))
 
 
 def heading(comparison: Comparison) -> list[str]:
@@ -77,20 +96,46 @@ def heading(comparison: Comparison) -> list[str]:
         f"{settings['log']}: {log.problems} problems, {log.solvable} of them solvable,"
         f" {log.candidates} candidates, score {settings['score']}" + _cascade_words(settings),
         f"{settings['orders']} orders per problem ({settings['order_scheme']}, seed"
-        f" {settings['seed']}), {width_words(settings)}, {keys}",
+        f" {settings['seed']}), {width_words(settings)}, {keys}; ratios to"
+        f" {comparison.baseline}",
     ]
     if log.excluded:
-        lines.append(f"left out, without any pass ({len(log.excluded)}): {', '.join(log.excluded)}")
+        what = "a known pass" if comparison.is_bounded else "any pass"
+        lines.append(f"left out, without {what} ({len(log.excluded)}): {', '.join(log.excluded)}")
     if log.unscored:
         lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:
-        lines.append(f"candidates without a label: {log.unlabelled}")
+        lines.append(f"candidates without a label: {log.unlabelled}{_label_words(comparison)}")
+    if log.refuted:
+        lines.append(
+            f"candidates refuted without verification, which no row verifies: {log.refuted}"
+        )
+    if log.censored:
+        lines.append(
+            "This log is censored: a search chose what to verify, and stopped generating at its"
+            " first pass. Passes are more frequent in it than among new candidates, so the same"
+            " policies may cost more live."
+        )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")
     if settings["keys"] and log.contradictory:
         names = [f"{key} of {id}" for id, keys in log.contradictory.items() for key in keys]
         lines.append(f"keys with both labels, not used as classes ({len(names)}): {listed(names)}")
     return lines
+
+
+def _label_words(comparison: Comparison) -> str:
+    """What was done about missing labels."""
+    if comparison.is_bounded:
+        return (
+            ". Each number is a range: from all of them pass to all of them fail (a ratio: from one"
+            " row at its best over the other at its worst)"
+        )
+    what = {"fail": ", counted as failed", "drop": ", left out"}
+    words = what.get(str(comparison.settings.get("unlabelled")), "")
+    if words and comparison.log.censored:
+        words += ". This is a guess: labels are missing where the search expected failures"
+    return words
 
 
 def width_words(settings: Mapping[str, Any]) -> str:
@@ -113,26 +158,39 @@ def _cascade_words(settings: Mapping[str, Any]) -> str:
 
 
 def words(comparison: Comparison) -> list[str]:
-    """The result in a sentence per price list."""
-    from ..experiments.rows import REFERENCE
+    """The result in a few sentences per price list."""
+    from ..experiments.conclusion import conclusion
 
-    if all(row.policy != REFERENCE for row in comparison.rows):
-        return [f"No ratios: add --policy {REFERENCE}."]
-    found: dict[str, dict[str, Row]] = {}
-    for row in comparison.rows:
-        found.setdefault(row.prices, {}).setdefault(row.policy, row)
-    lines = []
-    for prices, rows in found.items():
-        adaptive, single = rows[REFERENCE], rows.get("difficulty-1")
-        line = f"At {prices} adaptive solves {adaptive.solved:.1%} of the trials"
-        line += f" for {adaptive.shown(adaptive.cost)} each"
-        if single is not None and single.cost > adaptive.cost:
-            line += (
-                f"; the cheapest single pair that solves as many as possible ({single.m} generated,"
-                f" {single.k} verified) costs {single.cost / adaptive.cost:.1f} times that"
-            )
-        lines.append(line + ".")
-        if adaptive.unsolvable_cost is not None:
-            spent = adaptive.shown(adaptive.unsolvable_cost)
-            lines.append(f"On each problem without any pass it spends {spent}, without a result.")
-    return lines
+    return [line for prices in prices_of(comparison) for line in conclusion(comparison, prices)]
+
+
+def prices_of(comparison: Comparison) -> list[str]:
+    """The names of the price lists, in order."""
+    return list(dict.fromkeys(row.prices for row in comparison.rows))
+
+
+def pair_table(comparison: Comparison) -> list[str]:
+    """The paired tests as lines of text, with their method."""
+    from ..experiments.significance import METHOD, shown_p
+
+    head = ("costs", "row", "compared with", "ratio", "95 %", "p", "solved", "p of solved")
+    rows = [
+        (
+            *(pair.prices, pair.first, pair.second),
+            "" if pair.ratio is None else f"x{pair.ratio:.2f}",
+            "" if pair.low is None else f"{pair.low:.2f}-{pair.high:.2f}",
+            shown_p(pair.adjusted).removeprefix("= "),
+            f"{100 * pair.solved:+.1f}",
+            shown_p(pair.solved_adjusted).removeprefix("= "),
+        )
+        for pair in comparison.pairs
+    ]
+    tests = sum(
+        (pair.adjusted is not None) + (pair.solved_adjusted is not None)
+        for pair in comparison.pairs
+    )
+    return [
+        *aligned(head, rows, left=3).split("\n"),
+        f"p: {METHOD} ({tests}). solved: difference in percentage points. No p: no difference on"
+        " any problem.",
+    ]

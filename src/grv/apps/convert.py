@@ -11,14 +11,17 @@ from .console import check_outputs, say
 from .options.command import command
 
 if TYPE_CHECKING:
-    from ..logs.converting import Fields
+    from ..logs.entries import Fields
 
 LOG_OUT = "The log: .parquet, .jsonl or .csv."
 
 
 @dataclass(frozen=True)
 class FieldNames(Family):
-    """Which fields of the files hold what. Grv looks for the usual names if none is given."""
+    """Which fields of the files hold what. Grv looks for the usual names if none is given.
+
+    A name may be a path, as in scores.match.answer.
+    """
 
     problem: tuple[str, ...] = option(
         (), "Field with the problem's name. Default: problem, id or task_id.", metavar="FIELD"
@@ -31,15 +34,25 @@ class FieldNames(Family):
     )
     score: tuple[str, ...] = option(
         (),
-        "Field with a score, and its column in the log. Repeatable. Default: all whose name begins"
-        " with score.",
+        "Field with a score, and its column in the log; or length, logprob or votes, which are"
+        " computed. Repeatable. Default: all whose name begins with score, or else what can be"
+        " computed.",
         metavar="FIELD[=COLUMN]",
     )
     key: tuple[str, ...] = option(
         (), "Field with the equivalence class. Default: key.", metavar="FIELD"
     )
+    text: tuple[str, ...] = option(
+        (),
+        "Field with the candidate's text, to compute its length. Default: text, completion or"
+        " response.",
+        metavar="FIELD",
+    )
     list: str | None = option(
         None, "Field with the list of candidates of a problem.", metavar="FIELD"
+    )
+    filter: str | None = option(
+        None, "The filter of lm-evaluation-harness whose labels count.", metavar="NAME"
     )
 
 
@@ -47,19 +60,25 @@ class FieldNames(Family):
 def convert(
     names: FieldNames,
     files: tuple[str, ...] = option(
-        ..., "JSON-lines files with labels, scores, candidates.", argument=True, metavar="FILE..."
+        ...,
+        "Files with labels, scores, candidates: JSON lines, Parquet, CSV, logs of inspect_ai"
+        " (.eval, .json), samples of lm-evaluation-harness.",
+        argument=True,
+        metavar="FILE...",
     ),
     out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
 ) -> None:
-    """Join labels, scores and candidates from separate files into one log.
+    """Make one log from the files you have: labels, scores and candidates.
 
-    A line is about one candidate, or about one problem with a list of candidates. Rows are joined
+    A row is about one candidate, or about one problem with a list of candidates. Rows are joined
     by problem and candidate number.
 
     \b
     grv convert labels.jsonl scores.jsonl -o log.parquet
     grv convert runs.jsonl --problem task --passed ok --score rm=score_rm -o log.csv
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
+    grv convert runs/*.eval -o log.parquet
+    grv convert samples_gsm8k_*.jsonl --filter strict-match -o log.parquet
     """
     from ..logs.converting import check_ending, join, write_log
 
@@ -68,14 +87,22 @@ def convert(
     fields = _fields(names)
     joined = join(files, fields)
     write_log(joined.columns, out)
+    say(*joined.notes)
     say(
         f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
         f" {joined.unlabelled} without a label, {joined.unscored} without a score"
     )
 
 
+def _column(field: str) -> str:
+    """The column of a score: `score_length` for one that is computed."""
+    from ..logs.computed_scores import COMPUTED
+
+    return f"score_{field}" if field in COMPUTED else field
+
+
 def _fields(names: FieldNames) -> Fields:
-    from ..logs.converting import Fields
+    from ..logs.entries import Fields
     from ..logs.readers import OPTIONAL, REQUIRED
 
     pairs = [text.partition("=")[::2] for text in names.score]
@@ -89,7 +116,9 @@ def _fields(names: FieldNames) -> Fields:
         problem=names.problem or standard.problem,
         candidate=names.candidate or standard.candidate,
         passed=names.passed or standard.passed,
-        scores=tuple((name, column or name) for name, column in pairs),
+        scores=tuple((name, column or _column(name)) for name, column in pairs),
         key=names.key or standard.key,
+        text=names.text or standard.text,
         list=names.list,
+        filter=names.filter,
     )

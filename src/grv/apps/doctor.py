@@ -53,7 +53,9 @@ def doctor(
             )
         with (
             suite.Surroundings() as around,
-            CheckVerifier(workers=workers, isolation=isolation, limits=suite.LIMITS) as verifier,
+            CheckVerifier(
+                workers=workers, isolation=isolation, limits=suite.LIMITS, refute=False
+            ) as verifier,
         ):
             held = _printed("attacks that are held", suite.run_attacks(verifier, around), verbose)
             damage = around.damage()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
@@ -57,27 +57,35 @@ def learn(
         raise UsageError("the same file is given twice: its evidence would count twice")
     if not out.endswith(".json"):
         raise UsageError(f"{out}: the name of a prior ends in .json")
+    if len(set(score)) < len(score):
+        raise UsageError("--score: the same score is given twice")
     from ..files import write_whole
-    from ..learning.score_combination import combine, combined_name
-    from ..learning.tune import learn as learn_prior
     from ..policies.learned.prior import hash_of
 
-    scores = list(score)
-    if len(set(scores)) < len(scores):
-        raise UsageError("--score: the same score is given twice")
-    if len(scores) > 1:
-        pasts = [_history(logs, each).problems for each in scores]
-        parts, problems = combine(scores, pasts)
-        history = _named(problems, name or combined_name(scores), logs)
-    else:
-        parts = ()
-        history = _history(logs, scores[0] if scores else None)
-        history = dataclasses.replace(history, score=name or history.score)
     with progress("learning") as tell:
-        prior = dataclasses.replace(learn_prior(history, tell), parts=parts)
+        prior = _learned(logs, score, name, tell)
     text = prior.to_text()
     write_whole(out, text)
     say(*_told(prior, out, hash_of(text.encode())))
+
+
+def _learned(
+    logs: Sequence[str],
+    scores: Sequence[str],
+    name: str | None,
+    tell: Callable[[int, int], None],
+) -> Prior:
+    """The prior, from one score or from a combination of several."""
+    from ..learning.score_combination import combine, combined_name
+    from ..learning.tune import learn as learn_prior
+
+    if len(scores) > 1:
+        pasts = [_history(logs, each).problems for each in scores]
+        parts, problems = combine(list(scores), pasts)
+        history = _named(problems, name or combined_name(list(scores)), logs)
+        return dataclasses.replace(learn_prior(history, tell), parts=parts)
+    history = _history(logs, scores[0] if scores else None)
+    return learn_prior(dataclasses.replace(history, score=name or history.score), tell)
 
 
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:
@@ -90,14 +98,14 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
 
 def _history(logs: Sequence[str], score: str | None) -> History:
     """The history of one score over all files."""
-    from ..files import is_sqlite
     from ..learning.history import read_past
     from ..learning.ledger_history import ledger_past
+    from ..ledger.opening import is_ledger
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
     for path in logs:
-        found, name = ledger_past(path, score) if is_sqlite(path) else read_past(path, score)
+        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
         problems.extend(found)
         names.setdefault(name, path)
     if len(names) > 1:

@@ -6,12 +6,13 @@ import dataclasses
 import json as json_text
 
 from ..core.values import Costs
+from ..files import write_whole
 from ..logs.reading import Reading
 from ..options import MOST, option
 from ..parsing import parse_costs
 from ..text import aligned
 from .compare import LOG
-from .console import check_outputs, progress, say
+from .console import check_outputs, progress, say, say_table
 from .options.command import command
 
 PRICES = Costs()
@@ -41,12 +42,11 @@ def oracle(
     grv oracle log.parquet --score score_reward --costs 1,10
     """
     check_outputs([json], [log, reading.rewards])
-    from ..experiments.oracle import oracle as price
-    from ..files import write_whole
-    from ..logs.readers import read_log
-
-    logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
     with progress("pricing") as tell:
+        from ..experiments.oracle import oracle as price
+        from ..logs.readers import read_log
+
+        logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
         rows = price(logged, costs, orders=orders, seed=seed, progress=tell)
     if json is not None:
         record = {
@@ -75,7 +75,7 @@ def oracle(
         for row in rows
     ]
     head = ("problem", "candidates", "pass rate", "tau*", "J*", "threshold", "J_t", "hindsight")
-    say(*aligned(head, cells).split("\n"))
+    say_table(aligned(head, cells))
     hopeless = sum(row.tau is None for row in rows)
     if hopeless:
         say(f"{hopeless} problems have no pass, so they have no optimum.")

@@ -17,7 +17,7 @@ from ..report.print.job import Item, check_ids
 from ..report.request import Request
 from .console import check_outputs, progress, say
 from .options.command import command
-from .options.job import job_option
+from .options.job import allow_option, job_option
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -62,6 +62,7 @@ def report(
     reading: Reading,
     files: ReportFiles,
     job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
+    allow_commands: bool = allow_option(),
 ) -> None:
     """Make one page from logs: what policies cost, whether the score is good, what to do.
 
@@ -85,15 +86,14 @@ def report(
     check_outputs([files.out, files.json], inputs, specs)
     for folder in (files.csv, files.figures):
         _check_folder(folder)
-    from ..report.build import make_report
-    from ..report.inputs.reading import read_sources
-    from ..report.print.printing import check_plotting
-
-    if files.figures is not None:
-        check_plotting()
-    sources = read_sources(given)
     with progress("making the tables") as tell:
-        made = make_report(sources, request, progress=tell)
+        from ..report.build import make_report
+        from ..report.inputs.reading import read_sources
+        from ..report.print.printing import check_plotting
+
+        if files.figures is not None:
+            check_plotting()
+        made = make_report(read_sources(given), request, progress=tell)
     _write(made, files, inputs, specs)
     say(*words(made, files.out))
 
@@ -143,7 +143,9 @@ def _check_folder(folder: str | None) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
+        raise UsageError(
+            f"{folder}: cannot be made: {error.strerror}; give the name of a folder"
+        ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{folder}: cannot be written to")
 

@@ -9,7 +9,7 @@ from ..experiments.settings import SimulationSize
 from ..options import option
 from ..parsing import parse_costs
 from .compare import width_words
-from .console import check_outputs, progress, say
+from .console import check_outputs, progress, say, say_table
 from .options.command import command
 from .oracle import COSTS, PRICES
 
@@ -28,6 +28,7 @@ def simulate(
         "A row of the table, as in grv compare. Repeatable. Default: default, balanced, alternate,"
         " hedged, adaptive, adaptive-all, verify-all.",
         metavar="SPEC",
+        code=True,
     ),
     costs: tuple[Costs, ...] = option(
         (PRICES,), f"{COSTS} Repeatable.", metavar="G,V", parse=parse_costs, shown="1,10"
@@ -63,7 +64,9 @@ def simulate(
         )
     if json is not None:
         simulation.save(json)
-    say(heading(simulation), "", *simulation.table().split("\n"), "", *_notes(simulation))
+    say(heading(simulation), "")
+    say_table(simulation.table())
+    say("", *_notes(simulation))
 
 
 def heading(simulation: Simulation) -> str:

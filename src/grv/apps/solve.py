@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
@@ -13,18 +12,26 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import UsageError
+from ..core.errors import RunStopped, UsageError
 from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
 from ..runtime.options import Spending
-from .console import check_outputs, say
+from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
 from .options.job import job_option
-from .options.live import LiveOptions, backends_of, search_options, unprotected_lines
+from .options.live import (
+    LiveOptions,
+    backends_of,
+    check_resources,
+    search_options,
+    unprotected_lines,
+)
+from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..ledger.tables import TableLedger
     from ..runtime.calls import Caller
     from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
@@ -39,9 +46,11 @@ class Options(LiveOptions):
 
     policy: str = option(
         "default",
-        f"Decides when to generate and when to verify: {', '.join(POLICIES)}.",
+        f"Decides when to generate and when to verify: {', '.join(POLICIES)}, or FILE.py:CLASS of"
+        " your own.",
         metavar="SPEC",
         shown=spec.spec(DEFAULT),
+        code=True,
     )
     width: int = option(4, "Verifications of a problem in flight at once.", least=1, most=MOST)
     spending: Spending = field(default_factory=Spending)
@@ -66,14 +75,15 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
+    from ..backends.specs import named
     from ..learning.prior_file import parse_policy
     from ..runtime.prices import Meter, Prices, model_of
 
     spending = options.spending
     check_outputs(
-        (options.out, options.ledger_path),
+        options.written,
         (options.problems, options.prompts, spending.prices, job),
-        (options.policy,),
+        (options.policy, options.models.generator, options.models.score, options.verifier),
     )
     problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
@@ -83,7 +93,8 @@ def solve(
         return
     policy = parse_policy(options.policy)
     if isinstance(policy, Learned):
-        policy.check_score(options.models.score)
+        policy.check_score(named(options.models.score))
+    check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {
             **{"policy": policy, "costs": spending.costs, "most": spending.most},
@@ -124,49 +135,71 @@ def _solve_all(
 ) -> None:
     import anyio
 
-    from ..ledger.sqlite import SqliteLedger
+    from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
     from ..runtime.prices import model_of
     from ..runtime.results.answers import record_of
+    from ..runtime.results.solution import FAILED
     from ..runtime.solve import check_options
 
     caller = Caller(options.calls)
+    report(caller)
     check_options(how)  # before any file is created
-    ledger = SqliteLedger(options.ledger_path)
+    ledger, summary = open_ledger(options.ledger_path), Summary(len(problems))
+    reasons = Reasons(partial(say, err=True))
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
         solved = {problem.id for problem in problems if problem.id in answers.solved}
-        outcomes = Counter(solved=len(solved))
+        for problem in solved:
+            summary.add(answers.solved[problem], "solved")
 
         def done(solution: Solution) -> None:
-            answers.add(record_of(solution, prices, model))
-            outcomes[solution.outcome] += 1
+            record = record_of(solution, prices, model)
+            answers.add(record)
+            summary.add(record, _outcome(solution))
+            if solution.outcome == FAILED:
+                reasons.add(solution.problem, "failed", solution.message)
 
         how = how | {"ledger": ledger, "skip": solved}
-        interrupted = anyio.run(drive, problems, how, caller, done)
-    say(f"{len(problems)} problems: {_counted(outcomes, len(problems))}")
+        limits = (options.spending.at_most, options.spending.total_budget)
+        if math.isinf(min(limits)) and len(solved) < len(problems):
+            say(NO_LIMIT, err=True)
+        try:
+            interrupted = anyio.run(drive, problems, how, caller, done)
+        except RunStopped:
+            if summary.outcomes:
+                paid = _paid(ledger, problems)
+                say(*summary.lines(options.ledger_path, options.spending, paid)[:2])
+            raise
+        unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
+    first, *more = summary.lines(options.ledger_path, options.spending, unfinished)
+    say(first, *caller.complaints.summary(), *more[:-1])
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
-    say(*unprotected_lines(options.verification, problems))
+    say(*unprotected_lines(options.verification, problems, options.verifier), more[-1])
     if interrupted:
         raise KeyboardInterrupt
-    if outcomes["solved"] < len(problems):
+    if summary.outcomes["solved"] < len(problems):
         raise typer.Exit(1)
+
+
+def _outcome(solution: Solution) -> str:
+    """The outcome in the summary, which distinguishes the two budgets."""
+    from ..runtime.spending import TOTAL_SPENT
+
+    return OUT_OF_TOTAL if solution.message == TOTAL_SPENT else solution.outcome
+
+
+def _paid(ledger: TableLedger, problems: Sequence[Problem]) -> float:
+    """What was possibly paid for problems whose search has no outcome yet."""
+    names = {problem.id for problem in problems}
+    found = (each for each in ledger.searches() if each.outcome is None and each.problem in names)
+    return sum(each.paid for each in found)
 
 
 def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
     from ..runtime.results.answers import AnswerFile
 
     return AnswerFile(options.out, {problem.id for problem in problems})
-
-
-def _counted(outcomes: Counter[str], problems: int) -> str:
-    """The number of problems per outcome."""
-    counts = {outcome: count for outcome, count in outcomes.items() if count}
-    words = [f"{count} {outcome}" for outcome, count in counts.items()]
-    missing = problems - sum(counts.values())  # interrupted, or another process works on them
-    if missing:
-        words.append(f"{missing} unfinished; run the same command again to continue")
-    return ", ".join(words)
 
 
 async def drive(
@@ -181,7 +214,7 @@ async def drive(
     from ..runtime.tasks import first_error
 
     async def work() -> None:
-        with _progress() as show:
+        with _progress(caller) as show:
             options = how | {"calls": caller, "progress": show}
             async with aclosing(solve_many(problems, **options)) as solutions:
                 async for solution in solutions:
@@ -196,19 +229,19 @@ async def drive(
 
 
 @contextmanager
-def _progress() -> Iterator[Listener]:
-    """Solved, spent, in flight and time left, on standard error, if that is a terminal."""
+def _progress(caller: Caller) -> Iterator[Listener]:
+    """Solved, spent, in flight, time left and outages, on standard error if it is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield spending_lines(partial(say, err=True))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
     shown = (*columns, TimeRemainingColumn())
-    with Bar(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
+    bars = waiting_bar(lambda: caller.waiting)
+    with bars(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("solving", total=None)
 
         def show(progress: Progress) -> None:

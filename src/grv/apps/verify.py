@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..backends.verifiers.options import Verification
-from ..core.values import Verdict
+from ..core.values import REFUTED, Verdict
 from ..options import option
 from .console import check_outputs, progress, say
 from .options.command import command
@@ -21,9 +21,9 @@ from .options.job import job_option
 from .options.live import unprotected_lines
 
 if TYPE_CHECKING:
-    from ..backends.protocols import Finding, Problem
+    from ..backends.protocols import Problem
     from ..backends.verifiers.labels import LabelFile
-    from ..backends.verifiers.pool import CheckVerifier
+    from ..backends.verifiers.pool import CheckVerifier, Judged
 
 _SHOWN = 5  # broken candidates that are named
 
@@ -65,7 +65,8 @@ def verify(
     started = time.monotonic()
     done = _Done()
     with verification.verifier(store) as verifier:
-        candidates = _candidates(verifier, file)
+        with progress("reading"):
+            candidates = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT
         with contextlib.closing(LabelFile(out, candidates, file)) as labels:
             done.verdicts.update(labels.done.values())
@@ -78,7 +79,8 @@ def verify(
     say(
         f"{total} candidates of {len(candidates)} problems: "
         + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict),
-        f"{total - resumed} verified in {seconds:.1f} s{before}",
+        f"{total - resumed - done.refuted} verified in {seconds:.1f} s{before}",
+        *([f"{done.refuted} refuted without verification"] if done.refuted else []),
         f"isolation {in_force}",
         *unprotected_lines(verification, tuple(done.commands.values())),
     )
@@ -101,16 +103,20 @@ class _Done:
     """What was verified: verdicts, programs in the sandbox, problems whose commands ran."""
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
+    refuted: int = 0
     programs: int = 0
     commands: dict[str, Problem] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
-    def add(self, problem: Problem, number: int, finding: Finding) -> None:
+    def add(self, problem: Problem, number: int, judged: Judged) -> None:
         """Count a verdict."""
         from ..backends.verifiers.command import is_command
 
+        finding = judged.finding
         self.verdicts[finding.verdict] += 1
-        if is_command(problem):
+        if judged.key == REFUTED:
+            self.refuted += 1
+        elif is_command(problem):
             self.commands[problem.id] = problem
         elif problem.check["kind"] not in ("http", "math"):
             self.programs += 1
@@ -151,5 +157,5 @@ def _run(
     for (problem, number), judged in verifier.find_all(_jobs(file, labels)):
         finding = judged.finding
         labels.add(problem.id, number, finding, judged.key, finding.evidence if evidence else None)
-        done.add(problem, number, finding)
+        done.add(problem, number, judged)
         show(sum(done.verdicts.values()))

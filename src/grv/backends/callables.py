@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core.errors import BackendError, GeneratorError, ScorerError, UsageError
+from ..core.errors import BackendError, GeneratorError, ScorerError, UsageError, VerifierError
 from ..core.values import Verdict
-from ..files import error_line
+from ..files import error_line, shown
+from ..own_code import blamed
 from .protocols import Draft, Finding, Problem, Score, Usage, scored
 
 Made = str | Draft | None
@@ -101,15 +102,39 @@ def _is_coroutine(function: Callable[..., Any]) -> bool:
 
 
 class _Backend:
-    """A backend made of a user's function."""
+    """A backend made of a user's function.
+
+    Args:
+        function: the function, plain or asynchronous.
+        name: its name in messages; that of the function if None.
+        strict: whether a result of the wrong type stops the run. Otherwise it concerns one
+            candidate.
+    """
 
     _what = ""
+    _error: type[BackendError] = BackendError
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, strict: bool = False
+    ) -> None:
         if not callable(function):
             raise UsageError(f"{self._what} must be callable, not {type(function).__name__}")
-        self._function = function
-        self._name = str(getattr(function, "__qualname__", type(function).__name__))
+        self._function, self._strict = function, strict
+        self._name = name or str(getattr(function, "__qualname__", type(function).__name__))
+
+    def _failed(self, message: str, problem: Problem) -> BackendError:
+        return self._error(f"{self._name} {message}", backend=self._name, problem_id=problem.id)
+
+    def _check_type(self, is_right: bool, said: Any, expected: str, problem: Problem) -> None:
+        """Stop the run if a strict backend's function returned the wrong type."""
+        if is_right or not self._strict:
+            return
+        raise self._error(
+            f"{self._name} returned {shown(said)} of type {type(said).__name__}; expected"
+            f" {expected}",
+            problem_id=problem.id,
+            fault="stop",
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name})"
@@ -124,6 +149,7 @@ class CallableGenerator(_Backend):
     batch = 1
 
     _what = "a generator"
+    _error = GeneratorError
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """Up to `n` drafts in sequence; after a failure, the drafts made before it."""
@@ -147,17 +173,14 @@ class CallableGenerator(_Backend):
             case BackendError():
                 raise said
             case BaseException():
-                raise self._error(f"raised {error_line(said, named=True)}", problem) from said
+                raise self._failed(_raised(said), problem) from said
             case Draft() | None:
                 return said
             case str():
                 return Draft(said, usage=Usage(seconds=time.monotonic() - started))
             case _:
-                raise self._error(f"returned {type(said).__name__}, not a text", problem)
-
-    def _error(self, message: str, problem: Problem) -> GeneratorError:
-        message = f"{self._name} {message}"
-        return GeneratorError(message, backend=self._name, problem_id=problem.id)
+                self._check_type(False, said, "a text, a grv.Draft or None", problem)
+                raise self._failed(f"returned {type(said).__name__}, not a text", problem)
 
 
 class CallableScorer(_Backend):
@@ -168,6 +191,7 @@ class CallableScorer(_Backend):
     """
 
     _what = "a scorer"
+    _error = ScorerError
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft."""
@@ -181,13 +205,14 @@ class CallableScorer(_Backend):
             case BackendError():
                 raise said
             case OSError():
-                message = f"{self._name} raised {error_line(said, named=True)}"
-                raise ScorerError(message, backend=self._name, problem_id=problem.id) from said
+                raise self._failed(_raised(said), problem) from said
             case BaseException():
-                return Score(None, usage, f"raised {error_line(said, named=True)}")
+                return Score(None, usage, _raised(said))
             case Score():
                 return said
             case _:
+                is_number = said is None or hasattr(said, "__float__")
+                self._check_type(is_number, said, "a number, None or a grv.Score", problem)
                 return scored(said, usage)
 
 
@@ -199,14 +224,31 @@ class CallableVerifier(_Backend):
     """
 
     _what = "a verifier"
+    _error = VerifierError
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         """The finding of the function."""
         started = time.monotonic()
-        finding = _finding(await call(self._function, problem, draft.text))
+        said = await call(self._function, problem, draft.text)
+        if isinstance(said, BackendError) and self._strict:
+            raise said
+        finding = _finding(said)
+        known = finding is said or isinstance(said, BaseException | Verdict) or _is_bool(said)
+        self._check_type(known, said, "True, False, a grv.Verdict or a grv.Finding", problem)
         if finding.usage == Usage():
             finding = replace(finding, usage=Usage(seconds=time.monotonic() - started))
         return finding
+
+
+def _raised(error: BaseException) -> str:
+    """The exception of a user's function, with the line of the user's file if that is known."""
+    place = blamed(error)
+    return f"raised {error_line(error, named=True)}" + (f" ({place})" if place else "")
+
+
+def _is_bool(said: Any) -> bool:
+    is_numpy = type(said).__module__ == "numpy" and type(said).__name__ in {"bool", "bool_"}
+    return isinstance(said, bool) or is_numpy
 
 
 def _finding(said: Any) -> Finding:
@@ -216,10 +258,10 @@ def _finding(said: Any) -> Finding:
     if isinstance(said, BaseException):
         name = type(said).__name__
         evidence = {"exception": name, "detail": error_line(said)}
-        return Finding(Verdict.BROKEN, f"raised {name}", evidence)
+        reason = _raised(said) if blamed(said) else f"raised {name}"
+        return Finding(Verdict.BROKEN, reason, evidence)
     if isinstance(said, Verdict):
         return Finding(said, f"the function returned {said.value}")
-    is_numpy = type(said).__module__ == "numpy" and type(said).__name__ in {"bool", "bool_"}
-    if isinstance(said, bool) or is_numpy:
+    if _is_bool(said):
         return _finding(Verdict.PASSED if said else Verdict.FAILED)
     return Finding(Verdict.BROKEN, f"the function returned {type(said).__name__}, not a verdict")

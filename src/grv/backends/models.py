@@ -18,6 +18,7 @@ GENERATORS: Mapping[str, str] = MappingProxyType(
         "openai-text:MODEL": "plain completions of such an endpoint, for base models",
         "embedded": "SmolLM2-135M on this machine, continuing the prompt's text",
         "embedded-chat": "the same, with the prompt as a user's message",
+        "FILE.py:NAME": "a function of your own",
     }
 )
 SCORERS: Mapping[str, str] = MappingProxyType(
@@ -30,6 +31,7 @@ SCORERS: Mapping[str, str] = MappingProxyType(
         "score:URL": "a reward model behind vLLM's /score",
         "classify:URL": "a reward model behind vLLM's /classify",
         "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
+        "FILE.py:NAME": "a function of your own",
     }
 )
 REWARDS = ("score", "classify", "pooling")  # the scorers that are reward models
@@ -40,7 +42,7 @@ class Models(Family):
     """Which models generate and score."""
 
     generator: str = option(
-        ..., f"The model that generates: {', '.join(GENERATORS)}.", metavar="SPEC"
+        ..., f"The model that generates: {', '.join(GENERATORS)}.", metavar="SPEC", code=True
     )
     base_url: str | None = option(None, "An OpenAI-compatible endpoint.", metavar="URL")
     score: str = option(
@@ -50,6 +52,7 @@ class Models(Family):
         " get the second score, for 0.5 each.",
         metavar="SPEC",
         parse=parse_score,
+        code=True,
     )
     score_model: str | None = option(
         None, "The model that a reward server with several models uses.", metavar="MODEL"

@@ -47,6 +47,8 @@ class Problem:
             untrusted JSON data; the verifier parses it.
         question: the problem alone, without instructions and examples; empty if unknown.
         code: the beginning of the program, if the problem gives one.
+        messages: a chat in place of the prompt, as OpenAI's endpoints take it. `prompt` then is
+            the same as one text, for scorers and verifiers.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Problem:
     check: Mapping[str, Any] = field(default_factory=dict)
     question: str = ""
     code: str = ""
+    messages: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,14 @@ class Finding:
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = Usage()
+
+
+class ParkedCall(Exception):
+    """A verifier raises it if the verdict comes from outside, at any later time.
+
+    The search waits without holding a slot, also in a later process, until a `Found` entry for the
+    candidate is appended to its ledger.
+    """
 
 
 class Generator(Protocol):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from ..core.errors import UsageError
 from ..options import did_you_mean
-from .generators.sampling import Sampling
+from ..own_code import is_code, load
+from .generators.sampling import NEWER, Sampling
 from .http.web import shown, without_secrets
 from .models import GENERATORS, REWARDS, SCORERS
 from .protocols import Generator, Scorer
@@ -28,6 +29,13 @@ def generator(
     Raises:
         UsageError: there is none of that name, or this machine cannot run it.
     """
+    if is_code(spec):
+        from .own import own_generator
+
+        if sampling is not None and (unused := [n for n in NEWER if getattr(sampling, n)]):
+            flag = unused[0].replace("_", "-")
+            raise UsageError(f"--{flag} needs openai:MODEL; {spec} does not read it")
+        return own_generator(spec)
     name, rest = _parts(spec, GENERATORS, "generator")
     if name.startswith("openai"):
         from .generators.openai import OpenaiGenerator
@@ -69,6 +77,10 @@ def scorer(
     Raises:
         UsageError: there is none of that name, or this machine cannot run it.
     """
+    if is_code(spec):
+        from .own import own_scorer
+
+        return own_scorer(spec)
     name, rest = _parts(spec, SCORERS, "score")
     match name:
         case "length":
@@ -98,7 +110,9 @@ def reward_address(name: str, rest: str) -> tuple[str, str]:
 
 
 def named(spec: str) -> str:
-    """A scorer's specification as ledgers store it: its address without secrets."""
+    """A specification as ledgers store it: addresses without secrets, code without folders."""
+    if is_code(spec):
+        return load(spec).name
     name, colon, rest = spec.strip().partition(":")
     if name not in REWARDS:
         return without_secrets(spec)

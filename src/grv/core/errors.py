@@ -8,6 +8,7 @@ GrvError
 │   ├── GeneratorError
 │   ├── ScorerError
 │   └── VerifierError
+├── RunStopped
 ├── LedgerError
 │   └── LedgerFormatError
 └── LogError
@@ -17,6 +18,16 @@ These are results, not errors: no answer found, budget spent, generator exhauste
 """
 
 from __future__ import annotations
+
+from typing import Literal
+
+Fault = Literal["wait", "stop", "call"]
+DISTRIBUTION = "generate-rank-verify"  # what pip installs; the package and the command are grv
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra. Messages about a missing package end with it."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class GrvError(Exception):
@@ -42,7 +53,14 @@ class BackendError(GrvError):
         backend: the backend's name.
         problem_id: the problem it was working on, if known.
         retry_after: seconds to wait before the next attempt, if known.
-        final: True if no retry can succeed, e.g. after a wrong API key or an unknown model.
+        fault: what the error concerns. "wait": the server is out of service or busy for now, so try
+            again while that lasts. "stop": no call of the run can succeed, e.g. after a wrong API
+            key. "call": this attempt only.
+        final: whether a fault "call" concerns every attempt of the call, e.g. a prompt that is too
+            long. Then there is no retry.
+        unpaid: True if the attempt was certainly not charged.
+        place: the host and port of the server, if there is one.
+        hint: what the user can do about it.
     """
 
     def __init__(
@@ -52,13 +70,21 @@ class BackendError(GrvError):
         backend: str = "",
         problem_id: str | None = None,
         retry_after: float | None = None,
+        fault: Fault = "call",
         final: bool = False,
+        unpaid: bool = False,
+        place: str = "",
+        hint: str = "",
     ) -> None:
         super().__init__(message)
         self.backend = backend
         self.problem_id = problem_id
         self.retry_after = retry_after
+        self.fault: Fault = fault
         self.final = final
+        self.unpaid = unpaid
+        self.place = place
+        self.hint = hint
 
 
 class GeneratorError(BackendError):
@@ -71,6 +97,10 @@ class ScorerError(BackendError):
 
 class VerifierError(BackendError):
     """The verifier failed. This says nothing about the candidate."""
+
+
+class RunStopped(GrvError):
+    """No call of the run can succeed until the user acts. The same run continues afterwards."""
 
 
 class LedgerError(GrvError):

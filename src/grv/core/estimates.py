@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from .values import Costs, What
 
-GUESS_WEIGHT = 1  # the price list counts as this many observations
-
 
 class Estimates:
     """The running mean and the maximum of the cost of each kind, starting from a price list.
 
-    The mean treats the price list as `GUESS_WEIGHT` observations. So it is positive even if every
-    payment is zero, and it approaches the mean payment after a few observations. Items without a
+    The price list counts until the first payment that is not zero; then the mean is that of the
+    payments. So it is positive even if every payment is zero, and a wrong price list is forgotten
+    after one payment of each kind: the bounds with measured costs rely on this. Items without a
     measured payment do not change it.
     """
 
@@ -36,8 +35,8 @@ class Estimates:
         )
 
     def _mean(self, what: What) -> float:
-        known = GUESS_WEIGHT * self._guess.price(what) + self._paid[what]
-        return known / (GUESS_WEIGHT + self._seen[what])
+        paid, seen = self._paid[what], self._seen[what]
+        return paid / seen if paid else self._guess.price(what) / (1 + seen)
 
     def _priced(self, prices: dict[What, float]) -> Costs:
         """A price list, in which scoring keeps its share of a candidate's cost."""

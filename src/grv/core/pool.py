@@ -4,7 +4,7 @@ The rule: the higher score first; between equal scores, the older candidate firs
 some candidates a second score. These come before all others, the higher second score first.
 If one candidate of a key fails, the others are taken to fail: the key is *refuted*. A pass is not
 shared. So at most one candidate per key is on offer, the best by its first score, and none after
-the key is refuted.
+the key is refuted. The key `REFUTED` is refuted from the start: its candidates certainly fail.
 
 The data structure: `_ranked` is a heap with the best candidate on top. Only the *leader* of each
 key, its best open candidate, is on offer there. The others wait in `_followers`; the best of them
@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .values import CandidateId, Costs, Generated, Rescored, Verdict, Verified
+from .values import REFUTED, CandidateId, Costs, Generated, Rescored, Verdict, Verified
 
 _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 
@@ -39,12 +39,13 @@ class Pool:
         self._keys: dict[CandidateId, str] = {}  # only of candidates with a key
         self._verdicts: dict[CandidateId, Verdict] = {}
         self._second: dict[CandidateId, float] = {}  # second scores of open candidates
-        self._refuted: set[str] = set()
+        self._refuted = {REFUTED}
         self._ranked: list[_Ranked] = []
         self._leader: dict[str, _Ranked] = {}
         self._followers: dict[str, list[_Ranked]] = {}
         self._open: dict[str, int] = {}  # the number of open candidates per key
         self._waiting = 0
+        self._hopeless = 0
         self._exhausted = False
 
     def __len__(self) -> int:
@@ -70,6 +71,11 @@ class Pool:
     def waiting(self) -> int:
         """The number of open candidates."""
         return self._waiting
+
+    @property
+    def refuted(self) -> int:
+        """The number of candidates with the key `REFUTED`."""
+        return self._hopeless
 
     @property
     def keyed(self) -> bool:
@@ -128,6 +134,7 @@ class Pool:
                 heapq.heappush(self._ranked, (-score, id))
             else:
                 self._keys[id] = key
+                self._hopeless += key == REFUTED
                 if key not in self._refuted:
                     self._waiting += 1
                     self._join((-score, id), key)

@@ -30,7 +30,7 @@ Invariants:
    candidates, these are verified. A step with only the newest candidate is never changed, even if
    it is the best: some policies verify it whatever its score.
 8. Candidates with a refuted key are never verified, whatever the plan says, and two candidates with
-   the same key are never in flight together.
+   the same key are never in flight together. The key `REFUTED` is refuted from the start.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ class Policy(Protocol):
 class Search:
     """A search for one verified answer.
 
+    The actions, the cost and the end are those of Definition 2.2 of the paper.
+
     Args:
         policy: decides what to do next.
         costs: the price list; only a first guess if events report payments.
@@ -139,7 +141,8 @@ class Search:
     @property
     def bill(self) -> Bill:
         """The cost so far."""
-        return Bill(len(self.pool), self._verified, self._total(), self._rescored)
+        counts = (len(self.pool), self._verified)
+        return Bill(*counts, self._total(), self._rescored, self.pool.refuted)
 
     @property
     def outcome(self) -> Outcome | None:

@@ -11,6 +11,8 @@ from typing import Literal, NewType
 from .errors import UsageError
 
 CandidateId = NewType("CandidateId", int)  # order of arrival: 0, 1, 2, ...
+REFUTED = "grv:refuted"  # the key of candidates that certainly fail: refuted from the start
+REFUTED_CODE = 2**31 - 1  # the same where keys are numbers
 
 
 class Verdict(enum.Enum):
@@ -73,7 +75,8 @@ class Generated:
     Attributes:
         scores: one per candidate, in order of arrival; -inf ranks last, NaN is an error.
         keys: one per candidate, or empty. If one candidate fails, all with the same key are taken
-            to fail. None means that the candidate has no key.
+            to fail. None means that the candidate has no key. `REFUTED` means that the candidate
+            certainly fails: it is never verified.
         paid: the real payment; if None, the price list is used.
     """
 
@@ -126,8 +129,10 @@ class Turn:
     def __str__(self) -> str:
         """The result and the policy's reason for the action, for people."""
         match self.event:
-            case Generated(scores):
+            case Generated(scores, keys):
                 line = f"generated {len(scores)}"
+                if refuted := keys.count(REFUTED):
+                    line += f", {refuted} of them refuted without verification"
             case Rescored(rescored):
                 line = f"rescored {', '.join(map(str, rescored))}"
             case Verified(verdicts):
@@ -210,12 +215,16 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """The cost of a search: the counts, and the total in the unit of its `Costs`."""
+    """The cost of a search: the counts, and the total in the unit of its `Costs`.
+
+    `refuted` counts the generated candidates that were refuted without verification.
+    """
 
     generated: int
     verified: int
     total: float
     rescored: int = 0
+    refuted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

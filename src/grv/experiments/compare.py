@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,12 +22,23 @@ from ..replay.kernels.dispatch import trials
 from ..replay.orders import OrderBatch, batches
 from ..replay.trials import Trials, in_flight, rounds_of
 from ..theory.exact import success_probability
-from ..theory.grouping import Difficulty, Group, Runs
+from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
-from .comparison import Comparison, GroupSummary, LogSummary, Resampled, Row
-from .rows import REFERENCE, DifficultyRow, HindsightRow, PolicyRow, RowKind, UniformRow, parse_row
+from .assigned_pairs import AssignedPairs
+from .bounds import bounded, check_bounded
+from .comparison import Comparison, LogSummary, Row
+from .rows import (
+    DifficultyRow,
+    HindsightRow,
+    PolicyRow,
+    RowKind,
+    UniformRow,
+    baseline_of,
+    parse_row,
+)
 from .settings import Settings, Unsolvable
+from .significance import Resampled
 
 Progress = Callable[[int, int], None]
 
@@ -47,7 +57,10 @@ def compare(
 ) -> Comparison:
     """Compare every policy at every price list, on the same orders of the same problems.
 
-    Ratios are relative to the row named `adaptive`; without it there are none.
+    If labels are missing, rows have bounds; see `bounds`.
+
+    Ratios are relative to the row that `baseline` names. Without that option it is the row
+    `adaptive`, or else `default`; without these there are no ratios.
 
     Args:
         policies: policies by the names of their rows, or specifications; `DEFAULT_ROWS` has those
@@ -75,13 +88,21 @@ def compare(
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
     if settings.keys and not log.has_keys:
-        raise LogError("this log has no keys (column 'key')", path=log.path)
+        raise LogError("this log has no keys (column 'key'): leave out --keys", path=log.path)
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
             kind.policy.check_score(log.score)
-    problems = log.problems if settings.unsolvable is Unsolvable.INCLUDE else log.solvable
-    comparer = _Comparer(log, problems, rows, prices, settings, cascade, progress or _silent)
-    return comparer.comparison()
+    ids = [p.id for p in log.problems if p.solvable or settings.unsolvable is Unsolvable.INCLUDE]
+
+    def made(on: Log) -> Comparison:
+        problems = [on[id] for id in ids]
+        comparer = _Comparer(on, problems, rows, prices, settings, cascade, progress or _silent)
+        return comparer.comparison()
+
+    if not log.is_bounded:
+        return made(log)
+    check_bounded(rows, log, prices, settings)
+    return bounded(made(log.completed(passed=True)), made(log.completed(passed=False)))
 
 
 def _rows(policies: Mapping[str, Policy] | Sequence[str]) -> dict[int, tuple[str, RowKind]]:
@@ -111,6 +132,7 @@ class _Comparer:
     ) -> None:
         self.log, self.problems, self.settings, self.cascade = log, problems, settings, cascade
         self.rows, self.prices, self.progress = rows, prices, progress
+        self.baseline = baseline_of([name for name, _ in rows.values()], settings.baseline)
         kinds = [kind for _, kind in rows.values()]
         self.matched = any(isinstance(kind, UniformRow) for kind in kinds)
         self.grouped = any(isinstance(kind, DifficultyRow) for kind in kinds)
@@ -192,16 +214,16 @@ class _Comparer:
     def _keep(self, at: int, number: int, id: str, result: Trials) -> None:
         self.found.setdefault((at, number), {})[id] = result
 
-    def _pairs(self, at: int) -> dict[int, _Pairs]:
+    def _pairs(self, at: int) -> dict[int, AssignedPairs]:
         """For each row of pairs, the pair of each problem at one price list."""
         costs = self._pair_prices(self.prices[at])
-        found: dict[int, _Pairs] = {}
+        found: dict[int, AssignedPairs] = {}
         if self.matched:
             reference = self._in_order(self.reference[at])
             spent = np.concatenate([t.costs(costs) for t in reference])
             # Adaptive pays for at least one of each, but a mean may be rounded down.
             pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
-            everyone = _Pairs({problem.id: pair for problem in self.problems}, single=pair)
+            everyone = AssignedPairs({problem.id: pair for problem in self.problems}, single=pair)
             found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
         wanted = {n: k.groups for n, (_, k) in self.rows.items() if isinstance(k, DifficultyRow)}
         if wanted:
@@ -210,7 +232,7 @@ class _Comparer:
                 sorted(set(wanted.values())), costs, whole=self.settings.width is None
             )
             for number, groups in wanted.items():
-                found[number] = _Pairs.of_groups(partitions[groups], ordered)
+                found[number] = AssignedPairs.of_groups(partitions[groups], ordered)
         return found
 
     def _pair_prices(self, costs: Costs) -> Costs:
@@ -226,7 +248,7 @@ class _Comparer:
         ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
         return ordered, Runs([self.difficulties[problem.id] for problem in ordered])
 
-    def _try_pairs(self, batch: OrderBatch, pairs: Sequence[dict[int, _Pairs]]) -> None:
+    def _try_pairs(self, batch: OrderBatch, pairs: Sequence[dict[int, AssignedPairs]]) -> None:
         for at, costs in enumerate(self.prices):
             for number, assigned in pairs[at].items():
                 pair = assigned.by_problem[batch.problem.id]
@@ -245,13 +267,13 @@ class _Comparer:
     def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
         return [found[problem.id] for problem in self.problems]
 
-    def _sum_up(self, pairs: Sequence[dict[int, _Pairs]]) -> Comparison:
+    def _sum_up(self, pairs: Sequence[dict[int, AssignedPairs]]) -> Comparison:
         rows: list[Row] = []
         kept: list[Trials] = []
         for at, costs in enumerate(self.prices):
             stacked = {n: _stack(self._in_order(self.found[at, n])) for n in self.rows}
             reference = next(
-                (stacked[n] for n, (x, _) in self.rows.items() if x == REFERENCE), None
+                (stacked[n] for n, (x, _) in self.rows.items() if x == self.baseline), None
             )
             for number, (name, kind) in self.rows.items():
                 row = self._row(name, costs, stacked[number], reference)
@@ -265,6 +287,7 @@ class _Comparer:
             "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),
+            "baseline": self.baseline,
             "cascade": None if self.cascade is None else dataclasses.asdict(self.cascade),
         }
         names = tuple(problem.id for problem in self.problems)
@@ -299,7 +322,7 @@ class _Comparer:
         ratio = row.cost / float(np.mean(base.ravel()))
         return dataclasses.replace(row, ratio=ratio, low=low, high=high)
 
-    def _detailed(self, row: Row, kind: RowKind, pairs: _Pairs | None, of: Trials) -> Row:
+    def _detailed(self, row: Row, kind: RowKind, pairs: AssignedPairs | None, of: Trials) -> Row:
         """The row with the fields that only rows of its kind have."""
         details: dict[str, Any] = {}
         pair = pairs.single if pairs else None
@@ -307,7 +330,7 @@ class _Comparer:
             pair = Pair(kind.policy.m, kind.policy.k)
         if pair is not None:
             details |= {"m": pair.m, "k": pair.k}
-            if not self.settings.keys:
+            if not self.settings.keys and not self.log.refuted:
                 details["exact"] = self._solved_in_all_orders(pair, capped=pairs is None)
         if pairs is not None and pairs.groups:
             details["groups"] = pairs.groups
@@ -343,30 +366,9 @@ class _Comparer:
             excluded=(*(p.id for p in log.problems if p.id not in used), *log.bare),
             contradictory={p.id: p.contradictory for p in log.problems if p.contradictory},
             unpriced=log.unpriced,
+            refuted=log.refuted,
+            censored=log.censored,
         )
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """The pair of each problem, and its description."""
-
-    by_problem: Mapping[str, Pair]
-    single: Pair | None = None
-    groups: tuple[GroupSummary, ...] = ()
-
-    @classmethod
-    def of_groups(cls, groups: Sequence[Group], ordered: Sequence[LoggedProblem]) -> _Pairs:
-        by_problem = {p.id: g.pair for g in groups for p in ordered[g.start : g.stop]}
-        summaries = tuple(
-            GroupSummary(
-                g.stop - g.start,
-                (ordered[g.start].pass_rate, ordered[g.stop - 1].pass_rate),
-                *g.pair,
-            )
-            for g in groups
-        )
-        single = groups[0].pair if len(groups) == 1 else None
-        return cls(by_problem, single, summaries)
 
 
 def _mean(amounts: NDArray[np.float64]) -> float | None:

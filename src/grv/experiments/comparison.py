@@ -6,15 +6,20 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..files import write_whole
+from ..frames import make_frame
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
+from .rows import REFERENCE
+from .significance import METHOD, PairTest, Resampled, pair_tests
+
+if TYPE_CHECKING:
+    from ..report.figures import Picture
 
 FORMAT = 1
 
@@ -27,6 +32,30 @@ class GroupSummary:
     pass_rate: tuple[float, float]
     m: int
     k: int
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The lowest and highest means of a row, whatever the missing labels are; see `bounds.py`.
+
+    Attributes:
+        cost: the mean cost.
+        solved: the share of trials solved.
+        generated: the mean number of candidates generated; None for hindsight, where only the cost
+            is bounded.
+        verified: the mean number of candidates verified; None for hindsight.
+        rounds: the mean number of rounds; None for hindsight.
+        ratio: the mean cost over that of the baseline, if there is a baseline.
+        net: the value of solved trials minus the cost, per trial, if the value is given.
+    """
+
+    cost: tuple[float, float]
+    solved: tuple[float, float]
+    generated: tuple[float, float] | None = None
+    verified: tuple[float, float] | None = None
+    rounds: tuple[float, float] | None = None
+    ratio: tuple[float, float] | None = None
+    net: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +75,7 @@ class Row:
         rescored: the mean number of second scores, if there is a cascade.
         rescore_rounds: the mean number of rounds of second scores, if there is a cascade.
         seconds: the mean duration of a trial, if the duration of rounds is given.
-        ratio: the mean cost over that of the `adaptive` row at the same costs, if there is one.
+        ratio: the mean cost over that of the baseline at the same costs, if there is a baseline.
         low: the lower end of the 95 % interval of the ratio, by resampling problems.
         high: the upper end.
         m: the number of candidates generated, if all problems have the same pair.
@@ -57,6 +86,8 @@ class Row:
         unsolved_cost: the mean cost of the unsolved trials, if there are any.
         net: the value of solved trials minus the cost, per trial, if the value is given.
         unsolvable_cost: the mean cost on problems without any pass, if they are kept.
+        bounds: if labels are missing, what the row would be with the best and with the worst
+            labels; the other fields are then those with the worst, where costs are highest.
     """
 
     policy: str
@@ -82,6 +113,7 @@ class Row:
     unsolved_cost: float | None = None
     net: float | None = None
     unsolvable_cost: float | None = None
+    bounds: Bounds | None = None
 
     @property
     def measured(self) -> bool:
@@ -94,6 +126,16 @@ class Row:
         if self.measured:
             return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
         return f"{self.costs.candidate:g},{self.costs.verify:g}"
+
+    @property
+    def least_cost(self) -> float | None:
+        """The lower bound of the mean cost, if labels are missing."""
+        return None if self.bounds is None else self.bounds.cost[0]
+
+    @property
+    def most_solved(self) -> float | None:
+        """The upper bound of the share solved, if labels are missing."""
+        return None if self.bounds is None else self.bounds.solved[1]
 
     def shown(self, amount: float) -> str:
         """An amount in the row's unit, for people."""
@@ -127,6 +169,8 @@ class LogSummary:
         excluded: the ids of the problems left out.
         contradictory: keys with both labels, by problem; these keys are ignored.
         unpriced: the number of missing costs; each is replaced by the mean of the others.
+        refuted: the number of candidates refuted without verification; no row verifies them.
+        censored: whether a search chose what to generate and to verify.
     """
 
     problems: int
@@ -137,6 +181,8 @@ class LogSummary:
     excluded: tuple[str, ...]
     contradictory: Mapping[str, tuple[str, ...]]
     unpriced: int = 0
+    refuted: int = 0
+    censored: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +195,7 @@ class Comparison:
         rows: the results.
         problems: the ids of the problems compared, in the order of `trials`.
         trials: for each row, arrays `[problems, orders]`; kept for figures, not saved.
+        saved_pairs: the tests of a saved comparison, which has no trials.
     """
 
     log: LogSummary
@@ -156,13 +203,63 @@ class Comparison:
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
     trials: tuple[Trials, ...] = field(default=(), repr=False)
+    saved_pairs: tuple[PairTest, ...] = field(default=(), repr=False)
 
-    def __getitem__(self, policy: str) -> Row:
-        """The first row with this name."""
-        for row in self.rows:
-            if row.policy == policy:
-                return row
-        raise KeyError(policy)
+    def __getitem__(self, wanted: str | tuple[str, Costs | str]) -> Row:
+        """The row with this name: `c["adaptive"]`.
+
+        With several price lists, name one too: `c["adaptive", "1,10"]`, or with `Costs(1, 10)`.
+
+        Raises:
+            UsageError: the name alone does not tell which price list.
+        """
+        policy, prices = (wanted, None) if isinstance(wanted, str) else wanted
+        if isinstance(prices, str):
+            prices = prices.replace(" ", "")
+        found = [
+            row
+            for row in self.rows
+            if row.policy == policy and (prices is None or prices in (row.costs, row.prices))
+        ]
+        if not found:
+            names = dict.fromkeys(row.policy for row in self.rows)
+            raise KeyError(f"no row {wanted!r}; there are {', '.join(names)}")
+        lists = list(dict.fromkeys(row.prices for row in found))
+        if len(lists) > 1:
+            raise UsageError(
+                f"{policy!r} has a row for each price list ({'; '.join(lists)}):"
+                f" write [{policy!r}, {lists[0]!r}]"
+            )
+        return found[0]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether labels are missing, so that rows have bounds and no tests."""
+        return any(row.bounds is not None for row in self.rows)
+
+    @property
+    def baseline(self) -> str | None:
+        """The name of the row that ratios are relative to; None if there are no ratios."""
+        name: str | None = self.settings.get("baseline", REFERENCE)
+        return name
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The resamples of problems, shared by all intervals."""
+        return Resampled(len(self.problems), int(self.settings["seed"]))
+
+    @cached_property
+    def pairs(self) -> tuple[PairTest, ...]:
+        """Paired tests of each two rows at each price list; see `significance`."""
+        return pair_tests(self) if self.trials else self.saved_pairs
+
+    def pair(self, first: str, second: str, prices: Costs | str | None = None) -> PairTest:
+        """The paired test of two rows, in this order; see `__getitem__` for price lists."""
+        rows = [self[name] if prices is None else self[name, prices] for name in (first, second)]
+        for each in self.pairs:
+            if each.prices == rows[0].prices and {each.first, each.second} == {first, second}:
+                return each if each.first == first else each.reversed()
+        raise KeyError(f"no test of {first!r} and {second!r}")
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, as plain data."""
@@ -171,6 +268,7 @@ class Comparison:
             "log": asdict(self.log),
             "settings": dict(self.settings),
             "rows": [row.to_json() for row in self.rows],
+            "tests": {"method": METHOD, "pairs": [pair.to_json() for pair in self.pairs]},
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -181,25 +279,57 @@ class Comparison:
         """Write the rows as CSV; the file is replaced atomically."""
         write_whole(path, self.to_csv())
 
+    def to_frame(self) -> Any:
+        """The rows as a pandas frame, or a polars frame if pandas is not installed."""
+        names, rows = self._cells()
+        return make_frame(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+    def plot(self, prices: str | None = None) -> Picture:
+        """A picture of the costs, which a notebook shows; it needs matplotlib.
+
+        Its attribute `figure` is the figure of matplotlib, `svg` the text of an SVG file.
+
+        Args:
+            prices: the price list, as in `--costs`; it is needed if there are several.
+        """
+        from ..report.figures import picture_of
+
+        return picture_of(self, prices)
+
+    def _repr_html_(self) -> str:
+        from .conclusion import comparison_html
+
+        return comparison_html(self)
+
     def to_csv(self) -> str:
         """The rows as CSV; each row lists the problems left out."""
+        names, rows = self._cells()
+        excluded = " ".join(self.log.excluded)
+        return csv_text([*names, "excluded"], [(*row, excluded) for row in rows])
+
+    def _cells(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns, and the values of the rows."""
         plain = ["trials", "solved", "cost", "generated", "verified", "ratio", "low", "high"]
         plain += ["m", "k", "exact", "unsolvable_cost"]
         plain += ["rounds", "generate_rounds", "verify_rounds", "seconds", "measured"]
         plain += ["solved_cost", "unsolved_cost", "net", "rescored", "rescore_rounds"]
-        excluded = " ".join(self.log.excluded)
+        if self.is_bounded:
+            plain += ["least_cost", "most_solved"]
         rows = [
             (
                 *(row.policy, row.costs.candidate, row.costs.verify),
                 *(getattr(row, name) for name in plain),
-                excluded,
             )
             for row in self.rows
         ]
-        return csv_text(["policy", "cost_generate", "cost_verify", *plain, "excluded"], rows)
+        return ["policy", "cost_generate", "cost_verify", *plain], rows
 
     def table(self) -> str:
         """The rows as plain text, for people."""
+        return aligned(*self.cells(), left=2)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the cells of the table for people."""
         head = ["policy", "costs", "generated", "verified", "cost", "ratio", "95 %", "solved"]
         head.append("rounds")
         rows = [list(row_cells(row)) for row in self.rows]
@@ -209,11 +339,13 @@ class Comparison:
                 head.append(title)
                 for row, cell in zip(rows, cells, strict=True):
                     row.append(cell or "")
-        return aligned(head, rows, left=2)
+        return head, rows
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
     """The cells of a row, for people."""
+    if row.bounds is not None:
+        return _bound_cells(row, row.bounds)
     has_interval = row.low is not None and row.high is not None
     return (
         row.policy,
@@ -228,6 +360,21 @@ def row_cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def _bound_cells(row: Row, bounds: Bounds) -> tuple[str, ...]:
+    def both(ends: tuple[float, float] | None, digits: int = 1) -> str:
+        if ends is None:
+            return ""
+        low, high = (f"{end:.{digits}f}" for end in ends)
+        return low if low == high else f"{low}-{high}"
+
+    return (
+        *(row.policy, row.prices, both(bounds.generated), both(bounds.verified)),
+        both(bounds.cost),
+        "" if bounds.ratio is None else f"x{both(bounds.ratio, 2)}",
+        *("", both(bounds.solved, 3), both(bounds.rounds)),
+    )
+
+
 # Columns that are shown only if a row has a value.
 _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
     "rescored": lambda row: None if row.rescored is None else f"{row.rescored:.1f}",
@@ -235,31 +382,12 @@ _OPTIONAL: dict[str, Callable[[Row], str | None]] = {
     "unsolved cost": lambda row: (
         None if row.unsolved_cost is None else row.shown(row.unsolved_cost)
     ),
-    "net": lambda row: None if row.net is None else row.shown(row.net),
+    "net": lambda row: None if row.net is None else _net(row, row.net),
 }
 
 
-class Resampled:
-    """95 % intervals of ratios of means over problems, by the percentile bootstrap.
-
-    All intervals of a comparison use the same resamples of its problems.
-    """
-
-    def __init__(self, problems: int, seed: int, resamples: int = 2000) -> None:
-        generator = np.random.default_rng([seed, problems, resamples])
-        counts = generator.multinomial(problems, np.full(problems, 1 / problems), size=resamples)
-        self._weights = counts.astype(np.float64)
-
-    def ratio(
-        self, above: NDArray[np.float64], below: NDArray[np.float64]
-    ) -> tuple[float, float] | None:
-        """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
-        if len(above) < 2:
-            return None
-        ratios = (self._weights @ above) / (self._weights @ below)
-        low, high = np.quantile(ratios, [0.025, 0.975])
-        return float(low), float(high)
-
-    def totals(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`[resamples]`: the sum of the problems' values in each resample."""
-        return self._weights @ values
+def _net(row: Row, net: float) -> str:
+    if row.bounds is None or row.bounds.net is None:
+        return row.shown(net)
+    low, high = row.bounds.net
+    return f"{row.shown(low)} to {row.shown(high)}"

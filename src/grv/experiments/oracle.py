@@ -56,6 +56,7 @@ def oracle(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[OracleRow, ...]:
     """One row per problem; problems without any pass have no optimum."""
+    log.require_labels()
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
     rows = []

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..learning.prior_file import parse_policy
+from ..own_code import is_code
 from ..policies import POLICIES, spec
 
 DEFAULT_ROWS = (
     "hindsight",
+    "default",
     "adaptive",
     "adaptive-all",
     "verify-all",
@@ -23,7 +26,8 @@ DEFAULT_ROWS = (
     "difficulty-10",
 )
 
-REFERENCE = "adaptive"  # the row that ratios are relative to
+REFERENCE = "adaptive"  # the paper's policy
+_BASELINES = (REFERENCE, "default")  # ratios are relative to the first that is a row
 
 _DIFFICULTY = re.compile(r"difficulty-([0-9]+)")
 
@@ -58,6 +62,8 @@ RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
 
 def parse_row(text: str) -> RowKind:
     """The row that a text describes."""
+    if is_code(text):
+        return PolicyRow(parse_policy(text))
     name, positional, named = spec.split(text)
     if name == "adaptive-all":
         policy = parse_policy(text.replace("adaptive-all", "adaptive", 1))
@@ -71,6 +77,51 @@ def parse_row(text: str) -> RowKind:
     if positional or named:
         raise UsageError(f"{name} takes no parameters: {text!r}")
     return row
+
+
+def runs_live(name: str) -> bool:
+    """Whether the row is a policy that can run live, with the usual accounting."""
+    kind = kind_of(name)
+    return isinstance(kind, PolicyRow) and not kind.whole_steps
+
+
+def completed(rows: Sequence[str], baseline: str | None = None) -> tuple[str, ...]:
+    """The rows, and those that every comparison has: `default` and the baseline.
+
+    >>> completed(["verify-all"])
+    ('verify-all', 'default')
+    """
+    found = [text.strip() for text in rows]
+    for needed in ("default", *([] if baseline is None else [baseline.strip()])):
+        kind = parse_row(needed)
+        if all(text != needed and parse_row(text) != kind for text in found):
+            found.append(needed)
+    return tuple(found)
+
+
+def baseline_of(names: Sequence[str], wanted: str | None) -> str | None:
+    """The name of the row that ratios are relative to.
+
+    Without a wish it is `adaptive`, or else `default`, or else none.
+    """
+    if wanted is None:
+        return next((name for name in _BASELINES if name in names), None)
+    wanted = wanted.strip()
+    if wanted in names:
+        return wanted
+    kind = parse_row(wanted)
+    same = [name for name in names if kind_of(name) == kind]
+    if not same:
+        raise UsageError(f"baseline {wanted!r} is not a row; the rows are {', '.join(names)}")
+    return same[0]
+
+
+def kind_of(name: str) -> RowKind | None:
+    """The row that a name describes; None if the name is the caller's own."""
+    try:
+        return parse_row(name)
+    except UsageError:
+        return None
 
 
 def _baseline(name: str) -> RowKind | None:

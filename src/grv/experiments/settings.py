@@ -61,6 +61,13 @@ class Settings(Family):
         least=0,
     )
 
+    baseline: str | None = option(
+        None,
+        "The row that all ratios are relative to; it is added if it is missing. Default: adaptive,"
+        " or default if there is no row adaptive.",
+        metavar="POLICY",
+    )
+
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
         record = {each.name: getattr(self, each.name) for each in dataclasses.fields(Settings)}
@@ -133,7 +140,9 @@ class TableSettings(Settings):
         (),
         f"A row of the table: default (the policy of grv solve), {', '.join(POLICIES)},"
         " adaptive-all, hindsight, uniform-matched or difficulty-K; with parameters as in"
-        " fixed(64, 4). Repeatable. Default: the rows that the paper compares.",
+        " fixed(64, 4), or FILE.py:CLASS of your own. Repeatable. Default: the rows that the paper"
+        " compares.",
         "--policy",
         metavar="SPEC",
+        code=True,
     )

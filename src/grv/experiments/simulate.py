@@ -25,9 +25,9 @@ from ..policies import Adaptive
 from ..replay.kernels.dispatch import trials
 from ..replay.orders import batches
 from ..text import aligned
-from .comparison import Resampled
 from .rows import PolicyRow, parse_row
 from .settings import SimulationSize
+from .significance import Resampled
 from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
 
 FORMAT = 1

@@ -95,11 +95,11 @@ class Placed:
 def counts_of(
     problems: Sequence[PastProblem], placed: Placed, tie: float
 ) -> tuple[Numbers, Numbers]:
-    """`[problems, bins]`: the weighted numbers of labels and of passes."""
+    """`[problems, bins]`: the weighted numbers of verified candidates and of passes."""
     size = len(placed.shares)
     labels, passes = np.zeros((2, len(problems), size))
     for at, (problem, bins) in enumerate(zip(problems, placed.bins, strict=True)):
-        known = problem.labelled
+        known = problem.verified
         _, group, sizes = np.unique(problem.scores[known], return_inverse=True, return_counts=True)
         counts = sizes if tie == 1 else (1 - tie**sizes) / (1 - tie)
         worth = (counts / sizes)[group]

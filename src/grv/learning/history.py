@@ -25,6 +25,7 @@ class PastProblem:
         passed: `[candidates]`, whether the candidate is known to have passed.
         labelled: `[candidates]`, whether the candidate has a label.
         keys: `[candidates]`, key numbers, -1 for none; None without keys.
+        refuted: `[candidates]`, whether it was refuted without verification; None if none was.
     """
 
     id: str
@@ -32,6 +33,12 @@ class PastProblem:
     passed: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
     keys: NDArray[np.int32] | None = None
+    refuted: NDArray[np.bool_] | None = None
+
+    @property
+    def verified(self) -> NDArray[np.bool_]:
+        """`[candidates]`, whether a verification gave the label."""
+        return self.labelled if self.refuted is None else self.labelled & ~self.refuted
 
     @property
     def is_hopeless(self) -> bool:
@@ -79,14 +86,24 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
     If labels are missing, keys are dropped: a log ignores a key if some of its candidates passed
     and others are not known to have passed.
     """
+    if labelled is None and log.is_bounded:
+        labelled = {
+            p.id: np.ones(len(p), dtype=np.bool_) if p.unknown is None else ~p.unknown
+            for p in log.problems
+        }
     if labelled is None:
         every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
         return [
-            PastProblem(problem.id, problem.scores, problem.passed, known, problem.keys)
+            PastProblem(
+                *(problem.id, problem.scores, problem.passed, known, problem.keys), problem.refuted
+            )
             for problem, known in zip(log.problems, every, strict=True)
         ]
     return [
-        PastProblem(problem.id, problem.scores, problem.passed, labelled[problem.id])
+        PastProblem(
+            *(problem.id, problem.scores, problem.passed, labelled[problem.id]),
+            refuted=problem.refuted,
+        )
         for problem in log.problems
     ]
 
@@ -102,8 +119,9 @@ def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], s
 def _labelled(table: ColumnTable) -> dict[str, NDArray[np.bool_]]:
     """Which candidates of each problem have a label; the table has been checked before."""
     rows: dict[str, list[tuple[int, bool]]] = {}
-    columns = (table.columns[name].tolist() for name in REQUIRED)
-    for problem, candidate, label in zip(*columns, strict=True):
-        known = LABEL.read(label) >= 0
+    columns = [table.columns[name].tolist() for name in REQUIRED]
+    refuted = table.columns.get("refuted", np.zeros(table.rows, dtype=np.bool_)).tolist()
+    for problem, candidate, label, sure in zip(*columns, refuted, strict=True):
+        known = LABEL.read(label) >= 0 or LABEL.read(sure) > 0
         rows.setdefault(str(problem), []).append((int(WHOLE.read(candidate)), known))
     return {id: np.array([known for _, known in sorted(each)]) for id, each in rows.items()}

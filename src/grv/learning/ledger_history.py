@@ -1,7 +1,7 @@
 """Reads a ledger as history: candidates that were verified have labels, the others have none.
 
 Of the candidates with the same key, only the verified one has a label here: the labels of the
-others carry no additional information.
+others carry no additional information. A candidate that was refuted without verification failed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from ..core.values import Verdict
+from ..core.values import REFUTED, Verdict
 from ..ledger.entries import Entry, Found, Scored, Started
-from ..ledger.sqlite import SqliteLedger
+from ..ledger.opening import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger with the score `score`, or its only score; and the score's name."""
-    ledger = SqliteLedger(path, read_only=True)
+    ledger = open_ledger(path, read_only=True)
     searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
     if not searches:
@@ -50,24 +50,24 @@ def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
     from .history import PastProblem
 
     scores: dict[int, float] = {}
-    keys: list[int] = []
-    numbers: dict[str, int] = {}
+    refuted: list[bool] = []
     verdicts: dict[int, Verdict] = {}
     for entry in entries:
         match entry:
             case Scored(candidate, score, key) if candidate not in scores:
                 scores[candidate] = -np.inf if score is None else score
-                keys.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
+                refuted.append(key == REFUTED)
             case Found(candidate, verdict):
                 verdicts[candidate] = verdict
     known = [verdicts.get(candidate) for candidate in scores]
+    sure = np.array(refuted, dtype=np.bool_)
+    decided = [verdict in (Verdict.PASSED, Verdict.FAILED) for verdict in known]
     return PastProblem(
         id,
         np.array(list(scores.values()), dtype=np.float64),
         np.array([verdict is Verdict.PASSED for verdict in known], dtype=np.bool_),
-        np.array(
-            [verdict in (Verdict.PASSED, Verdict.FAILED) for verdict in known], dtype=np.bool_
-        ),
+        np.array(decided, dtype=np.bool_) | sure,
+        refuted=sure if sure.any() else None,
     )
 
 

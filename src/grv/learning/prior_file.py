@@ -8,6 +8,7 @@ from functools import lru_cache
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..files import parse_json, read_bytes, typed
+from ..own_code import is_code, load, raised
 from ..policies import spec
 from ..policies.learned.prior import FORMAT, VERSION, Prior
 
@@ -49,4 +50,25 @@ def from_text(text: str, path: str = "prior") -> Prior:
 
 def parse_policy(text: str) -> Policy:
     """The policy that a specification names; `learned('prior.json')` reads the file."""
-    return spec.parse(text, load=load_prior)
+    return _own_policy(text) if is_code(text) else spec.parse(text, load=load_prior)
+
+
+def _own_policy(text: str) -> Policy:
+    """The user's policy `my.py:Patient` or `my.py:Patient(batch=4)`; an object of it will do."""
+    file, _, rest = text.strip().partition(":")
+    name, bracket, arguments = rest.partition("(")
+    code = load(f"{file}:{name.strip()}")
+    made = code.value
+    if isinstance(made, type) or bracket:
+        _, positional, named = spec.split(f"f{bracket}{arguments}")
+        try:
+            made = made(*positional, **named)
+        except Exception as error:
+            raise UsageError(f"{text}: {raised(error)}") from error
+    if not callable(getattr(made, "plan", None)):
+        raise UsageError(
+            f"{code.name} is no policy; expected a class with a method plan(self, pool, costs) that"
+            " yields grv.Generate and grv.Verify"
+        )
+    policy: Policy = made
+    return policy

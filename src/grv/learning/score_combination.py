@@ -93,9 +93,10 @@ def read_scored(
     *,
     second: str | None = None,
     reading: Reading | None = None,
+    may_bound: bool = False,
 ) -> Log:
     """The log in a file, with the score of a column, or with the combined score of a prior."""
-    how = dataclasses.asdict(reading or Reading())
+    how = {**dataclasses.asdict(reading or Reading()), "may_bound": may_bound}
     if score is None or not score.endswith(".json"):
         return read_log(path, score=score, second=second, **how)
     prior = load_prior(score)

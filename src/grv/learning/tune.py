@@ -137,4 +137,6 @@ def _is_tied(problem: PastProblem) -> bool:
 def _logged(problems: Sequence[PastProblem]) -> list[LoggedProblem]:
     """At most `_MOST_PROBLEMS` of the problems, evenly spread, in the form for replays."""
     step = max(1, math.ceil(len(problems) / _MOST_PROBLEMS))
-    return [LoggedProblem(p.id, p.scores, p.passed, p.keys) for p in problems[::step]]
+    return [
+        LoggedProblem(p.id, p.scores, p.passed, p.keys, refuted=p.refuted) for p in problems[::step]
+    ]

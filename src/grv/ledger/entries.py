@@ -9,22 +9,28 @@ The entries of a search have this order:
     ...
     Ended | Failed                          if this is missing, the search can be resumed
 
+Every attempt of a call has its own `Intended`, written before the attempt, with the amount that it
+may cost. `Settled` follows if the attempt cost less or had no result. So the amounts of a search
+add up to what was possibly paid: all that was reserved, minus all that was returned. `Charged` adds
+what was paid for entries that are missing: of format 1, or lost in a damaged ledger.
+
 To resume, a new search is started and told the recorded results before anything new is requested. A
 plan is deterministic, so it takes the same steps up to the point where it stopped. A second
 `Started` means that the search was resumed with another policy, budget or width; its steps may then
 differ, but it uses the same candidates.
 
 An `Intended` without results was in flight when the process died. It may have been paid for; its
-results are lost.
+results are lost. After `Parked`, the result comes from outside (a person, a batch): it is not lost,
+and another process appends it when it arrives.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
@@ -37,18 +43,63 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A search starts. `about` has its settings: generator, scorer, policy, costs, budget, seed."""
+    """A search starts.
+
+    Attributes:
+        problem: its id.
+        about: the settings: generator, scorer, policy, costs, budget, seed.
+        prompt: the prompt of the problem.
+        check: the check of the problem, as JSON.
+        account: the account that pays.
+    """
 
     problem: str
     about: Data
+    prompt: str = ""
+    check: str = ""
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """A call is about to be made, for these candidates."""
+    """An attempt of a call is about to be made, for these candidates; it may cost `reserved`."""
 
     call: Call
     candidates: tuple[int, ...]
+    reserved: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An attempt is over, and `returned` of what was reserved was not paid.
+
+    Attributes:
+        reason: why the attempt has no result; empty if it has one.
+        unpaid: whether it was certainly not charged.
+    """
+
+    call: Call
+    candidates: tuple[int, ...]
+    returned: float = 0.0
+    reason: str = ""
+    unpaid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The result of a call comes from outside, at any later time."""
+
+    call: Call
+    candidates: tuple[int, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """An amount was possibly paid before, and no entry of this search says for what."""
+
+    amount: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +110,15 @@ class Made:
     text: str
     logprobs: tuple[float, ...] | None = None
     usage: Data = field(default_factory=dict)
+    generator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score arrived; None if scoring failed, with the reason."""
+    """A score arrived; None if scoring failed, with the reason.
+
+    If the key is `REFUTED`, the candidate certainly fails; with a score, the reason says why.
+    """
 
     candidate: int
     score: float | None
@@ -84,13 +139,15 @@ class ScoredAgain:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A verdict arrived."""
+    """A verdict arrived; if a person gave it, with the reviewer's name and note."""
 
     candidate: int
     verdict: Verdict
     reason: str = ""
     evidence: Data = field(default_factory=dict)
     usage: Data = field(default_factory=dict)
+    reviewer: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +177,28 @@ class Failed:
     message: str
 
 
-Entry = Started | Intended | Made | Scored | ScoredAgain | Found | Told | Ended | Failed
+Entry = (
+    Started
+    | Intended
+    | Settled
+    | Parked
+    | Charged
+    | Made
+    | Scored
+    | ScoredAgain
+    | Found
+    | Told
+    | Ended
+    | Failed
+)
 
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__.lower(): kind
-    for kind in (Started, Intended, Made, Scored, ScoredAgain, Found, Told, Ended, Failed)
-}
+_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
+
+# Fields that format 1 did not have.
+_ADDED = frozenset({"prompt", "check", "account", "reserved", "generator", "reviewer", "note"})
+
+# Fields that a ledger stores once, by the hash of their text.
+TEXTS: Mapping[str, tuple[str, ...]] = {"started": ("prompt", "check"), "made": ("text",)}
 
 
 _JSON = json.JSONEncoder(separators=(",", ":"), default=repr)
@@ -161,8 +234,12 @@ def from_text(kind: str, text: str) -> Entry:
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """The fields of an entry by name. `asdict` would copy them and take longer than JSON."""
-    return {name: getattr(entry, name) for name in entry.__slots__}
+    """The fields of an entry by name; later additions only if they say something.
+
+    `asdict` would copy them and take longer than JSON.
+    """
+    fields = {name: getattr(entry, name) for name in entry.__slots__}
+    return {name: value for name, value in fields.items() if value or name not in _ADDED}
 
 
 def _event_record(event: Event) -> dict[str, Any]:
@@ -204,3 +281,16 @@ def _score(value: Any) -> float:
     if not is_number(value):
         raise ValueError(f"{shown(value)} is not a score")
     return float(value)
+
+
+def charge_of(entries: Iterable[Entry]) -> float:
+    """What the entries add to what was possibly paid."""
+    total = 0.0
+    for entry in entries:
+        if isinstance(entry, Intended):
+            total += entry.reserved
+        elif isinstance(entry, Settled):
+            total -= entry.returned
+        elif isinstance(entry, Charged):
+            total += entry.amount
+    return total

@@ -1,22 +1,98 @@
-"""The interface of a ledger: append, read, and claim searches."""
+"""The interface of a ledger: append, read, claim searches, listen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from .entries import Entry
+from ..core.errors import LedgerError
+from .entries import Entry, Started, charge_of
+
+_LOG = logging.getLogger(__name__)
+Listener = Callable[[str, Sequence[Entry]], None]
+ROUNDING = 1e-9  # of a cap: sums of floats are not exact
+
+
+class OverBudget(Exception):
+    """A cap does not cover the entries, which were not appended.
+
+    Attributes:
+        of_account: whether it is the cap of the account; otherwise it is that of the search.
+    """
+
+    def __init__(self, *, of_account: bool = False) -> None:
+        super().__init__("the account" if of_account else "the search")
+        self.of_account = of_account
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The most that may be possibly paid: by the account of a search, and by the search."""
+
+    account: float = math.inf
+    search: float = math.inf
+
+    def check(self, charge: float, account: float, search: float) -> None:
+        """Raise OverBudget if a charge takes the account or the search above its cap."""
+        if charge <= 0:
+            return
+        if account + charge > self.account * (1 + ROUNDING):
+            raise OverBudget(of_account=True)
+        if search + charge > self.search * (1 + ROUNDING):
+            raise OverBudget
+
+
+NO_CAPS = Caps()
+
+
+@dataclass(frozen=True)
+class Append:
+    """Entries to append to a search, unless that exceeds a cap."""
+
+    search: str
+    entries: Sequence[Entry]
+    caps: Caps = NO_CAPS
+
+
+def unit_of(started: Started) -> str:
+    """The unit that a search counts in: dollars if its costs are measured."""
+    return "dollars" if started.about.get("measured") else "units of the price list"
+
+
+def check_unit(known: str, unit: str) -> None:
+    """Refuse to add amounts of different units."""
+    if known not in ("", unit):
+        raise LedgerError(
+            f"this ledger counts in {known}, and this run counts in {unit}: use another ledger"
+        )
 
 
 class Ledger(Protocol):
-    """Stores the entries of searches."""
+    """Stores the entries of searches, and what was possibly paid for them.
 
-    def append(self, search: str, entries: Sequence[Entry]) -> None:
-        """Append entries to a search. They are durable when this returns."""
+    Any number of threads and processes may use one ledger. Entries are durable, and charged to
+    their account, when `append` returns: both, or neither. A claim ends with `release` or with the
+    process of its owner, however that ends.
+    """
+
+    def append(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
+        """Append entries to a search; OverBudget if that exceeds a cap."""
+        ...
+
+    def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
+        """Append several groups as fast as one; for each, None or why it was not appended."""
         ...
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order; empty if there is no such search."""
+        ...
+
+    def possibly_paid(self, account: str = "") -> float:
+        """What all searches of an account have possibly paid."""
         ...
 
     def claim(self, search: str) -> bool:
@@ -27,29 +103,112 @@ class Ledger(Protocol):
         """Give up the claim on a search."""
         ...
 
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call the listener for all new entries, from any thread, until the result is called.
+
+        Entries of this process are reported at once, those of other processes soon after.
+        """
+        ...
+
+
+class Listeners:
+    """The listeners of a ledger. One that raises is dropped: the entries are recorded already."""
+
+    def __init__(self) -> None:
+        self._all: list[Listener] = []
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, listener: Listener) -> Callable[[], None]:
+        """Tell the listener too, until the result is called."""
+        with self._lock:
+            self._all.append(listener)
+        return lambda: self._drop(listener)
+
+    def tell(self, search: str, entries: Sequence[Entry]) -> None:
+        """Tell all listeners."""
+        for listener in tuple(self._all):
+            try:
+                listener(search, entries)
+            except Exception:
+                _LOG.exception("a listener of the ledger failed; it is told nothing more")
+                self._drop(listener)
+
+    def _drop(self, listener: Listener) -> None:
+        with self._lock:
+            if listener in self._all:
+                self._all.remove(listener)
+
 
 class MemoryLedger:
     """A ledger in memory. Its entries are lost when the process ends."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[Entry]] = {}
+        self._paid: dict[str, float] = {}  # by search
+        self._accounts: dict[str, str] = {}  # of searches
+        self._totals: dict[str, float] = {}  # by account
+        self._units: dict[str, str] = {}  # by account
         self._claimed: set[str] = set()
+        self._listeners = Listeners()
+        self._lock = threading.RLock()
 
-    def append(self, search: str, entries: Sequence[Entry]) -> None:
-        """Append entries to a search."""
-        self._entries.setdefault(search, []).extend(entries)
+    def append(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
+        """Append entries to a search; OverBudget if that exceeds a cap."""
+        with self._lock:
+            account, unit = self._account(search, entries)
+            charge = charge_of(entries)
+            total, paid = self._totals.get(account, 0.0), self._paid.get(search, 0.0)
+            caps.check(charge, total, paid)
+            self._accounts[search], self._units[account] = account, unit
+            self._totals[account], self._paid[search] = total + charge, paid + charge
+            self._entries.setdefault(search, []).extend(entries)
+        self._listeners.tell(search, entries)
+
+    def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
+        """Append several groups; for each, None or why it was not appended."""
+        found: list[Exception | None] = []
+        for group in groups:
+            try:
+                self.append(group.search, group.entries, group.caps)
+                found.append(None)
+            except Exception as error:
+                found.append(error)
+        return found
+
+    def _account(self, search: str, entries: Sequence[Entry]) -> tuple[str, str]:
+        """The account of a search and its unit."""
+        account = self._accounts.get(search, "")
+        unit = self._units.get(account, "")
+        for entry in entries:
+            if isinstance(entry, Started):
+                account = self._accounts.get(search, entry.account)
+                check_unit(self._units.get(account, ""), unit := unit_of(entry))
+        return account, unit
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order."""
-        return tuple(self._entries.get(search, ()))
+        with self._lock:
+            return tuple(self._entries.get(search, ()))
+
+    def possibly_paid(self, account: str = "") -> float:
+        """What all searches of an account have possibly paid."""
+        return self._totals.get(account, 0.0)
 
     def claim(self, search: str) -> bool:
         """Claim the search; False if it is already claimed."""
-        if search in self._claimed:
-            return False
-        self._claimed.add(search)
-        return True
+        with self._lock:
+            if search in self._claimed:
+                return False
+            self._claimed.add(search)
+            return True
 
     def release(self, search: str) -> None:
         """Give up the claim on a search."""
         self._claimed.discard(search)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call the listener for all new entries, until the result is called."""
+        return self._listeners.add(listener)

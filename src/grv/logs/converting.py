@@ -1,54 +1,40 @@
-"""One log from several JSON-lines files, joined by problem and candidate.
+"""One log from several files, joined by problem and candidate.
 
-A line describes one candidate, or one problem with a list of objects, one per candidate, or with
-parallel lists of values. Candidates without a number are numbered from 0 in their list. Files may
-complement each other; a contradiction is an error.
+`entries.py` reads the files. Candidates without a number are numbered from 0 in their list. Files
+may complement each other; a contradiction is an error.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import LogError, UsageError
-from ..files import json_lines, replacing, shown
+from ..core.errors import LogError, UsageError, installing
+from ..files import replacing, shown
 from ..text import csv_text, is_name
 from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
+from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
+from .entries import EntryReader, Fields, Scores
+from .lookup import look_up
 
+_OPTIONAL = ("key", "censored")
 ENDINGS = (".parquet", ".jsonl", ".csv")
-
-Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
-
-
-@dataclass(frozen=True)
-class Fields:
-    """The names of the fields that a log needs. The first name that a record has counts.
-
-    Attributes:
-        problem: the problem's name.
-        candidate: the candidate's number.
-        passed: the label: true or false, 1 or 0, passed or failed. Broken is not a label.
-        scores: score fields, each with the name of its column.
-        key: the equivalence class.
-        list: the list of candidates in a line about a problem; not needed if there is only one.
-    """
-
-    problem: tuple[str, ...] = ("problem", "id", "task_id")
-    candidate: tuple[str, ...] = ("candidate", "idx")
-    passed: tuple[str, ...] = ("passed", "correct", "verdict")
-    scores: Scores = ()
-    key: tuple[str, ...] = ("key",)
-    list: str | None = None
 
 
 @dataclass
 class Joined:
-    """The columns of a log, by name, with one row per candidate. Unknown values are None."""
+    """The columns of a log, by name, with one row per candidate. Unknown values are None.
+
+    Attributes:
+        columns: by name.
+        notes: sentences about what was decided on the way.
+    """
 
     columns: dict[str, list[Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     _rows: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -57,7 +43,7 @@ class Joined:
     @property
     def score_names(self) -> list[str]:
         """The names of the score columns."""
-        return [n for n in self.columns if n not in ("problem", "candidate", "passed", "key")]
+        return [n for n in self.columns if n not in ("problem", "candidate", "passed", *_OPTIONAL)]
 
     @property
     def unlabelled(self) -> int:
@@ -88,34 +74,46 @@ class Joined:
 
 def join(paths: Sequence[str], fields: Fields) -> Joined:
     """The candidates of all files, joined."""
-    scores = fields.scores or _score_fields(paths, fields)
+    reader = EntryReader(fields)
+    scores = fields.scores or _score_fields(reader, paths)
     joined = Joined(
-        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), "key")}
+        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), *_OPTIONAL)}
     )
     seen: dict[str, None] = {}  # the names of all fields, in order
-    for path in paths:
-        lines: dict[tuple[str, int], int] = {}
-        for line, entry, place in _entries(path, fields):
-            seen |= dict.fromkeys(entry)
-            try:
-                problem, candidate = _problem(entry, fields), _candidate(entry, place, fields)
-                if (problem, candidate) in lines:
-                    raise ValueError(f"candidate {candidate} of {problem!r} occurs twice")
-                lines[problem, candidate] = line
-                values = _values(entry, fields, scores)
-                wrong = joined.put(problem, candidate, values)
-                if wrong is not None:
-                    raise ValueError(
-                        f"{wrong} of candidate {candidate} of {problem!r} is"
-                        f" {shown(values[wrong])} here, but differs in another file"
-                    )
-            except ValueError as error:
-                raise LogError(str(error), path=path, line=line) from error
+    lines: dict[str, dict[tuple[str, int], int]] = {path: {} for path in paths}
+    for path, (line, entry, place) in reader.entries(paths):
+        seen |= dict.fromkeys(entry)
+        try:
+            problem, candidate = _problem(entry, fields), _candidate(entry, place, fields)
+            if (problem, candidate) in lines[path]:
+                raise ValueError(f"candidate {candidate} of {problem!r} occurs twice")
+            lines[path][problem, candidate] = line
+            values = _values(entry, fields, scores)
+            wrong = joined.put(problem, candidate, values)
+            if wrong is not None:
+                raise ValueError(
+                    f"{wrong} of candidate {candidate} of {problem!r} is"
+                    f" {shown(values[wrong])} here, but differs in another file"
+                )
+        except ValueError as error:
+            raise LogError(str(error), path=path, line=line) from error
+    joined.notes = list(reader.notes)
+    _count_votes(joined, scores)
     _check_found(joined, fields, scores, tuple(seen))
     joined.columns["problem"] = list(names(joined.columns["problem"]))
-    if all(value is None for value in joined.columns["key"]):
-        del joined.columns["key"]
+    for name in _OPTIONAL:
+        if all(value is None for value in joined.columns[name]):
+            del joined.columns[name]
     return joined
+
+
+def _count_votes(joined: Joined, scores: Scores) -> None:
+    """Fill the column of votes, if it is computed: it needs all candidates."""
+    for name, column in scores:
+        if name == "votes" and all(value is None for value in joined.columns[column]):
+            keys = joined.columns["key"]
+            joined.columns[column] = list(votes(joined.columns["problem"], keys))
+            joined.notes.append(VOTES_NOTE.replace("score_votes", column))
 
 
 def _check_found(joined: Joined, fields: Fields, scores: Scores, seen: Sequence[str]) -> None:
@@ -127,6 +125,8 @@ def _check_found(joined: Joined, fields: Fields, scores: Scores, seen: Sequence[
             raise UsageError(f"no score {name!r} in these files; there are {', '.join(seen)}")
     if joined.unlabelled == len(joined):
         looked_for = " or ".join(fields.passed)
+        if joined.notes:
+            raise UsageError(f"no label in these files. {joined.notes[0]}")
         raise UsageError(f"no label in these files: no field {looked_for} among {', '.join(seen)}")
 
 
@@ -146,7 +146,7 @@ def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
                 import pyarrow.parquet as pq
             except ImportError as error:
                 raise UsageError(
-                    f"{path}: writing Parquet needs pyarrow: pip install 'grv[parquet]'"
+                    f"{path}: writing Parquet needs pyarrow: {installing('parquet')}"
                 ) from error
             pq.write_table(pa.table(dict(columns)), temporary)
             return
@@ -158,98 +158,35 @@ def write_log(columns: Mapping[str, list[Any]], path: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _score_fields(paths: Sequence[str], fields: Fields) -> Scores:
-    """The numeric fields whose names begin with score."""
+def _score_fields(reader: EntryReader, paths: Sequence[str]) -> Scores:
+    """The numeric fields whose names begin with score; without any, scores to compute."""
     found: dict[str, None] = {}
-    for path in paths:
-        for _, entry, _ in _entries(path, fields):
-            for name, value in entry.items():
-                if isinstance(value, int | float) and not isinstance(value, bool):
-                    found[name] = None
+    possible: set[str] = set()
+    for _, (_, entry, _) in reader.entries(paths):
+        for name, value in entry.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found[name] = None
+        if logprob_of(entry) is not None:
+            possible.add("logprob")
+        if length_of(entry, reader.fields.text) is not None:
+            possible.add("length")
+        if look_up(entry, reader.fields.key) is not None:
+            possible.add("votes")
     scores = sorted(name for name in found if name.startswith("score"))
-    if not scores:
+    computed = [name for name in COMPUTED if name in possible]
+    if not scores and not computed:
         raise UsageError(
-            "no numeric field begins with score; name one with --score"
+            "no numeric field begins with score, and there are no texts (--text), keys (--key) or"
+            " log-probabilities to compute a score from; name a score with --score"
             f" (numbers are in: {', '.join(found) or 'none'})"
         )
-    return tuple((name, name) for name in scores)
-
-
-def _entries(path: str, fields: Fields) -> Iterator[tuple[int, dict[str, Any], int | None]]:
-    """The line, the fields, and the index in its list (if any) of each candidate of a file."""
-    line = 0
-    for line, record in json_lines(path):
-        nested = _nested(path, line, record, fields)
-        if nested is not None:
-            for place, entry in enumerate(record[nested]):
-                yield line, _inner(record, entry, fields), place
-        elif beside := _beside(path, line, record, fields):
-            for place in range(len(record[beside[0]])):
-                yield line, {**record, **{name: record[name][place] for name in beside}}, place
-        elif _is_numbered(record, fields) or [] not in record.values():
-            yield line, record, None
-        # Otherwise the line is a problem with an empty list of candidates.
-    if not line:
-        raise LogError("the file is empty", path=path)
-
-
-def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]:
-    """One entry of a problem's list, with the problem's name from the line around it."""
-    inside = entry if isinstance(entry, dict) else {}
-    outside = {name: record[name] for name in fields.problem if record.get(name) is not None}
-    if not outside:
-        return inside
-    return outside | {n: value for n, value in inside.items() if n not in fields.problem}
-
-
-def _is_numbered(record: dict[str, Any], fields: Fields) -> bool:
-    """Whether the line describes one candidate."""
-    number = _first(record, fields.candidate)
-    return number is not None and not isinstance(number, list)
-
-
-def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str | None:
-    """The field with the list of candidates, in a line about a problem."""
-    if fields.list is not None and isinstance(record.get(fields.list), list):
-        return fields.list
-    if _is_numbered(record, fields):
-        return None
-    lists = [
-        name
-        for name, value in record.items()
-        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value)
-    ]
-    if len(lists) > 1:
-        raise LogError(
-            f"several lists could hold the candidates: {', '.join(lists)}; choose one with --list",
-            path=path,
-            line=line,
-        )
-    return lists[0] if lists else None
-
-
-def _beside(path: str, line: int, record: dict[str, Any], fields: Fields) -> list[str]:
-    """The fields that are parallel lists, with one value per candidate."""
-    if _is_numbered(record, fields):
-        return []
-    known = {*fields.candidate, *fields.passed, *fields.key, *(name for name, _ in fields.scores)}
-    names = [
-        name
-        for name, value in record.items()
-        if isinstance(value, list) and (name in known or name.startswith("score"))
-    ]
-    lengths = {len(record[name]) for name in names}
-    if len(lengths) > 1:
-        raise LogError(f"{' and '.join(names)} differ in length", path=path, line=line)
-    return names
-
-
-def _first(entry: dict[str, Any], names: Sequence[str]) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
+    if scores:
+        return tuple((name, name) for name in scores)
+    return tuple((name, f"score_{name}") for name in computed)
 
 
 def _problem(entry: dict[str, Any], fields: Fields) -> str:
-    value = _first(entry, fields.problem)
+    value = look_up(entry, fields.problem)
     if value is None:
         raise ValueError(_absent("problem", fields.problem, entry))
     if not is_name(value):
@@ -258,7 +195,7 @@ def _problem(entry: dict[str, Any], fields: Fields) -> str:
 
 
 def _candidate(entry: dict[str, Any], place: int | None, fields: Fields) -> int:
-    value = _first(entry, fields.candidate)
+    value = look_up(entry, fields.candidate)
     if value is None and place is not None:
         return place
     if value is None:
@@ -270,16 +207,27 @@ def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, 
     """The values of a candidate by column; None if the entry lacks one."""
     values: dict[str, Any] = {}
     for name, column in scores:
-        score = _read(SCORE, name, entry.get(name))
+        score = _read(SCORE, name, _score(entry, name, fields))
         values[column] = values.get(column) if math.isnan(score) else score
-    label = _read(LABEL, "a label", _first(entry, fields.passed))
+    label = _read(LABEL, "a label", look_up(entry, fields.passed))
     values["passed"] = None if label < 0 else bool(label)
-    key = _first(entry, fields.key)
+    values["censored"] = True if _read(LABEL, "censored", entry.get("censored")) > 0 else None
+    key = look_up(entry, fields.key)
     try:
         values["key"] = key_name(key)
     except ValueError as error:
         raise ValueError(f"a key must be {error}, not {shown(key)}") from error
     return values
+
+
+def _score(entry: dict[str, Any], name: str, fields: Fields) -> Any:
+    """The value of a score: a field, or computed if there is no such field."""
+    value = look_up(entry, [name])
+    if value is None and name == "length":
+        return length_of(entry, fields.text)
+    if value is None and name == "logprob":
+        return logprob_of(entry)
+    return value
 
 
 def _read(kind: Kind, what: str, value: Any) -> float:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import html
 from ..core.errors import LogError, UsageError
-from ..core.values import Measured
+from ..core.values import REFUTED_CODE, Measured
+
+_SHOWN = 10  # problems that a notebook shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,9 @@ class LoggedProblem:
         generate_costs: `[candidates]`, if the log has them.
         verify_costs: `[candidates]`, if the log has them.
         second: `[candidates]`, second scores for a cascade, -inf if unscored.
+        refuted: `[candidates]`, whether each was refuted without verification; or None if none is.
+        unknown: `[candidates]`, whether the label is missing; `passed` is False there. None if all
+            labels are known.
     """
 
     id: str
@@ -44,21 +50,38 @@ class LoggedProblem:
     generate_costs: NDArray[np.float64] | None = None
     verify_costs: NDArray[np.float64] | None = None
     second: NDArray[np.float64] | None = None
+    refuted: NDArray[np.bool_] | None = None
+    unknown: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.passed, self.keys, self.generate_costs, self.verify_costs, self.second)
+        flags = (self.passed, self.refuted, self.unknown)
+        prices = (self.generate_costs, self.verify_costs)
+        columns = (*flags, self.keys, *prices, self.second)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         given = [self.scores] if self.second is None else [self.scores, self.second]
         if any(np.isnan(scores).any() for scores in given):
             raise UsageError(f"a score of problem {self.id!r} is NaN; use -inf for no score")
+        if self.refuted is not None and (self.refuted & self.passed).any():
+            raise UsageError(f"a candidate of problem {self.id!r} passed although it is refuted")
 
     def __len__(self) -> int:
         return len(self.scores)
 
+    def codes(self, *, keyed: bool) -> NDArray[np.int32] | None:
+        """The classes that a search uses: `REFUTED_CODE` for refuted candidates, -1 for none.
+
+        Other keys count only if `keyed`. None if there is no class.
+        """
+        keys = self.keys if keyed else None
+        if self.refuted is None:
+            return keys
+        others = np.int32(-1) if keys is None else keys
+        return np.where(self.refuted, np.int32(REFUTED_CODE), others)
+
     @property
     def solvable(self) -> bool:
-        """Whether any candidate passed."""
+        """Whether any candidate is known to have passed."""
         return bool(self.passed.any())
 
     @property
@@ -86,6 +109,7 @@ class Log:
         bare: the names of problems without candidates, or whose candidates were all dropped.
         reading: the options that it was read with.
         unpriced: the number of unknown costs; each is replaced by the mean of the others.
+        censored: whether a search chose what to generate and to verify.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -96,6 +120,7 @@ class Log:
     reading: Mapping[str, str | None] = field(default_factory=dict)
     second: str | None = None
     unpriced: int = 0
+    censored: bool = False
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -116,14 +141,65 @@ class Log:
         score: str | None = None,
         second: str | None = None,
         rewards: str | os.PathLike[str] | None = None,
-        unlabelled: Literal["error", "fail", "drop"] = "error",
+        unlabelled: Literal["error", "fail", "drop", "bound"] = "error",
     ) -> Log:
-        """Read a Parquet, JSON-lines or CSV file, or a pair of published ones; see `read_log`."""
+        """Read a Parquet, JSON-lines or CSV file, or a pair of published ones; see `read_log`.
+
+        If a log is censored, missing labels are no error: `compare` gives bounds for it.
+        """
         from .readers import read_log
 
         paired = None if rewards is None else os.fspath(rewards)
         return read_log(
-            os.fspath(path), score=score, second=second, rewards=paired, unlabelled=unlabelled
+            os.fspath(path),
+            score=score,
+            second=second,
+            rewards=paired,
+            unlabelled=unlabelled,
+            may_bound=True,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        score: str | None = None,
+        second: str | None = None,
+        unlabelled: Literal["error", "fail", "drop", "bound"] = "error",
+    ) -> Log:
+        """The log in a pandas or polars data frame or a pyarrow table.
+
+        It has the columns of a log file, one row per candidate; other columns do not matter.
+
+        Args:
+            frame: the data frame, or a mapping of column names to values.
+            score: the column that ranks; optional if there is only one.
+            second: the column with second scores, for cascades.
+            unlabelled: what to do about candidates without a label, as in `load`.
+        """
+        from .readers import log_of_frame
+
+        return log_of_frame(frame, score=score, second=second, unlabelled=unlabelled)
+
+    def _repr_html_(self) -> str:
+        counts = [
+            ("problems", len(self.problems) + len(self.bare)),
+            ("solvable", len(self.solvable)),
+            ("candidates", self.candidates),
+            ("without a label", self.unlabelled),
+            ("without a score", sum(problem.unscored for problem in self.problems)),
+            ("score", self.score),
+            ("keys", "yes" if self.has_keys else "no"),
+            ("censored", "yes" if self.censored else "no"),
+        ]
+        shown = [(p.id, len(p), int(p.passed.sum())) for p in self.problems[:_SHOWN]]
+        more = len(self.problems) - len(shown)
+        return html.whole(
+            html.title(f"Log: {self.path}" if self.path else "Log"),
+            html.table([name for name, _ in counts], [[value for _, value in counts]], left=0),
+            html.table(("problem", "candidates", "known passes"), shown),
+            html.paragraph(f"and {more} more problems") if more else "",
         )
 
     def __getitem__(self, id: str) -> LoggedProblem:
@@ -171,29 +247,65 @@ class Log:
         )
 
     @property
+    def refuted(self) -> int:
+        """The number of candidates that were refuted without verification."""
+        columns = [problem.refuted for problem in self.problems]
+        return sum(int(column.sum()) for column in columns if column is not None)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether labels are missing, so that costs can only be bounded."""
+        return any(problem.unknown is not None for problem in self.problems)
+
+    def completed(self, passed: bool) -> Log:
+        """The log if all candidates without a label had passed, or had failed."""
+        problems = tuple(
+            problem
+            if problem.unknown is None
+            else replace(
+                problem,
+                passed=problem.passed | problem.unknown if passed else problem.passed,
+                unknown=None,
+            )
+            for problem in self.problems
+        )
+        return replace(self, problems=problems)
+
+    def require_labels(self) -> None:
+        """Refuse a log with missing labels, for a caller that needs all of them."""
+        if self.is_bounded:
+            raise LogError(
+                f"{self.unlabelled} candidates have no label, and this needs all labels: read the"
+                " log with --unlabelled fail or drop",
+                path=self.path,
+            )
+
+    @property
     def has_keys(self) -> bool:
         """Whether the log has keys."""
         return any(problem.keys is not None for problem in self.problems)
 
 
 def classes(
-    keys: Sequence[str | None], passed: NDArray[np.bool_]
+    keys: Sequence[str | None], passed: NDArray[np.integer | np.bool_]
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """The numbers of the classes of one problem, -1 for none; and the contradictory keys.
 
-    A key whose candidates have both labels is not a class: its candidates get -1.
+    A key whose candidates have both labels is not a class: its candidates get -1. Labels may also
+    be -1 for unknown; a key with known and unknown labels is no class either.
 
     >>> classes(["a", "b", None, "b"], np.array([True, True, False, False]))
     (array([ 0, -1, -1, -1], dtype=int32), ('b',))
     """
     numbers: dict[str, int] = {}
-    labels: dict[str, set[bool]] = {}
+    labels: dict[str, set[int]] = {}
     for key, label in zip(keys, passed.tolist(), strict=True):
         if key is not None:
             numbers.setdefault(key, len(numbers))
-            labels.setdefault(key, set()).add(label)
-    contradictory = tuple(sorted(key for key, seen in labels.items() if len(seen) > 1))
-    for key in contradictory:
+            labels.setdefault(key, set()).add(int(label))
+    mixed = [key for key, seen in labels.items() if len(seen) > 1]
+    for key in mixed:
         numbers[key] = -1
+    contradictory = tuple(sorted(key for key in mixed if {0, 1} <= labels[key]))
     coded = [-1 if key is None else numbers[key] for key in keys]
     return np.array(coded, dtype=np.int32), contradictory

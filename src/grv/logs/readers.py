@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`generate_cost` and `verify_cost`. An error is one line that names the file, the line or row, and
-the value.
+`refuted`, `generate_cost`, `verify_cost` and `censored`. An error is one line that names the file,
+the line or row, and the value.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import LogError
+from ..core.errors import LogError, UsageError
+from ..core.values import REFUTED
 from ..files import shown
-from ..options import choose
+from ..frames import frame_columns, index_names
+from ..options import choose, misspelt
 from ..text import is_name
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
 from .reading import Unlabelled
-from .tables import ColumnTable, read_table
+from .tables import ColumnTable, column, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
-OPTIONAL = ("key", "generate_cost", "verify_cost")
+OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored")
 
 
 def read_log(
@@ -35,6 +37,7 @@ def read_log(
     second: str | None = None,
     rewards: str | None = None,
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
+    may_bound: bool = False,
 ) -> Log:
     """The log in a file.
 
@@ -44,8 +47,9 @@ def read_log(
         score: the column that ranks; optional if there is only one, or in published files.
         second: the column with second scores, for cascades.
         rewards: the `rewards.jsonl` that belongs to a published file.
-        unlabelled: what to do about candidates without a label: an error, count them as failed, or
-            drop them.
+        unlabelled: what to do about candidates without a label: an error, count them as failed,
+            drop them, or keep them for bounds.
+        may_bound: whether to keep them, instead of an error, if the log is censored.
     """
     unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
     if rewards is not None:
@@ -55,8 +59,42 @@ def read_log(
         score = score or ranks_by(table)
     else:
         table = read_table(path)
+    if may_bound and unlabelled is Unlabelled.ERROR and is_censored(table):
+        unlabelled = Unlabelled.BOUND
     log = log_of(table, score=score, unlabelled=unlabelled, second=second)
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+
+
+def log_of_frame(
+    frame: Any,
+    *,
+    score: str | None = None,
+    second: str | None = None,
+    unlabelled: Unlabelled | str = Unlabelled.ERROR,
+) -> Log:
+    """The log in a data frame; see `Log.from_frame`."""
+    unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
+    columns = frame_columns(frame)
+    hidden = [name for name in index_names(frame) if name in REQUIRED and name not in columns]
+    if hidden:
+        raise UsageError(
+            f"{_quoted(hidden)} is in the frame's index, not a column: use frame.reset_index()"
+        )
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        raise UsageError("the columns of the frame differ in length")
+    arrays = {name: column(values) for name, values in columns.items()}
+    table = ColumnTable("the data frame", arrays, range(1, max(lengths, default=0) + 1))
+    if unlabelled is Unlabelled.ERROR and is_censored(table):
+        unlabelled = Unlabelled.BOUND
+    log = log_of(table, score=score, unlabelled=unlabelled, second=second)
+    return dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
+
+
+def is_censored(table: ColumnTable) -> bool:
+    """Whether a search chose which candidates of the table to verify."""
+    marks = table.columns.get("censored", np.zeros(0, dtype=np.bool_)).tolist()
+    return any(mark is True or str(mark).lower() in ("true", "1") for mark in marks)
 
 
 def log_of(
@@ -87,22 +125,30 @@ class _Columns:
         problems = self._problems()
         candidates = self._column("candidate", WHOLE)
         labels = self._column("passed", LABEL)
-        missing = labels < 0
+        keys = self._keys()
+        refuted = self._refuted(labels, keys)
+        if keys is not None:  # a refuted candidate is in no other class
+            keys = [None if out else key for key, out in zip(keys, refuted.tolist(), strict=True)]
+        missing = (labels < 0) & ~refuted
         if missing.any() and self.unlabelled == "error":
             at = int(np.flatnonzero(missing)[0])
             raise self._error(
                 at,
                 f"no label for candidate {candidates[at]} of {str(problems[at])!r}"
-                f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them)",
+                f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them, and"
+                " bound in grv compare)",
             )
-        columns = {"scores": self._scores(score)}
+        columns: dict[str, NDArray[Any]] = {"scores": self._scores(score)}
         if second is not None:
             columns["second"] = self._scores(second)
-        keys = self._keys()
+        if refuted.any():
+            columns["refuted"] = refuted
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
-        prices, unpriced = self._prices(kept)
+        prices, unpriced = self._prices(kept, refuted)
+        if self.unlabelled != "bound":
+            labels = np.maximum(labels, 0)
         logged = [
-            _problem(id, rows, labels[rows] > 0, keys, columns | prices)
+            _problem(id, rows, labels[rows], keys, columns | prices)
             for id, rows in self._rows_by_problem(problems, candidates, kept)
         ]
         if not logged:
@@ -112,7 +158,10 @@ class _Columns:
         bare = tuple(id for id in named if id not in there)
         missed = int(missing.sum())
         return Log(
-            tuple(logged), score, self.table.path, missed, bare, second=second, unpriced=unpriced
+            *(tuple(logged), score, self.table.path, missed, bare),
+            second=second,
+            unpriced=unpriced,
+            censored=is_censored(self.table),
         )
 
     def _rows_by_problem(
@@ -136,6 +185,10 @@ class _Columns:
         if missing and self.table.columns:
             published = "samples" in self.table.columns
             hint = "; a published file needs --rewards rewards.jsonl" if published else ""
+            if "check" in self.table.columns:
+                hint = "; this is a file of problems: grv collect makes a log from it"
+            elif not published and (close := misspelt(self.table.columns, missing)):
+                hint = f"; {close}"
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
                 path=self.table.path,
@@ -183,16 +236,23 @@ class _Columns:
         scores = self._column(name, SCORE)
         return np.where(np.isnan(scores), -np.inf, scores)
 
-    def _prices(self, kept: NDArray[np.bool_]) -> tuple[dict[str, NDArray[np.float64]], int]:
-        """The cost columns, and the number of nulls; the mean of the others replaces them."""
+    def _prices(
+        self, kept: NDArray[np.bool_], refuted: NDArray[np.bool_]
+    ) -> tuple[dict[str, NDArray[np.float64]], int]:
+        """The cost columns, and the number of nulls; the mean of the others replaces them.
+
+        Refuted candidates are never verified, so their cost of verifying is not used.
+        """
         prices: dict[str, NDArray[np.float64]] = {}
         unpriced = 0
         for name in ("generate_cost", "verify_cost"):
             if name in self.table.columns:
                 values: NDArray[np.float64] = self._column(name, PRICE)
-                known = kept & ~np.isnan(values)
+                used = kept & ~refuted if name == "verify_cost" else kept
+                values = np.where(used, values, np.nan)
+                known = used & ~np.isnan(values)
                 if known.any():
-                    unpriced += int((kept & ~known).sum())
+                    unpriced += int((used & ~known).sum())
                     prices[f"{name}s"] = np.where(np.isnan(values), values[known].mean(), values)
         return prices, unpriced
 
@@ -206,6 +266,17 @@ class _Columns:
             except ValueError as error:
                 raise self._error(at, f"key must be {error}, not {shown(value)}") from error
         return keys
+
+    def _refuted(
+        self, labels: NDArray[np.int8], keys: list[str | None] | None
+    ) -> NDArray[np.bool_]:
+        """Which candidates were refuted without verification."""
+        refuted = np.array([key == REFUTED for key in keys or [None] * self.table.rows])
+        if "refuted" in self.table.columns:
+            refuted |= self._column("refuted", LABEL) > 0
+        if (wrong := np.flatnonzero(refuted & (labels > 0))).size:
+            raise self._error(int(wrong[0]), "this candidate passed although it is refuted")
+        return refuted
 
     def _column(self, name: str, kind: Kind) -> NDArray[Any]:
         values = self.table.columns[name]
@@ -228,18 +299,24 @@ class _Columns:
 def _problem(
     id: str,
     rows: NDArray[np.intp],
-    passed: NDArray[np.bool_],
+    labels: NDArray[np.int8],
     keys: Sequence[str | None] | None,
-    columns: Mapping[str, NDArray[np.float64]],
+    columns: Mapping[str, NDArray[Any]],
 ) -> LoggedProblem:
     codes: NDArray[np.int32] | None = None
     contradictory: tuple[str, ...] = ()
     if keys is not None:
-        codes, contradictory = classes([keys[row] for row in rows], passed)
+        codes, contradictory = classes([keys[row] for row in rows], labels)
     unscored = int(np.isneginf(columns["scores"][rows]).sum())
     cut: dict[str, Any] = {name: column[rows] for name, column in columns.items()}
     return LoggedProblem(
-        id, passed=passed, keys=codes, unscored=unscored, contradictory=contradictory, **cut
+        id,
+        passed=labels > 0,
+        keys=codes,
+        unscored=unscored,
+        contradictory=contradictory,
+        unknown=labels < 0 if (labels < 0).any() else None,
+        **cut,
     )
 
 

@@ -9,11 +9,16 @@ from ..options import Family, option
 
 
 class Unlabelled(enum.StrEnum):
-    """What to do with candidates without a label: refuse them, count them as failed, drop them."""
+    """What to do with candidates without a label.
+
+    Refuse them, count them as failed, drop them, or compute bounds: costs if all of them passed,
+    and if all of them failed.
+    """
 
     ERROR = "error"
     FAIL = "fail"
     DROP = "drop"
+    BOUND = "bound"
 
 
 @dataclass(frozen=True)
@@ -25,4 +30,8 @@ class Reading(Family):
         "The rewards.jsonl that belongs to a published generations.jsonl or verified.jsonl.",
         metavar="FILE",
     )
-    unlabelled: Unlabelled = option(Unlabelled.ERROR, "What to do with candidates without a label.")
+    unlabelled: Unlabelled = option(
+        Unlabelled.ERROR,
+        "What to do with candidates without a label. grv compare takes bound instead of error if"
+        " the log is censored, as that of grv runs export.",
+    )

@@ -45,8 +45,7 @@ class Varied:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, then verify the rest."""
-        draws, later = alternate_draws(exact_ratio(costs))
-        variety, run = Variety(pool), _ScoreRun(period(later) - 1)
+        variety, run, rounds = Variety(pool), _ScoreRun(), 0
         while not pool.exhausted:
             seen = len(pool)
             yield Generate(1, "one to verify whatever its score")
@@ -57,10 +56,12 @@ class Varied:
                 else:
                     why = "instead of the new one, whose key has failed"
                     yield from _verify(variety.first(), why, variety)
+                first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
+                draws, rounds = later if rounds else first, rounds + 1
+                run.limit = period(later) - 1
                 yield Generate(draws, f"{draws} more to choose from")
                 variety.add_new()
                 yield from self._best(pool, variety, run)
-                _, draws = alternate_draws(exact_ratio(pool.costs))
         yield from self._finish(variety)
 
     def _best(self, pool: Pool, variety: Variety, run: _ScoreRun) -> Iterator[Step]:
@@ -89,10 +90,14 @@ class Varied:
 
 
 class _ScoreRun:
-    """Counts how many best slots in a row went to the same score."""
+    """Counts how many best slots in a row went to the same score.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    Attributes:
+        limit: how many it may have. It follows the estimated costs.
+    """
+
+    def __init__(self) -> None:
+        self.limit = 0
         self._score: float | None = None
         self._length = 0
 
@@ -100,7 +105,7 @@ class _ScoreRun:
         """Whether this score has had `limit` slots in a row. If not, count this slot for it."""
         if score != self._score:
             self._score, self._length = score, 0
-        if self._length == self.limit:
+        if self._length >= self.limit:
             self._length = 0
             return True
         self._length += 1

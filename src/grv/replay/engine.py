@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import (
+    REFUTED,
+    REFUTED_CODE,
     Cascade,
     Costs,
     Generate,
@@ -47,7 +49,7 @@ def replay(
         value: what an answer is worth.
         cascade: how the log's second scores are used; None if they are not.
         width: the number of verifications in flight at once; `None` means a whole step of the plan.
-        keys: whether the search uses the log's keys.
+        keys: whether the search uses the log's keys. Refuted candidates are never verified.
     """
     search = replayed(
         policy,
@@ -80,7 +82,8 @@ def replayed(
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     passed = problem.passed.tolist()
-    codes = problem.keys.tolist() if keys and problem.keys is not None else None
+    numbers = problem.codes(keyed=keys)
+    codes = None if numbers is None else numbers.tolist()
     generating, verifying = _costs(problem, costs)
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
@@ -126,4 +129,6 @@ def _paid(column: _Column, candidates: Sequence[int]) -> float | None:
 
 
 def _name(code: int) -> str | None:
+    if code == REFUTED_CODE:
+        return REFUTED
     return None if code < 0 else str(code)

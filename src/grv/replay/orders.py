@@ -53,10 +53,12 @@ class OrderBatch:
 
     @cached_property
     def keys(self) -> NDArray[np.int32] | None:
-        """Key numbers in order of arrival, -1 for none; None if keys are not used."""
-        if not self.keyed or self.problem.keys is None:
-            return None
-        return self.problem.keys[self.orders]
+        """Key numbers in order of arrival, -1 for none; None if there are none.
+
+        Refuted candidates have `REFUTED_CODE`, also if other keys are not used.
+        """
+        codes = self.problem.codes(keyed=self.keyed)
+        return None if codes is None else codes[self.orders]
 
     @cached_property
     def ranked(self) -> NDArray[np.intp]:

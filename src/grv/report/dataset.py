@@ -5,6 +5,7 @@ All costs come from `experiments.compare`, so a report and `grv compare` agree.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..experiments.compare import compare
-from ..experiments.comparison import Comparison, Resampled, Row
-from ..experiments.rows import REFERENCE
+from ..experiments.comparison import Comparison, Row
+from ..experiments.rows import REFERENCE, baseline_of
+from ..experiments.significance import Resampled
 from ..logs.log import Log, LoggedProblem
 from ..replay.orders import OrderBatch, batches
 from ..replay.trials import Trials
@@ -66,6 +68,7 @@ class Dataset:
         progress: Stages,
         cascade: Cascade | None = None,
     ) -> None:
+        log.require_labels()
         self.name, self.log, self.request, self.progress = name, log, request, progress
         self.cascade = cascade
         self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
@@ -86,8 +89,10 @@ class Dataset:
         log: Log | None = None,
     ) -> Comparison:
         """Compare rows at some price lists, on this log or on a changed copy of it."""
-        where = log or self.log
-        return compare(rows, where, costs, self.request, cascade=self.cascade, progress=progress)
+        where, how = log or self.log, self.request
+        if self.curve_baseline not in rows:
+            how = dataclasses.replace(how, baseline=None)
+        return compare(rows, where, costs, how, cascade=self.cascade, progress=progress)
 
     @property
     def problems(self) -> tuple[LoggedProblem, ...]:
@@ -144,7 +149,14 @@ class Dataset:
     @property
     def curves(self) -> tuple[str, ...]:
         """The rows of tables over many prices: hindsight, the reference, and the live policies."""
-        return tuple(dict.fromkeys([HINDSIGHT, REFERENCE, IN_ORDER, *self.request.live]))
+        needed = [HINDSIGHT, REFERENCE, IN_ORDER, self.curve_baseline, *self.request.live]
+        return tuple(dict.fromkeys(needed))
+
+    @property
+    def curve_baseline(self) -> str:
+        """The row that ratios over many prices are relative to."""
+        wanted = self.request.baseline
+        return REFERENCE if wanted is None else str(baseline_of(self.request.rows, wanted))
 
     @property
     def plain_costs(self) -> tuple[Costs, ...]:

@@ -7,10 +7,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..files import write_whole
 from .table import Table
+
+if TYPE_CHECKING:
+    from .figures import Picture
 
 FORMAT = 2
 
@@ -30,6 +33,7 @@ class LogFacts:
         unlabelled: the number of candidates without a label.
         unscored: the number of candidates without a score.
         excluded: the names of the problems left out of the comparison.
+        refuted: the number of candidates refuted without verification; no row verifies them.
     """
 
     name: str
@@ -42,6 +46,7 @@ class LogFacts:
     unlabelled: int
     unscored: int
     excluded: tuple[str, ...] = ()
+    refuted: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,13 @@ class Report:
             if table.name == name:
                 return table
         raise KeyError(name)
+
+    @property
+    def figures(self) -> dict[str, Picture]:
+        """All figures, by name. A notebook shows them; see `Picture`."""
+        from .figures import figures_of
+
+        return figures_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
-from ..experiments.rows import DEFAULT_ROWS, PolicyRow, parse_row
+from ..experiments.rows import DEFAULT_ROWS, baseline_of, parse_row, runs_live
 from ..experiments.settings import TableSettings
 from ..options import MOST, option
 from ..policies import POLICIES
@@ -27,13 +27,18 @@ class Request(TableSettings):
         names = [price_name(costs) for costs in self.costs]
         if len(set(names)) < len(names):
             raise UsageError(f"a price list is given twice: {', '.join(names)}")
-        for text in self.policies:
+        for text in (*self.policies, *([] if self.baseline is None else [self.baseline])):
             parse_row(text)
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The rows to compare."""
-        return self.policies or default_rows()
+        """The rows to compare; the baseline is one of them."""
+        rows = self.policies or default_rows()
+        try:
+            baseline_of(rows, self.baseline)
+        except UsageError:
+            return (*rows, str(self.baseline))
+        return rows
 
     @property
     def live(self) -> tuple[str, ...]:
@@ -49,11 +54,12 @@ def price_name(costs: Costs | None) -> str:
 
 
 def default_rows() -> tuple[str, ...]:
-    """The rows of a report by default: those of the paper, and all policies without parameters."""
-    return (
-        *DEFAULT_ROWS,
-        *(name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)),
-    )
+    """The rows of a report by default: those of the paper, and all policies without parameters.
+
+    The default policy has its own name there.
+    """
+    rows = [name for name in DEFAULT_ROWS if name != "default"]
+    return (*rows, *(name for name in POLICIES if name not in rows and _ready(name)))
 
 
 def _ready(name: str) -> bool:
@@ -65,12 +71,3 @@ def _ready(name: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def runs_live(name: str) -> bool:
-    """Whether the row is a policy that can run live, with the usual accounting."""
-    try:
-        kind = parse_row(name)
-    except UsageError:
-        return False
-    return isinstance(kind, PolicyRow) and not kind.whole_steps

@@ -52,6 +52,8 @@ PRINT: dict[Any, Any] = {
     "legend.fontsize": 7.5,
     "pdf.fonttype": 42,  # embed fonts as text, not as outlines
     "savefig.dpi": 200.0,
+    "svg.hashsalt": "grv",  # the same names in every file
+    "text.parse_math": False,  # names of policies and logs are not formulas
 }
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
 SHAPES = ("circle", "square", "diamond", "triangle", "cross")

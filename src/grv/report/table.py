@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..core.errors import UsageError
+from ..frames import make_frame
 from .print.formats import aligned_text, booktabs, comma_separated, markdown
 
 Kind = Literal["text", "number", "percent", "cost"]
@@ -108,6 +109,10 @@ class Table:
         """The rows as dictionaries by column name."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas frame, or a polars frame if pandas is not installed."""
+        return make_frame({column.name: self.column(column.name) for column in self.columns})
 
     def only(self, **values: Cell) -> Table:
         """The rows in which these columns have these values."""

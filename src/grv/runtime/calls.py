@@ -1,26 +1,58 @@
-"""Calls to backends: retries, timeouts and concurrency. Backends themselves never retry."""
+"""Calls to backends: retries, timeouts, outages and concurrency. Backends themselves never retry.
+
+`BackendError.fault` decides what follows a failed attempt. "call" counts as an attempt. "wait" does
+not: the call is tried again while the outage lasts, up to `Calls.patience`. "stop" ends the run.
+"""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 import anyio
 
-from ..core.errors import BackendError
+from ..core.errors import BackendError, RunStopped
+from .faults.complaints import Complaints
+from .faults.outages import Outages, Wait
 from .options import Calls
 
+if TYPE_CHECKING:
+    from ..backends.protocols import Draft, Score
+
+GRACE_SECONDS = 10.0  # for calls in flight when a run ends early: they are paid for
+_SHORTEST_WAIT = 0.01  # the first pause at least; then it doubles, up to a second
+_LONGEST_WAIT = 15.0  # the longest pause in an outage: a server that is back is soon used again
+
 _Result = TypeVar("_Result")
+
+
+class Attempts(Protocol):
+    """Is informed of the attempts of one call.
+
+    An attempt that ends otherwise, because it is cancelled or its process dies, has a `begin` and
+    nothing else.
+    """
+
+    async def begin(self) -> None:
+        """Called before every attempt, when the call has its slot. May raise to prevent it."""
+
+    async def missed(self, error: BackendError) -> None:
+        """Called after every attempt that ended without a result, before the pause."""
 
 
 class Caller:
     """Makes the calls of one run, with the settings of `Calls`.
 
+    A caller that has stopped its run makes no more calls; a new run needs a new one.
+
     Attributes:
         in_flight: the number of calls in flight.
         retried: the number of retries so far.
+        outages: the servers that calls wait for.
+        complaints: results without text or score.
     """
 
     def __init__(
@@ -28,44 +60,77 @@ class Caller:
         calls: Calls | None = None,
         *,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.calls = calls or Calls()
         self.in_flight = self.retried = 0
-        self._sleep = sleep  # tests replace it
+        self.outages = Outages(self.calls.patience, clock)
+        self.complaints = Complaints()
+        self._sleep, self._clock = sleep, clock  # tests replace them
         self._slots = anyio.Semaphore(self.calls.concurrency)
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
+        self._stopped: str | None = None  # why the run is stopped
+        self._last_result = -math.inf
+
+    @property
+    def waiting(self) -> str:
+        """What the calls wait for, in words; empty if they do not wait."""
+        return self.outages.waiting
 
     async def make(
-        self,
-        call: Callable[[], Awaitable[_Result]],
-        intend: Callable[[], Awaitable[None]] | None = None,
+        self, call: Callable[[], Awaitable[_Result]], attempts: Attempts | None = None
     ) -> _Result:
         """Make a call, with retries, and return its result.
 
-        A call holds a slot while it is in flight, not while it waits for its next attempt. `intend`
-        runs once, before the first attempt, when the call has its slot.
+        A call holds a slot while it is in flight, not while it pauses or waits.
+
+        Raises:
+            BackendError: all attempts failed.
+            RunStopped: no call can succeed. The calls in flight had some seconds to end.
         """
-        for attempt in range(1, self.calls.attempts + 1):
+        tried, wait = 0, None
+        while True:
             try:
-                async with self._slots:
-                    if self._closed:
-                        await anyio.sleep_forever()  # until the run is cancelled
-                    self.in_flight += 1
-                    try:
-                        if intend is not None and attempt == 1:
-                            await intend()
-                        return await self._timed(call)
-                    finally:
-                        self.in_flight -= 1
-                        if self._closed and not self.in_flight:
-                            self._idle.set()
-            except BackendError as error:
-                if error.final or attempt == self.calls.attempts:
-                    raise
-                self.retried += 1
-                await self._sleep(self._pause(attempt, error.retry_after))
-        raise AssertionError("there is at least one attempt")
+                result = await self._attempt(call, attempts)
+            except BackendError as failed:
+                error = failed
+            except BaseException:
+                _end(wait)
+                raise
+            else:
+                _end(wait, answered=True)
+                self._last_result = self._clock()
+                return result
+            if error.fault == "wait" and self.calls.patience:
+                wait = wait or self.outages.enter(error)
+                await self._wait(wait, error)
+                continue
+            _end(wait, answered=True)
+            wait = None
+            tried += 1
+            if error.fault == "stop":
+                await self.stop(_advice(error))
+            if error.final or tried == self.calls.attempts:
+                raise error
+            self.retried += 1
+            await self._sleep(self._pause(tried, error.retry_after, self.calls.longest_pause))
+
+    async def check_drafts(self, drafts: Sequence[Draft]) -> None:
+        """Count drafts without text, and stop the run if all are. Record the drafts before."""
+        if why := self.complaints.of_drafts(drafts):
+            await self.stop(why)
+
+    async def check_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> None:
+        """Count missing scores, and stop the run if all are. Record the scores before."""
+        if why := self.complaints.of_scores(drafts, scores):
+            await self.stop(why)
+
+    async def stop(self, why: str) -> NoReturn:
+        """Start no more calls, give those in flight some seconds to end, and raise RunStopped."""
+        self._stopped = self._stopped or why
+        await self.settle(GRACE_SECONDS)
+        raise RunStopped(self._stopped)
 
     async def settle(self, seconds: float) -> None:
         """Start no more calls, and give those in flight some seconds to end."""
@@ -74,6 +139,30 @@ class Caller:
             if self.in_flight:
                 await self._idle.wait()
 
+    async def _attempt(
+        self, call: Callable[[], Awaitable[_Result]], attempts: Attempts | None
+    ) -> _Result:
+        async with self._slots:
+            if self._stopped is not None:
+                await self.stop(self._stopped)
+            if self._closed:
+                await anyio.sleep_forever()  # until the run is cancelled
+            self.in_flight += 1
+            try:
+                if attempts is not None:
+                    await attempts.begin()
+                try:
+                    return await self._timed(call)
+                except BackendError as error:
+                    if attempts is not None:
+                        with anyio.CancelScope(shield=True):
+                            await attempts.missed(error)
+                    raise
+            finally:
+                self.in_flight -= 1
+                if self._closed and not self.in_flight:
+                    self._idle.set()
+
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
             with anyio.fail_after(self.calls.call_timeout):
@@ -81,8 +170,44 @@ class Caller:
         except TimeoutError as error:
             raise BackendError(f"no response within {self.calls.call_timeout:g} s") from error
 
-    def _pause(self, attempt: int, retry_after: float | None) -> float:
+    async def _wait(self, wait: Wait, error: BackendError) -> None:
+        """Pause in an outage. If patience is over, end the call, or the run if nothing succeeds."""
+        if wait.left <= 0:
+            wait.end(answered=False)
+            if self._last_result > wait.since:
+                raise error  # this call only
+            check = f"; {error.hint}" if error.hint else ""
+            await self.stop(
+                f"{error.backend or 'a backend'}: {error}, for {self.calls.patience:g} s{check}."
+                " When the server is back, run the same command again; --patience sets how long to"
+                " wait"
+            )
+        longest = min(_LONGEST_WAIT, self.calls.longest_pause)
+        pause = self._pause(wait.pauses + 1, error.retry_after, longest)
+        floor = math.ldexp(_SHORTEST_WAIT, min(wait.pauses, 7))  # also if the server says 0
+        pause = min(max(pause, floor), wait.left)
+        wait.pause(error, pause)
+        try:
+            await self._sleep(pause)
+        except BaseException:
+            wait.end(answered=False)
+            raise
+
+    def _pause(self, attempt: int, retry_after: float | None, longest: float) -> float:
         if retry_after is not None:
             return max(0.0, min(retry_after, self.calls.longest_pause * 10))
-        pause = min(math.ldexp(self.calls.first_pause, attempt - 1), self.calls.longest_pause)
+        pause = min(math.ldexp(self.calls.first_pause, min(attempt, 64) - 1), longest)
         return pause * (0.5 + self._jitter.random())  # spreads calls that failed together
+
+
+def _end(wait: Wait | None, *, answered: bool = False) -> None:
+    """End a wait, if there is one."""
+    if wait is not None:
+        wait.end(answered=answered)
+
+
+def _advice(error: BackendError) -> str:
+    """Why the run stops, and what to do."""
+    what = f"{error.backend}: {error}" if error.backend else str(error)
+    do = f"{error.hint}, then run" if error.hint else "repair this, then run"
+    return f"{what}; {do} the same command again"

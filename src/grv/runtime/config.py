@@ -14,6 +14,7 @@ from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..ledger.entries import Started
+from ..own_code import digest_of
 from ..policies import DEFAULT, spec
 from .executor import Backends
 from .prices import Meter
@@ -87,13 +88,15 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of `about` and the problem."""
-        content = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
+        content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
         if self.about.get("score_question"):
             content.append(problem.question)
+        if problem.messages:
+            content.append([*problem.messages])
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
-    def started(self, problem: Problem) -> Started:
+    def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
             "policy": _name(self.policy),
@@ -111,12 +114,23 @@ class SearchConfig:
             plan["most"] = [self.most.candidate, self.most.verify]
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
-        return Started(problem.id, {**self.about, **plan})
+        return started_entry(problem, {**self.about, **plan}, account)
+
+
+def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
+    """The first entry of a search, with what is asked and how it is checked."""
+    check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
+    return Started(problem.id, about, problem.prompt, check, account)
 
 
 def _name(policy: Policy) -> str:
-    """The policy's specification, or its repr if it has none."""
+    """The policy's specification; else its repr, with the digest of the user's code if it is in it.
+
+    A repr with an address in memory would differ in every process.
+    """
     try:
         return spec.spec(policy)
     except ValueError:
-        return repr(policy)
+        own = digest_of(policy)
+        plain = type(policy).__repr__ is object.__repr__ and own
+        return f"{type(policy).__name__ if plain else policy!r}" + (f" {own}" if own else "")

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
-from ..backends.protocols import Draft, Finding, Generator, Problem, Score, Scorer, Usage, Verifier
+from ..backends.protocols import (
+    Draft,
+    Finding,
+    Generator,
+    ParkedCall,
+    Problem,
+    Score,
+    Scorer,
+    Usage,
+    Verifier,
+)
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
+    REFUTED,
     CandidateId,
     Costs,
     Event,
@@ -25,13 +36,26 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from ..ledger.entries import Call, Found, Intended, Made, Scored, ScoredAgain
+from ..ledger.entries import (
+    Call,
+    Entry,
+    Found,
+    Intended,
+    Made,
+    Parked,
+    Scored,
+    ScoredAgain,
+    Settled,
+)
+from ..ledger.ledger import NO_CAPS, Caps, OverBudget
 from .calls import Caller
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
+from .spending import OutOfBudget, Plan
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
+Refuting = Callable[[Problem, Draft], str | None]
 
 
 @dataclass(frozen=True)
@@ -43,6 +67,8 @@ class Backends:
         second: gives second scores, if there is a cascade.
         own_keys: whether `key` is the user's own function, which also promises that all drafts of a
             class pass if one does. The keys of checks do not promise that.
+        refutation: returns why a draft certainly fails, or None if it may pass. Such a draft gets
+            the key `REFUTED` and is not verified.
     """
 
     generator: Generator
@@ -51,6 +77,14 @@ class Backends:
     key: Keying | None = None
     second: Scorer | None = None
     own_keys: bool = False
+    refutation: Refuting | None = None
+
+    def key_of(self, problem: Problem, draft: Draft) -> tuple[str | None, str]:
+        """The draft's key, and why it is refuted; "" if it is not."""
+        reason = None if self.refutation is None else self.refutation(problem, draft)
+        if reason is not None:
+            return REFUTED, reason
+        return (None if self.key is None else self.key(problem, draft)), ""
 
     async def aclose(self) -> None:
         """Close the connections of the backends."""
@@ -60,8 +94,79 @@ class Backends:
                 await close()
 
 
+@dataclass(frozen=True)
+class Reserves:
+    """What attempts reserve, and the caps that they must keep.
+
+    Attributes:
+        costs: the price list; with measured costs, the highest possible costs, or None if there
+            is no budget that needs them.
+        second: the highest cost of a second score.
+        caps: on the account and on the search.
+    """
+
+    costs: Costs | None = field(default_factory=Costs)
+    second: float = 0.0
+    caps: Caps = NO_CAPS
+
+    def of(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
+        if self.costs is None:
+            return 0.0
+        match call:
+            case "generate":
+                return n * (self.costs.candidate if measured else self.costs.generate)
+            case "score":
+                return 0.0 if measured else n * self.costs.score
+            case "rescore":
+                return n * self.second
+            case "verify":
+                return n * self.costs.verify
+
+
+class _Attempts:
+    """Records and reserves every attempt of one call before it is made."""
+
+    def __init__(self, executor: Executor, call: Call, ids: Sequence[int]) -> None:
+        self._executor, self.call, self.ids = executor, call, tuple(ids)
+        measured = executor.meter is not None
+        self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
+
+    async def begin(self) -> None:
+        intended = Intended(self.call, self.ids, self.reserved)
+        try:
+            await self._executor.record.write(intended, caps=self._executor.reserves.caps)
+        except OverBudget as over:
+            raise OutOfBudget(of_run=over.of_account) from None
+        if self._executor.plan is not None:
+            self._executor.plan.take(self.reserved)
+
+    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
+        """The entry for results that cost less than was reserved; none if they did not."""
+        meter, reserves = self._executor.meter, self._executor.reserves
+        if meter is None:
+            paid = reserves.of(self.call, n, measured=False)
+        elif self.call == "generate":  # settled with the scores, except for missing drafts
+            paid = reserves.of(self.call, n, measured=True)
+        else:
+            paid = meter.cost(self.call, usage or Usage())
+        if paid == self.reserved:
+            return []
+        return [Settled(self.call, self.ids, self.reserved - paid)]
+
+    async def missed(self, error: BackendError) -> None:
+        unpaid = error.unpaid
+        returned = self.reserved if unpaid else 0.0
+        reason = str(error) or "no result"
+        await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))
+
+
 class Executor:
-    """Executes the actions of one search. With a meter, events carry the measured cost."""
+    """Executes the actions of one search. With a meter, its events have the measured cost.
+
+    Attributes:
+        plan: what the current action may reserve, if a total budget is shared.
+    """
 
     def __init__(
         self,
@@ -70,9 +175,11 @@ class Executor:
         caller: Caller,
         record: SearchRecord,
         meter: Meter | None = None,
+        reserves: Reserves | None = None,
     ) -> None:
         self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
-        self.meter = meter
+        self.meter, self.reserves = meter, reserves or Reserves()
+        self.plan: Plan | None = None
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
         """The price of the part of a task that is not recorded yet."""
@@ -148,19 +255,20 @@ class Executor:
         """
         left = list(ids)
         while left:
+            attempts = _Attempts(self, "generate", left)
             drafts = await self.caller.make(
                 partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
-                partial(self.record.write, Intended("generate", tuple(left))),
+                attempts,
             )
+            done, left = left[: len(drafts)], left[len(drafts) :]
+            entries = [
+                Made(id, draft.text, draft.logprobs, draft.usage.as_data())
+                for id, draft in zip(done, drafts, strict=False)
+            ]
+            await self.record.write(*entries, *attempts.settled(len(done)))
             if not drafts:
                 return
-            done, left = left[: len(drafts)], left[len(drafts) :]
-            await self.record.write(
-                *(
-                    Made(id, draft.text, draft.logprobs, draft.usage.as_data())
-                    for id, draft in zip(done, drafts, strict=False)
-                )
-            )
+            await self.caller.check_drafts(drafts)
 
     async def _score(self, ids: Sequence[int]) -> None:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
@@ -168,21 +276,33 @@ class Executor:
             return
         scores = await self._scores(self.backends.scorer, "score", ids)
         keys = await self._keys(ids)
-        await self.record.write(
-            *(
-                Scored(id, score.value, key, score.reason, score.usage.as_data())
-                for id, score, key in zip(ids, scores, keys, strict=True)
-            )
-        )
+        entries = [
+            Scored(id, score.value, key, score.reason or why, score.usage.as_data())
+            for id, score, (key, why) in zip(ids, scores, keys, strict=True)
+        ]
+        await self.record.write(*entries, *self._settled_drafts(ids, entries))
+        await self.caller.check_scores([self.draft(id) for id in ids], scores)
 
-    async def _keys(self, ids: Sequence[int]) -> Sequence[str | None]:
-        """The candidates' keys, computed in a thread: texts may be long and hostile."""
-        key = self.backends.key
-        if key is None:
-            return [None] * len(ids)
+    def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
+        """With measured costs: return what drafts and scores did not cost of their reserve."""
+        if self.meter is None:
+            return []
+        reserved = self.reserves.of("generate", len(ids), measured=True)
+        paid = self.record.paid(self.meter, ("generate",), ids)
+        paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
+        return [Settled("score", tuple(ids), reserved - paid)]
+
+    async def _keys(self, ids: Sequence[int]) -> Sequence[tuple[str | None, str]]:
+        """The candidates' keys, and why they are refuted; "" if they are not.
+
+        They are computed in a thread: texts may be long and hostile.
+        """
+        if self.backends.key is None and self.backends.refutation is None:
+            return [(None, "")] * len(ids)
         drafts = [self.draft(id) for id in ids]
         return await anyio.to_thread.run_sync(
-            lambda: [key(self.problem, draft) for draft in drafts], abandon_on_cancel=True
+            lambda: [self.backends.key_of(self.problem, draft) for draft in drafts],
+            abandon_on_cancel=True,
         )
 
     async def _rescore(self, ids: Sequence[CandidateId]) -> Rescored:
@@ -191,12 +311,15 @@ class Executor:
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
             scores = await self._scores(self.backends.second, "rescore", missing)
-            await self.record.write(
-                *(
-                    ScoredAgain(id, score.value, score.reason, score.usage.as_data())
-                    for id, score in zip(missing, scores, strict=True)
-                )
-            )
+            entries: list[Entry] = [
+                ScoredAgain(id, score.value, score.reason, score.usage.as_data())
+                for id, score in zip(missing, scores, strict=True)
+            ]
+            if self.meter is not None:
+                paid = sum(self.meter.cost("rescore", score.usage) for score in scores)
+                reserved = self.reserves.of("rescore", len(missing), measured=True)
+                entries.append(Settled("rescore", tuple(missing), reserved - paid))
+            await self.record.write(*entries)
         second = {id: self.record.scored_again[id].score for id in ids}
         return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
 
@@ -205,8 +328,7 @@ class Executor:
         drafts = [self.draft(id) for id in ids]
         try:
             scores = await self.caller.make(
-                partial(scorer.score, self.problem, drafts),
-                partial(self.record.write, Intended(call, tuple(ids))),
+                partial(scorer.score, self.problem, drafts), _Attempts(self, call, ids)
             )
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
@@ -221,7 +343,7 @@ class Executor:
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]
-        errors: Sequence[BackendError] = ()
+        errors: Sequence[Exception] = ()
         if missing and not self._passed(ids):
             with anyio.CancelScope() as scope:
                 errors = await together([partial(self._find, id, scope) for id in missing])
@@ -244,11 +366,22 @@ class Executor:
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """Get one verdict. If it is a pass, cancel the other verifications of the step."""
-        finding: Finding = await self.caller.make(
-            partial(self.backends.verifier.verify, self.problem, self.draft(id)),
-            partial(self.record.write, Intended("verify", (id,))),
-        )
-        usage = finding.usage.as_data()
-        await self.record.write(Found(id, finding.verdict, finding.reason, finding.evidence, usage))
-        if finding.verdict is Verdict.PASSED:
+        verdict = await self._verdict(id)
+        if verdict is Verdict.PASSED:
             scope.cancel()
+
+    async def _verdict(self, id: CandidateId) -> Verdict:
+        if ("verify", id) not in self.record.parked:
+            attempts = _Attempts(self, "verify", (id,))
+            try:
+                finding: Finding = await self.caller.make(
+                    partial(self.backends.verifier.verify, self.problem, self.draft(id)), attempts
+                )
+            except ParkedCall as parked:
+                await self.record.write(Parked("verify", (id,), str(parked)))
+            else:
+                usage = finding.usage.as_data()
+                found = Found(id, finding.verdict, finding.reason, finding.evidence, usage)
+                await self.record.write(found, *attempts.settled(1, finding.usage))
+                return finding.verdict
+        return (await self.record.arrival(id)).verdict

@@ -1,4 +1,4 @@
-"""Writes the entries of many searches to one ledger."""
+"""Writes entries to a ledger for many searches at once."""
 
 from __future__ import annotations
 
@@ -7,33 +7,44 @@ from collections.abc import Sequence
 import anyio
 import anyio.to_thread
 
-from ..ledger.entries import Entry
-from ..ledger.ledger import Ledger
+from ..ledger.entries import Entry, charge_of
+from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
+
+JOIN_SECONDS = 0.25  # between two attempts to claim a search
 
 
 class LedgerWriter:
-    """Writes in batches: entries that arrive during one write go into the next.
+    """Writes for many searches at once: what arrives during one write goes into the next.
 
-    A durable write takes as long for one entry as for a hundred. Batches keep the ledger from
-    slowing down a fast run.
+    A durable write takes as long for a hundred entries as for one, so a fast run does not wait for
+    its ledger.
+
+    Attributes:
+        charged: what the entries of this writer have charged.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.charged = 0.0
         self._next = _Write()
         self._busy = False
 
-    async def write(self, search: str, entries: Sequence[Entry]) -> None:
-        """Append entries. They are durable when this returns, even if it is cancelled."""
-        mine = self._next
-        mine.groups.append((search, entries))
+    async def write(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
+        """Append entries; they are durable when this returns, also if it is cancelled meanwhile.
+
+        Raises:
+            OverBudget: a cap does not cover them; nothing is written.
+        """
+        mine, at = self._next, len(self._next.groups)
+        mine.groups.append(Append(search, entries, caps))
         with anyio.CancelScope(shield=True):
             if self._busy:
                 await mine.done.wait()
             else:
                 await self._write_all()
-        if mine.error is not None:
-            raise mine.error
+        if (error := mine.errors[at]) is not None:
+            raise error
+        self.charged += charge_of(entries)
 
     async def _write_all(self) -> None:
         self._busy = True
@@ -41,26 +52,29 @@ class LedgerWriter:
             while self._next.groups:
                 batch, self._next = self._next, _Write()
                 try:
-                    await anyio.to_thread.run_sync(self._append, batch.groups)
+                    batch.errors = await anyio.to_thread.run_sync(
+                        self.ledger.append_all, batch.groups
+                    )
                 except Exception as failure:
-                    batch.error = failure
+                    batch.errors = [failure] * len(batch.groups)
                 batch.done.set()
         finally:
             self._busy = False
 
-    def _append(self, groups: Sequence[tuple[str, Sequence[Entry]]]) -> None:
-        together = getattr(self.ledger, "append_all", None)
-        if together is not None:
-            together(groups)
-            return
-        for search, entries in groups:
-            self.ledger.append(search, entries)
-
 
 class _Write:
-    """The entries of one write."""
+    """What is written together."""
 
     def __init__(self) -> None:
-        self.groups: list[tuple[str, Sequence[Entry]]] = []
+        self.groups: list[Append] = []
+        self.errors: Sequence[Exception | None] = ()
         self.done = anyio.Event()
-        self.error: Exception | None = None
+
+
+async def claim_when_free(ledger: Ledger, search: str) -> None:
+    """Claim a search as soon as no other caller has it.
+
+    The others may be processes, which cannot wake this one, so it looks again and again.
+    """
+    while not await anyio.to_thread.run_sync(ledger.claim, search):  # noqa: ASYNC110
+        await anyio.sleep(JOIN_SECONDS)

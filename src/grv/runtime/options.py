@@ -17,7 +17,7 @@ class Calls(Family):
     """How calls are made.
 
     If a server says when to try again, grv waits until then. Otherwise pauses double, from
-    `first_pause` up to `longest_pause`.
+    `first_pause` up to `longest_pause`. Outages do not count as attempts: see `patience`.
     """
 
     concurrency: int = option(
@@ -34,6 +34,13 @@ class Calls(Family):
     )
     call_timeout: float = option(
         600.0, "Seconds until a call counts as failed.", least=_LEAST_SECONDS, most=_LONGEST
+    )
+    patience: float = option(
+        300.0,
+        "Seconds to wait for a server that is out of service or busy (status 429 or 5xx, no"
+        " connection). 0 does not wait: each such response counts as an attempt.",
+        least=0,
+        most=_LONGEST,
     )
     longest_pause: float = 60.0
 

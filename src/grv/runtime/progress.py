@@ -16,6 +16,7 @@ class Progress:
         solved: the number of problems solved.
         spent: the cost so far; with a total budget, including earlier processes.
         in_flight: the number of calls in flight.
+        waiting: what calls wait for, in words; empty if they do not wait.
     """
 
     problems: int
@@ -23,6 +24,7 @@ class Progress:
     solved: int
     spent: float
     in_flight: int
+    waiting: str = ""
 
 
 Listener = Callable[[Progress], None]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
+import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Usage
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Costs, Event, Verdict, Verified
+from ..core.values import REFUTED, CandidateId, Event, Verdict, Verified
 from ..ledger.entries import (
     Call,
     Ended,
     Entry,
     Failed,
     Found,
-    Intended,
     Made,
+    Parked,
     Scored,
     ScoredAgain,
+    Settled,
     Started,
     Told,
 )
+from ..ledger.ledger import NO_CAPS, Caps
+from ..ledger.pending import pending_calls
 from .ledger_writer import LedgerWriter
 from .prices import Meter
 
@@ -30,8 +34,14 @@ MOST_BROKEN = 3  # this many broken verdicts in a row end a search
 OWN_KEYS = "own_keys"  # in `Started.about`: the user's key promises equal verdicts both ways
 
 
+class ReadOnly(Exception):
+    """The search has to continue, and its record can only be read."""
+
+
 class SearchRecord:
     """The ledger entries of one search, indexed for the executor.
+
+    Without a writer it can only be read: `write` raises ReadOnly.
 
     Attributes:
         made: drafts by candidate.
@@ -39,11 +49,14 @@ class SearchRecord:
         scored_again: second scores by candidate, if there is a cascade.
         found: verdicts by candidate.
         ended: the entry that ended the search, if any.
-        lost: calls in flight when an earlier process died. They may have been paid for; their
-            results are lost.
+        lost: candidates per call whose attempt may have been paid for and has no result: it
+            failed, or its process died.
+        parked: candidates and calls whose result comes from outside.
     """
 
-    def __init__(self, writer: LedgerWriter, search: str, entries: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self, writer: LedgerWriter | None, search: str, entries: Sequence[Entry] = ()
+    ) -> None:
         self.search = search
         self._writer = writer
         self.made: dict[int, Made] = {}
@@ -55,8 +68,8 @@ class SearchRecord:
         self._started: Started | None = None
         self._told: list[Told] = []  # since the last `Started`
         self._told_again = 0
-        self.lost, self._unneeded = lost_and_cancelled(entries)
-        self._repeated = 0  # broken verifications that will be repeated
+        pending = pending_calls(entries)
+        self.lost, self.parked = pending.lost, pending.parked
         for entry in entries:
             self._take(entry)
             if isinstance(entry, Failed):
@@ -72,19 +85,6 @@ class SearchRecord:
     async def open(cls, writer: LedgerWriter, search: str) -> SearchRecord:
         """The record of a search, read from the ledger."""
         return cls(writer, search, await anyio.to_thread.run_sync(writer.ledger.read, search))
-
-    def cost(self, costs: Costs, second: float = 0.0, meter: Meter | None = None) -> float:
-        """The cost of the recorded calls, including lost ones that may have been paid for.
-
-        With a meter, recorded results cost what was measured; `costs` prices the lost calls.
-        """
-        made, found, again = len(self.made), len(self.found), len(self.scored_again)
-        unused = self._unneeded + self._repeated + self.lost["verify"]
-        lost = costs.of(self.lost["generate"], unused)
-        lost += second * self.lost["rescore"]
-        if meter is None:
-            return costs.of(made, found) + second * again + lost
-        return self.paid(meter, ("generate", "score", "rescore", "verify")) + lost
 
     def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
         """The measured cost of recorded calls of these kinds, for these candidates or for all."""
@@ -108,6 +108,10 @@ class SearchRecord:
         """The candidate's class: its key, or its id if it has no key."""
         scored = self.scored.get(id)
         return id if scored is None or scored.key is None else scored.key
+
+    def refuted(self, id: int) -> bool:
+        """Whether the candidate was refuted without verification."""
+        return id in self.scored and self.scored[id].key == REFUTED
 
     def verdicts_from(self) -> dict[int, int]:
         """For each candidate with a conclusive verdict, the candidate whose verification gave it.
@@ -151,11 +155,39 @@ class SearchRecord:
         if started != self._started:
             await self.write(started)
 
-    async def write(self, *entries: Entry) -> None:
+    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
         """Write entries, and use them once they are durable."""
-        await self._writer.write(self.search, entries)
+        if self._writer is None:
+            raise ReadOnly
+        await self._writer.write(self.search, entries, caps)
         for entry in entries:
             self._take(entry)
+            if isinstance(entry, Settled) and entry.reason and not entry.unpaid:
+                self.lost[entry.call] += len(entry.candidates)
+
+    async def arrival(self, candidate: int) -> Found:
+        """Wait for a verdict that another process appends to this search."""
+        if self._writer is None:
+            raise ReadOnly
+        loop, arrived = asyncio.get_running_loop(), anyio.Event()
+
+        def listener(search: str, entries: Sequence[Entry]) -> None:
+            if search == self.search and _verdict_of(candidate, entries) is not None:
+                loop.call_soon_threadsafe(arrived.set)
+
+        ledger = self._writer.ledger
+        stop = await anyio.to_thread.run_sync(ledger.listen, listener)
+        try:
+            while True:
+                entries = await anyio.to_thread.run_sync(ledger.read, self.search)
+                found = _verdict_of(candidate, entries)
+                if found is not None:
+                    self._take(found)
+                    return found
+                await arrived.wait()
+                arrived = anyio.Event()
+        finally:
+            stop()
 
     async def tell(self, told: Told, *then: Entry) -> None:
         """Record a result. After a resume, skip results that are already recorded."""
@@ -170,7 +202,7 @@ class SearchRecord:
         if len(ids) < MOST_BROKEN:
             return
         for id in ids:
-            self._repeated += self.found.pop(id, None) is not None
+            self.found.pop(id, None)
         first = next(
             at
             for at, told in enumerate(self._told)
@@ -188,6 +220,9 @@ class SearchRecord:
                 self.scored_again[candidate] = entry
             case Found(candidate):
                 self.found[candidate] = entry
+                self.parked.discard(("verify", candidate))
+            case Parked(call, candidates):
+                self.parked |= {(call, each) for each in candidates}
             case Started():
                 self._started, self._told, self.ended, self.failed = entry, [], None, None
             case Told():
@@ -196,6 +231,12 @@ class SearchRecord:
                 self.ended = entry
             case Failed():
                 self.failed = entry
+
+
+def _verdict_of(candidate: int, entries: Sequence[Entry]) -> Found | None:
+    """The last verdict on a candidate, if there is one."""
+    found = [each for each in entries if isinstance(each, Found) and each.candidate == candidate]
+    return found[-1] if found else None
 
 
 def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
@@ -208,38 +249,3 @@ def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:
                     return ids
                 ids.add(id)
     return ids
-
-
-def lost_and_cancelled(entries: Sequence[Entry]) -> tuple[Counter[Call], int]:
-    """Calls in flight when a process died, by kind; and the number of cancelled verifications.
-
-    The former may have been paid for; their results are lost. The latter were cancelled because
-    another candidate passed; they are billed.
-    """
-    waiting: dict[tuple[Call, int], int] = {}  # calls without a result: the number of their entry
-    lost: Counter[Call] = Counter()
-    unneeded = 0
-    for number, entry in enumerate(entries):
-        match entry:
-            case Intended(call, candidates):
-                asked = {(call, candidate): number for candidate in candidates}
-                lost[call] += len(waiting.keys() & asked.keys())
-                waiting |= asked
-            case Made(candidate):  # if fewer than requested: a new call requests the rest
-                intent = waiting.get(("generate", candidate))
-                if intent is not None:
-                    waiting = {key: at for key, at in waiting.items() if at != intent}
-            case Scored(candidate):
-                waiting.pop(("score", candidate), None)
-            case ScoredAgain(candidate):
-                waiting.pop(("rescore", candidate), None)
-            case Found(candidate):
-                waiting.pop(("verify", candidate), None)
-            case Told(event):
-                if isinstance(event, Verified):
-                    unneeded += sum(call == "verify" for call, _ in waiting)
-                waiting.clear()
-            case Failed() | Ended():
-                waiting.clear()
-    lost.update(call for call, _ in waiting)
-    return +lost, unneeded

@@ -35,23 +35,23 @@ from ..backends.callables import (
     Made,
 )
 from ..backends.protocols import Generator, Problem, Scorer, Verifier
-from ..core.errors import LedgerError
+from ..core.errors import LedgerError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..learning.prior_file import parse_policy
 from ..ledger.ledger import Ledger, MemoryLedger
-from ..ledger.sqlite import SqliteLedger
+from ..ledger.opening import open_ledger
 from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
-from .ledger_writer import LedgerWriter
-from .one_search import run_search, spent_before
+from .ledger_writer import LedgerWriter, claim_when_free
+from .one_search import recorded_solution, run_search
 from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
-from .results.solution import Solution
-from .spending import Gate, TotalBudget
+from .results.solution import Solution, failed_solution
+from .spending import Gate, RunBudget, check_total
 from .tasks import first_error
 
 Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]
@@ -68,7 +68,7 @@ class SolveOptions(TypedDict, total=False):
         generator: a function of the problem that returns one text, or a `Generator`. Required.
         scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
-            Required.
+            Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
             `grv.policies.DEFAULT`.
         costs: the price list that the policy plans with; by default a verification costs as much as
@@ -78,8 +78,8 @@ class SolveOptions(TypedDict, total=False):
         value: what an answer is worth, in the same unit. A search gives up when the expected
             remaining cost is higher.
         width: the number of verifications in flight at once; None means a whole step of the plan.
-        ledger: the ledger that records everything paid for, or its file. Recorded results are
-            reused, not paid for again.
+        ledger: the ledger that records everything paid for, or its file or address. Recorded
+            results are reused, not paid for again.
         key: a function of the problem and a draft that returns its equivalence class, or None for
             no class. Drafts of one class must pass or fail together; grv verifies one of them.
         keys: whether to use the keys of the verifier, if it has some and `key` is not given. Drafts
@@ -126,13 +126,16 @@ async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solu
 
     See `SolveOptions` for the options.
 
+    If another caller already runs this search, in this process or in another one, wait for its
+    result; if that caller dies, take over.
+
     Raises:
-        LedgerError: the ledger cannot be used, or another process is working on this search.
+        LedgerError: the ledger cannot be used.
     """
     async with aclosing(solve_many([problem], **options)) as solutions:
         async for solution in solutions:
             return solution
-    raise _claimed(problem)
+    raise UsageError("the problem is among those to skip")
 
 
 async def solve_many(
@@ -140,21 +143,21 @@ async def solve_many(
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
-    Problems that another process is working on are skipped. See `SolveOptions` for the options.
+    A search that another caller runs already, in this process or in another one, is joined: its
+    result is yielded here too. See `SolveOptions` for the options.
     """
     config = config_of(options)
     given = options.get("calls")
     caller = given if isinstance(given, Caller) else Caller(given)
-    total = TotalBudget(options.get("total_budget", math.inf))
     skip = options.get("skip", ())
     asked = [_problem(problem) for problem in problems]
     todo = [problem for problem in asked if problem.id not in skip]
     async with _opened(options.get("ledger")) as ledger:
-        if math.isfinite(total.total):
-            total.spend(sum(spent_before(ledger, config, problem) for problem in asked))
-        run = _Run(config, ledger, caller, total, options.get("progress"), len(asked), len(todo))
+        writer = LedgerWriter(ledger)
+        budget = RunBudget(options.get("total_budget", math.inf), writer)
+        run = _Run(config, writer, caller, budget, options.get("progress"), len(asked), len(todo))
         at_once = options.get("at_once") or 2 * caller.calls.concurrency
-        gate = Gate(at_once, total, config.costs, config.budget)
+        gate = Gate(at_once, budget, config.costs, config.budget)
         async with aclosing(run.solutions(todo, gate)) as solutions:
             async for solution in solutions:
                 yield solution
@@ -167,7 +170,7 @@ def solve_now(problem: Problem | str, **options: Unpack[SolveOptions]) -> Soluti
     """
     for solution in solve_many_now([problem], **options):
         return solution
-    raise _claimed(problem)
+    raise UsageError("the problem is among those to skip")
 
 
 def solve_many_now(
@@ -204,23 +207,23 @@ class _Run:
     def __init__(
         self,
         config: SearchConfig,
-        ledger: Ledger,
+        writer: LedgerWriter,
         caller: Caller,
-        total: TotalBudget,
+        budget: RunBudget,
         listener: Listener | None,
         problems: int,
         todo: int,
     ) -> None:
-        self.config, self.ledger, self.caller, self.total = config, ledger, caller, total
-        self.writer = LedgerWriter(ledger)
+        self.config, self.caller, self.budget = config, caller, budget
+        self.writer, self.ledger = writer, writer.ledger
         self.listener, self.problems = listener, problems
         self.done = self.solved = problems - todo
 
     def tell(self) -> None:
         """Report the progress to the listener."""
         if self.listener is not None:
-            spent, in_flight = self.total.spent, self.caller.in_flight
-            self.listener(Progress(self.problems, self.done, self.solved, spent, in_flight))
+            counts = (self.problems, self.done, self.solved, self.budget.paid)
+            self.listener(Progress(*counts, self.caller.in_flight, self.caller.waiting))
 
     async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
         """Search as many problems at once as the gate admits; yield each solution when found."""
@@ -248,26 +251,43 @@ class _Run:
     async def _one(
         self, problem: Problem, gate: Gate, send: anyio.abc.ObjectSendStream[Solution]
     ) -> None:
-        search = self.config.search_id(problem)
+        """Search one problem. A damaged search is reported, and the others continue."""
         try:
-            if not await anyio.to_thread.run_sync(self.ledger.claim, search):
-                return
-            try:
-                solution = await run_search(
-                    problem, self.config, self.writer, self.caller, self.total, self.tell
-                )
-                await send.send(solution)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self.ledger.release, search)
+            solution = await self._recorded(problem) or await self._claimed(problem, gate)
+            await send.send(solution)
+        except LedgerError as error:
+            if error.entry is None:
+                raise
+            failed = failed_solution(problem, self.config.search_id(problem), str(error))
+            await send.send(failed)
         finally:
             gate.leave()
+
+    async def _recorded(self, problem: Problem) -> Solution | None:
+        return await recorded_solution(problem, self.config, self.ledger, self.caller, self.budget)
+
+    async def _claimed(self, problem: Problem, gate: Gate) -> Solution:
+        """Claim the search and run it; after another caller has run it, its result is recorded."""
+        search = self.config.search_id(problem)
+        if not await anyio.to_thread.run_sync(self.ledger.claim, search):
+            gate.leave()  # another caller runs this search: join it, without holding a slot
+            try:
+                await claim_when_free(self.ledger, search)
+            finally:
+                gate.enter_at_once()
+        try:
+            return await run_search(
+                problem, self.config, self.writer, self.caller, self.budget, self.tell
+            )
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.ledger.release, search)
 
 
 def check_options(options: SolveOptions) -> None:
     """Raise a UsageError if options are out of bounds or contradict each other."""
     config_of(options)
-    TotalBudget(options.get("total_budget", math.inf))
+    check_total(options.get("total_budget", math.inf))
 
 
 def config_of(options: SolveOptions) -> SearchConfig:
@@ -280,13 +300,19 @@ def config_of(options: SolveOptions) -> SearchConfig:
         parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
         options.get("costs") or Costs(),
         options.get("budget", math.inf),
-        options.get("width", 1),
+        _width(options),
         identity if identity is not None else {**names, **(options.get("about") or {})},
         value=options.get("value", math.inf),
         most=options.get("most"),
         meter=options.get("meter"),
         cascade=options.get("cascade"),
     )
+
+
+def _width(options: SolveOptions) -> int | None:
+    """The width, but not more than the workers of the verifier: others would only wait."""
+    width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
+    return min(width, workers) if width is not None and isinstance(workers, int) else width
 
 
 def _backends(options: SolveOptions) -> Backends:
@@ -302,6 +328,7 @@ def _backends(options: SolveOptions) -> Backends:
         key,
         options.get("second_scorer"),
         own_keys=own is not None,
+        refutation=getattr(verifier, "refutation", None),
     )
 
 
@@ -310,7 +337,7 @@ async def _opened(ledger: Ledger | str | Path | None) -> AsyncIterator[Ledger]:
     if not isinstance(ledger, str | Path):
         yield ledger if ledger is not None else MemoryLedger()
         return
-    opened = SqliteLedger(ledger)
+    opened = open_ledger(ledger)
     try:
         yield opened
     finally:
@@ -324,11 +351,6 @@ def _problem(problem: Problem | str) -> Problem:
     line = problem.strip().partition("\n")[0]
     title = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
     return Problem(title, problem)
-
-
-def _claimed(problem: Problem | str) -> LedgerError:
-    id = _problem(problem).id
-    return LedgerError(f"another process or another search of this one is working on {id!r}")
 
 
 def _name(backend: object) -> str:

@@ -1,63 +1,96 @@
-"""One budget for many searches. Calls in flight are reserved, so the total is never exceeded."""
+"""The budget of a run, which all processes share that use its ledger.
+
+The ledger enforces the cap: every attempt of a call reserves what it may cost, and an attempt that
+the cap does not cover is not made. What is here avoids waste: an action starts only if the budget
+covers all of it, and a problem only if there is money for a few verified candidates.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
+import anyio.to_thread
 
 from ..core.errors import UsageError
 from ..core.values import Costs
+from .ledger_writer import LedgerWriter
+
+PROBLEM_SPENT = "the problem's budget does not pay for another step"
+TOTAL_SPENT = "the total budget does not pay for another step"
 
 
 class OutOfBudget(Exception):
-    """The total budget does not cover the next action. This ends one search; it is not an error."""
+    """A budget does not cover the next action. This ends one search; it is not an error.
+
+    `of_run` says whether it is the budget of the run; otherwise it is that of the problem.
+    """
+
+    def __init__(self, *, of_run: bool) -> None:
+        super().__init__(TOTAL_SPENT if of_run else PROBLEM_SPENT)
 
 
-@dataclass
-class Held:
-    """A reserved amount. Set `paid` once the real cost is known."""
+class Plan:
+    """What an action may still reserve."""
 
-    paid: float
+    def __init__(self, budget: RunBudget, amount: float) -> None:
+        self._budget, self._left = budget, amount
+        budget.planned += amount
+
+    def take(self, amount: float) -> None:
+        """Count an amount that is now reserved in the ledger."""
+        taken = min(amount, self._left)
+        self._left -= taken
+        self._budget.planned -= taken
 
 
-class TotalBudget:
-    """The highest amount that a run may spend, in the unit of its costs."""
+class RunBudget:
+    """The highest amount that may be possibly paid on a ledger, in the unit of its costs.
 
-    def __init__(self, total: float = math.inf) -> None:
-        if math.isnan(total) or total < 0:
-            raise UsageError(f"the total budget cannot be {total}")
-        self.total = total
-        self.spent = 0.0
-        self._reserved = 0.0
+    Attributes:
+        total: the cap.
+        planned: what actions that have started may still reserve.
+        account: the account that pays.
+    """
+
+    def __init__(self, total: float, writer: LedgerWriter, account: str = "") -> None:
+        check_total(total)
+        self.total, self.account, self.planned = total, account, 0.0
+        self._writer = writer
+        self._before = writer.ledger.possibly_paid(account)
+
+    @property
+    def paid(self) -> float:
+        """What was possibly paid, as far as this process knows."""
+        return self._before + self._writer.charged
 
     @property
     def left(self) -> float:
-        """The amount neither spent nor reserved."""
-        return self.total - self.spent - self._reserved
+        """The amount neither paid nor planned."""
+        return self.total - self.paid - self.planned
 
-    def spend(self, amount: float) -> None:
-        """Count an amount that an earlier process has spent."""
-        self.spent += amount
-
-    @contextmanager
-    def reserved(self, amount: float) -> Iterator[Held]:
-        """Reserve an amount for the block. At its end, even after an error, it is spent.
-
-        If the block sets `paid`, that amount is spent instead.
-        """
-        if amount > self.left:
-            raise OutOfBudget
-        self._reserved += amount
-        held = Held(amount)
+    @asynccontextmanager
+    async def plan(self, amount: float) -> AsyncIterator[Plan]:
+        """Plan to spend an amount; OutOfBudget if the total does not cover it."""
+        if amount and math.isfinite(self.total):
+            read = self._writer.ledger.possibly_paid
+            paid = await anyio.to_thread.run_sync(read, self.account)
+            self._before = paid - self._writer.charged
+            if amount > self.left * (1 + 1e-9):
+                raise OutOfBudget(of_run=True)
+        plan = Plan(self, amount)
         try:
-            yield held
+            yield plan
         finally:
-            self._reserved -= amount
-            self.spent += held.paid
+            plan.take(math.inf)
+
+
+def check_total(total: float) -> None:
+    """Refuse a total budget that is no amount."""
+    if math.isnan(total) or total < 0:
+        raise UsageError(f"the total budget cannot be {total}")
 
 
 class Gate:
@@ -69,9 +102,9 @@ class Gate:
 
     STAKE = 4  # a problem starts if there is money to generate and verify this many candidates
 
-    def __init__(self, most: int, total: TotalBudget, costs: Costs, budget: float) -> None:
-        self._most, self._total = most, total
-        self._stake = min(budget, costs.of(self.STAKE, self.STAKE))
+    def __init__(self, most: int, budget: RunBudget, costs: Costs, each: float) -> None:
+        self._most, self._budget = most, budget
+        self._stake = min(each, costs.of(self.STAKE, self.STAKE))
         self._inside = 0
         self._someone_left = anyio.Event()
 
@@ -82,6 +115,10 @@ class Gate:
             await self._someone_left.wait()
         self._inside += 1
 
+    def enter_at_once(self) -> None:
+        """Enter without waiting, after a join: as a rule, the result is already recorded."""
+        self._inside += 1
+
     def leave(self) -> None:
         """End a problem, so that another may start."""
         self._inside -= 1
@@ -89,4 +126,4 @@ class Gate:
 
     def _has_room(self) -> bool:
         more = self._inside + 1
-        return more <= self._most and more * self._stake <= self._total.left
+        return more <= self._most and more * self._stake <= self._budget.left

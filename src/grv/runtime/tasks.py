@@ -7,19 +7,20 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 
 from ..core.errors import BackendError
+from .spending import OutOfBudget
 
 
-async def together(tasks: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[BackendError]:
-    """Run tasks at once and return their backend errors.
+async def together(tasks: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[Exception]:
+    """Run tasks at once and return their backend errors, or that a budget is spent.
 
-    A backend error does not cancel the other tasks: their calls are already paid for.
+    Neither cancels the other tasks: their calls are already paid for.
     """
-    failures: list[BackendError] = []
+    failures: list[Exception] = []
 
     async def run(task: Callable[[], Awaitable[object]]) -> None:
         try:
             await task()
-        except BackendError as error:
+        except (BackendError, OutOfBudget) as error:
             failures.append(error)
 
     if len(tasks) == 1:

@@ -128,7 +128,8 @@ class PolicyContract:
         search = run(self.policy, costs, world, **limits)
         generated = sum(len(t.event.scores) for t in search.trace if isinstance(t.event, Generated))
         asked = len(verified(search))
-        assert search.bill == Bill(generated, asked, costs.of(generated, asked))
+        refuted = search.pool.refuted
+        assert search.bill == Bill(generated, asked, costs.of(generated, asked), refuted=refuted)
         assert search.bill.total <= limits["budget"]
 
     @_property(worlds(), price_lists(), widths())

@@ -8,12 +8,12 @@ import math
 
 from hypothesis import strategies as st
 
-from ..core.values import Costs, Verdict
+from ..core.values import REFUTED, Costs, Verdict
 from .drivers import SearchLimits
 from .worlds import World
 
 _SCORES = (0.0, 1.0, 2.0, 0.5, -math.inf)
-_FAILURES = ((Verdict.FAILED, None), (Verdict.FAILED, "f"), (Verdict.FAILED, "g"))
+_FAILURES = tuple((Verdict.FAILED, key) for key in (None, "f", "g", REFUTED))
 _PASSES = ((Verdict.PASSED, None), (Verdict.PASSED, "p"))
 _BROKEN = ((Verdict.BROKEN, None), (Verdict.BROKEN, "f"), (Verdict.BROKEN, "p"))
 
@@ -35,7 +35,7 @@ def worlds(
         draw: provided by hypothesis.
         candidates: the highest number of candidates.
         broken: whether verdicts may be broken.
-        keys: whether candidates may have keys.
+        keys: whether candidates may have keys, among them `REFUTED`.
         most_broken: the highest number of broken verdicts; others become failures. A live search
             ends at the third broken verdict in a row.
     """

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
 from ..core.values import (
+    REFUTED,
     Event,
     Generate,
     Generated,
@@ -62,7 +63,7 @@ class World:
         scores: one per candidate; no NaN.
         verdicts: one per candidate; repeated verifications give the same verdict.
         keys: one per candidate, or an empty tuple. No key both passes and fails; a broken verdict
-            says nothing about its key.
+            says nothing about its key. Candidates with the key `REFUTED` fail.
         second: one second score per candidate, for cascades; by default the first scores.
     """
 
@@ -89,6 +90,8 @@ class World:
                 raise UsageError(f"a key must be one word, not {key!r}")
             if verdict is not Verdict.BROKEN and labels.setdefault(key, verdict) is not verdict:
                 raise UsageError(f"the key {key!r} both passes and fails")
+            if key == REFUTED and verdict is not Verdict.FAILED:
+                raise UsageError(f"a candidate with the key {key!r} must fail")
 
     @classmethod
     def of(cls, text: str) -> World:
@@ -171,10 +174,14 @@ class World:
         if Verdict.BROKEN in self.verdicts:
             raise UsageError("a log has no broken verdicts")
         passed = np.array([verdict is Verdict.PASSED for verdict in self.verdicts], dtype=np.bool_)
-        keys = classes(self.keys, passed)[0] if self.keys else None
+        names = [None if key == REFUTED else key for key in self.keys]
+        keys = classes(names, passed)[0] if any(names) else None
+        refuted = np.array([key == REFUTED for key in self.keys], dtype=np.bool_)
         second = np.array(self.second, dtype=np.float64) if self.second else None
         return LoggedProblem(
-            id, np.array(self.scores, dtype=np.float64), passed, keys, second=second
+            *(id, np.array(self.scores, dtype=np.float64), passed, keys),
+            second=second,
+            refuted=refuted if refuted.any() else None,
         )
 
 

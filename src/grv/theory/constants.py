@@ -1,6 +1,6 @@
 """The constants: upper bounds on the cost of policies relative to an optimum, and lower bounds.
 
-The letters: rho = c_ver / c_rew; g and n are the draws of a round of Balanced and of Alternate
+The letters: rho = c_ver / c_rew; n is the number of draws of a round of Alternate
 (`slots.py`); J* is the optimum if the law is known; J_VA = (1 + rho) / p is the cost of verifying
 everything at pass rate p. Bounds against J* hold for laws with non-decreasing h; bounds against
 J_VA hold for any law. The theorems are those of `docs/theory/`.
@@ -12,9 +12,10 @@ import math
 from fractions import Fraction
 
 from ..core.errors import UsageError
-from .slots import alternate_draws, balanced_draws, hedged_draws
+from .slots import alternate_draws, block_draws, hedged_draws
 
 Ratio = Fraction | float  # rho
+SMALL_RATIO_EXCESS = 2e-7  # what the bound of Balanced adds for rho below 1/67
 
 
 def rounds_constant(g: int, rho: Ratio) -> float:
@@ -28,19 +29,34 @@ def best_round(rho: Ratio) -> int:
     return min((g, g + 1), key=lambda size: rounds_constant(size, rho))
 
 
-def balanced_constant(rho: Ratio) -> float:
-    """Theorem 1: (g + rho) / g, less than 2; 2 - 1 / (1 + rho) if rho is whole."""
-    g = balanced_draws(rho).later
+def equal_rounds_constant(rho: Ratio) -> float:
+    """Theorem 1 for equal rounds of g = floor(1 + rho): (g + rho) / g, less than 2."""
+    g = block_draws(rho).later
     return float((g + rho) / g)
 
 
-def alternate_constant(rho: Ratio) -> float:
-    """Theorem 2: (1 + n + 2 rho) / (1 + min(n, rho)), less than 3; 3 - 2 / (1 + rho) at whole rho.
+def balanced_constant(rho: Ratio) -> float:
+    """Theorem 8: 2 - 1 / (1 + rho), the least constant of all; for rho below 1/67, 2e-7 more."""
+    return least_constant(rho) + (0.0 if 67 * rho >= 1 else SMALL_RATIO_EXCESS)
 
-    For rho below 1.5 Alternate verifies everything, and the constant is 1 + rho.
+
+def alternate_constant(rho: Ratio) -> float:
+    """Theorem 2: 1 + 2 rho / (1 + n), less than 3; 3 - 2 / (1 + rho) at whole rho.
+
+    No smaller constant holds for Alternate. For rho below 1.5 it verifies everything, and the
+    constant is 1 + rho.
     """
     n = alternate_draws(rho).later
-    return float(1 + rho if n == 1 else (1 + n + 2 * rho) / (1 + min(n, rho)))
+    return float(1 + rho if n == 1 else (1 + n + 2 * rho) / (1 + n))
+
+
+def full_rounds_constant(rho: Ratio) -> float:
+    """Theorem 2 if each round is charged in full: (1 + n + 2 rho) / (1 + min(n, rho)), less than 3.
+
+    The proof of Theorem 7 uses it.
+    """
+    n = alternate_draws(rho).later
+    return float((1 + n + 2 * rho) / (1 + min(n, rho)))
 
 
 def alternate_against_verify_all(rho: Ratio, pass_rate: float = 0.0) -> float:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..core.errors import UsageError
 from .constants import balanced_constant
-from .slots import balanced_draws
+from .slots import block_draws
 
 FACTOR = 5.0  # the default F
 LEAST_FACTOR = 2.0  # above the constant of Balanced, so that the policy can always spend something
@@ -35,7 +35,7 @@ def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[Block, 
     """The first block, and every later one."""
     if not LEAST_FACTOR <= factor < float("inf"):
         raise UsageError(f"a guard's factor must be at least {LEAST_FACTOR:g}, not {factor}")
-    first, later = balanced_draws(rho)
+    first, later = block_draws(rho)
     return Block(first, factor * (first + (later - 1) / 2)), Block(later, factor * later)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values import Costs
+from ..core.values import REFUTED_CODE, Costs
 
 Levels = NDArray[np.integer]
 
@@ -33,7 +33,8 @@ def least_checks(
     """`[n]`: the fewest verifications that find a pass among the first 1, 2, ... n candidates.
 
     The value is n + 1 if none of them passes. With `keys` (a number per key, -1 for none) one
-    verification refutes all candidates with the same key; their labels must be equal.
+    verification refutes all candidates with the same key; their labels must be equal. Candidates
+    with `REFUTED_CODE` need no verification.
     """
     n = len(levels)
     least = np.full(n, n + 1, dtype=np.int32)
@@ -79,8 +80,8 @@ def _is_record(values: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def _first_of_class(chosen: NDArray[np.bool_], keys: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of the chosen candidates are the first to arrive with their key."""
-    at = np.flatnonzero(chosen)
+    """Which of the chosen candidates are the first to arrive with their key; no refuted one is."""
+    at = np.flatnonzero(chosen & (keys[: len(chosen)] != REFUTED_CODE))
     apart = np.where(keys[at] >= 0, keys[at], -1 - at)  # without a key: a class of its own
     _, first = np.unique(apart, return_index=True)
     flags = np.zeros(len(chosen), dtype=np.bool_)

@@ -20,7 +20,7 @@ from ..core.values import Costs
 
 @dataclass(frozen=True)
 class Law:
-    """A discrete law: the score, the probability and the chance of passing of each atom.
+    """Definition 2.1, discrete: score, probability and chance of passing of each atom.
 
     Attributes:
         scores: increasing.
@@ -110,8 +110,9 @@ def optimum(law: Law, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
 
     For a discrete law J* is the minimum of `(c_rew + c_ver q) / s` over the sets of atoms with the
-    largest h, where q is the probability of the set and s that of being in it and passing. Every
-    pass needs a candidate and a verification, so J* >= c_rew + c_ver and tau* < 1.
+    largest h, where q is the probability of the set and s that of being in it and passing: this is
+    the best rule that decides on each candidate as it comes (Lemma B.1). Every pass needs a
+    candidate and a verification, so J* >= c_rew + c_ver and tau* < 1.
     """
     atoms = sorted(zip(law.passes, law.masses, strict=True), reverse=True)
     q = s = 0.0

@@ -14,7 +14,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from .slots import alternate_draws, balanced_draws
+from .slots import alternate_draws, block_draws
 
 
 class StepLaw(NamedTuple):
@@ -46,9 +46,9 @@ class RoundPlan(NamedTuple):
     later: Round
 
 
-def balanced_rounds(rho: Fraction | float) -> RoundPlan:
-    """Balanced: generate g1, later g; verify one."""
-    draws = balanced_draws(rho)
+def equal_rounds(rho: Fraction | float) -> RoundPlan:
+    """Generate g1, later g = floor(1 + rho); verify one. At whole rho, Balanced."""
+    draws = block_draws(rho)
     return RoundPlan(*(Round(fresh, fresh + float(rho)) for fresh in draws))
 
 
@@ -82,6 +82,23 @@ def room_for_first(rounds: RoundPlan, q: float) -> float:
     g = rounds.later.fresh
     fails = 1 - chance_above(q, rounds.first.fresh)
     return (1 + (g - 1) * q) / (g * q) - fails / chance_above(q, g)
+
+
+def alternate_cost_bound(rho: Fraction | float, law: StepLaw) -> float:
+    """Theorem 2: the cost of Alternate if leftover candidates never pass.
+
+    If the blind candidate passes, the rest of its round is not paid for.
+    """
+    (q, p), ratio = law, float(rho)
+
+    def cost_and_chance(draws: int) -> tuple[float, float]:
+        """The mean cost of a round, and the chance that it passes."""
+        best = chance_above(q, draws)
+        return 1 + ratio + (1 - p * q) * (draws + ratio), p * (q + best - p * q * best)
+
+    first, later = alternate_draws(rho)
+    (cost, passes), (cost_later, passes_later) = cost_and_chance(first), cost_and_chance(later)
+    return cost + (1 - passes) * cost_later / passes_later
 
 
 def spread_gain(q: float, r: float) -> float:

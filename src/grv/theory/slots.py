@@ -4,10 +4,10 @@ A policy that only ranks candidates sees nothing but failures until it stops. So
 schedule: how many candidates to generate before the first verification, before the second, and so
 on. A schedule is a sequence of *slots*, one per verification. Proofs call it a path.
 
-The letters: rho is c_ver / c_rew. Balanced generates g candidates per round, and g1 in the first
-round; Alternate generates n, and d in the first round. Sizes are exact for the given rho, a
-fraction or a float. `decimals.exact_ratio` returns the exact rho of a decimal price list; dividing
-two floats may miss it by a rounding error.
+The letters: rho is c_ver / c_rew. Balanced generates 1 + rho candidates per round on average, and
+g1 in the first round; Alternate generates n, and d in the first round. Sizes are exact for the
+given rho, a fraction or a float. `decimals.exact_ratio` returns the exact rho of a decimal price
+list; dividing two floats may miss it by a rounding error.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Slot:
 
 
 BLIND = Slot(1, blind=True)
+LONGEST_CYCLE = 100  # a path with a longer cycle is not stored as a schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,48 @@ class Draws(NamedTuple):
     later: int
 
 
-def balanced_draws(rho: Fraction | float) -> Draws:
-    """The draws of Balanced: g = floor(1 + rho) and g1 = ceil(g / 4)."""
+def block_draws(rho: Fraction | float) -> Draws:
+    """Equal rounds, the blocks of the guard: g = floor(1 + rho) and g1 = ceil(g / 4)."""
     later = math.floor(1 + Fraction(rho))
     return Draws(-(-later // 4), later)
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedPath:
+    """The slots of Balanced: 1 + rho candidates per round on average (docs/theory/balanced.md).
+
+    >>> [slot.draws for slot in itertools.islice(BalancedPath(Fraction(5, 2)), 6)]
+    [1, 4, 3, 4, 3, 4]
+    """
+
+    rho: Fraction
+
+    def drawn(self, rounds: int) -> int:
+        """G_k: the candidates generated in the first k rounds; 0 for k = 0.
+
+        For k >= 1 it is ceil(ceil(1 + rho) / 4) + ceil((k - 1) (1 + rho) - max(0, (1 - rho) / 2)).
+        """
+        if rounds == 0:
+            return 0
+        top, bottom = self.rho.numerator, self.rho.denominator
+        twice = 2 * (rounds - 1) * (bottom + top) - max(0, bottom - top)  # over 2 * bottom
+        first = -((top // -bottom - 1) // 4)  # a quarter of ceil(1 + rho), rounded up
+        return first - twice // (-2 * bottom)
+
+    def __iter__(self) -> Iterator[Slot]:
+        for last, drawn in itertools.pairwise(map(self.drawn, itertools.count())):
+            yield Slot(drawn - last)
+
+    def schedule(self) -> Schedule:
+        """The same slots with their cycle. Its length is the denominator of rho."""
+        slots = tuple(itertools.islice(self, 1 + self.rho.denominator))
+        return Schedule(slots[:1], slots[1:])
+
+
+def balanced_slots(rho: Fraction) -> Schedule | BalancedPath:
+    """The slots of Balanced, as a schedule if the cycle is short."""
+    path = BalancedPath(rho)
+    return path.schedule() if rho.denominator <= LONGEST_CYCLE else path
 
 
 def alternate_draws(rho: Fraction | float) -> Draws:

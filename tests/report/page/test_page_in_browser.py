@@ -284,7 +284,7 @@ def test_a_figure_is_saved_as_a_file_of_its_own(fresh: Visit, tmp_path: Path) ->
 
 def test_views_show_other_columns(fresh: Visit) -> None:
     label = fresh.page.locator(f"{fresh.chart('sensitivity')} text.label")
-    assert "× adaptive" in label.all_text_contents()
+    assert "× baseline" in label.all_text_contents()
     fresh.page.click("#sensitivity .views label:has-text('in order')")
     assert "× in order" in label.all_text_contents()
 

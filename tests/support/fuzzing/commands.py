@@ -8,7 +8,10 @@ from random import Random
 from .mutations import words
 
 LOGS = ("log.csv", "log.jsonl", "log.parquet", "log.tsv", "plain.jsonl")
-LIVE = "--generator openai:m --base-url URL --attempts 2 --first-pause 0 --workers 1 --seed 3"
+LIVE = (
+    "--generator openai:m --base-url URL --attempts 2 --first-pause 0 --patience 0 --workers 1"
+    " --seed 3"
+)
 
 
 def _templates(text: str) -> dict[str, str]:
@@ -153,6 +156,6 @@ def _spoilt_words(given: list[str], random: Random) -> list[str]:
         case _:
             # A long pause is long, and no fault.
             options = [i for i in range(1, len(spoilt)) if spoilt[i - 1].startswith("-")]
-            options = [i for i in options if spoilt[i - 1] != "--first-pause"]
+            options = [i for i in options if spoilt[i - 1] not in ("--first-pause", "--patience")]
             spoilt[random.choice(options or [at])] = random.choice(VALUES)
     return spoilt

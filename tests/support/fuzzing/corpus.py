@@ -120,6 +120,7 @@ base-url = "{url}"
 score = "length"
 attempts = 2
 first-pause = 0.0
+patience = 0.0
 allow-commands = true
 concurrency = 4
 seed = 3
@@ -174,7 +175,7 @@ generate_call = 0.1
 def _made(folder: Path, url: str) -> None:
     """What other commands leave behind."""
     live = ["--generator", "openai:m", "--base-url", url, "--score", "length", "--seed", 3]
-    live += ["--allow-commands", "--first-pause", 0, "--workers", 1]
+    live += ["--allow-commands", "--first-pause", 0, "--patience", 0, "--workers", 1]
     problems, log = folder / "problems.jsonl", folder / "log.csv"
     commands: list[list[Any]] = [
         ["solve", problems, *live, "--budget", 40, "--out", folder / "answers.jsonl"],

@@ -189,21 +189,15 @@ def spoil_sqlite(path: Path, random: Random) -> None:
 
 def _spoil_entry(db: sqlite3.Connection, random: Random) -> None:
     """An entry of a ledger with a value spoilt, and seals that fit."""
-    from grv.ledger.sqlite import _seal
+    from support.ledgers import reseal
 
-    query = "SELECT search, number, kind, body FROM entries ORDER BY search, number"
-    rows = db.execute(query).fetchall()
-    chosen = random.randrange(len(rows))
-    seals: dict[str, str] = {}
-    for at, (search, number, kind, body) in enumerate(rows):
-        if at == chosen:
-            body = json_text(spoilt_json(json.loads(body), random))
-            kind = random.choice((kind, kind, kind, "made", "ended", "nothing"))
-        seals[search] = _seal(seals.get(search, ""), kind, body)
-        db.execute(
-            "UPDATE entries SET kind = ?, body = ?, seal = ? WHERE search = ? AND number = ?",
-            (kind, body, seals[search], search, number),
-        )
+    rows = db.execute("SELECT position, kind, body FROM entries").fetchall()
+    position, kind, body = random.choice(rows)
+    body = json_text(spoilt_json(json.loads(body), random))
+    kind = random.choice((kind, kind, kind, "made", "ended", "nothing"))
+    query = "UPDATE entries SET kind = ?, body = ? WHERE position = ?"
+    db.execute(query, (kind, body, position))
+    reseal(db)
 
 
 def spoil_parquet(path: Path, random: Random) -> None:

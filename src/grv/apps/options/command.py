@@ -21,7 +21,8 @@ import typer
 
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
-from .job import Table, read_job, runs_of
+from ...own_code import allow, named_in
+from .job import ALLOW, Table, read_job, runs_of
 
 COMMANDS: set[str] = set()
 
@@ -87,10 +88,14 @@ class _Shape:
             for name, value in given.items()
             if value is not None and value != []
         }
+        self._allow_code(flags)
         job = flags.get("job") if "job" in self.known else None
         table = {} if job is None else read_job(job, self.name, self._by_job_name, COMMANDS)
         tables = runs_of(job, table) if self.runs else {"": table}
-        values = {name: self._checked(each, job) | flags for name, each in tables.items()}
+        checked = {name: self._checked(each, job) for name, each in tables.items()}
+        for each in checked.values():
+            self._allow_code({n: v for n, v in each.items() if n not in flags}, job, flags)
+        values = {name: each | flags for name, each in checked.items()}
         first = next(iter(values.values()))
         found = {name: _single(option, first) for name, option in self.single.items()}
         found |= {name: fill(family, first) for name, family in self.families.items()}
@@ -100,6 +105,20 @@ class _Shape:
                 for run, each in values.items()
             ]
         return found
+
+    def _allow_code(
+        self, values: Table, job: str | None = None, flags: Mapping[str, Any] | None = None
+    ) -> None:
+        """Let the user's own code be loaded. A job file may name code only if a flag allows it."""
+        for name, value in values.items():
+            texts = value if isinstance(value, tuple) else (value,)
+            for text in texts if self.known[name].info.code else ():
+                if job is not None and named_in(text) and not (flags or {}).get(ALLOW):
+                    raise UsageError(
+                        f"{job}: {self.known[name].job_name} names code, {text}, which runs with"
+                        " your rights; if you trust it, give --allow-commands on the command line"
+                    )
+                allow(text)
 
     @property
     def _by_job_name(self) -> dict[str, Option]:

@@ -16,12 +16,22 @@ from ...options import option
 Table = dict[str, Any]  # TOML data from the user, checked against the options
 
 RUNS = "runs"
+ALLOW = "allow_commands"  # the option that lets a job file name code; only a flag counts
 
 
 def job_option(more: str = "") -> Any:
     """The option `--job`."""
     return option(
         None, f"Options from a TOML file{more}. The command line takes precedence.", metavar="FILE"
+    )
+
+
+def allow_option() -> Any:
+    """The option `--allow-commands` of commands that run no commands."""
+    return option(
+        False,
+        "Let the job file name code of your own, FILE.py:CLASS, which runs with your rights.",
+        "--allow-commands",
     )
 
 

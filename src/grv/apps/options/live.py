@@ -13,13 +13,16 @@ from ...backends.generators.sampling import Sampling
 from ...backends.models import Models
 from ...backends.sandbox.limits import Isolation
 from ...backends.verifiers.options import Verification
+from ...core.errors import UsageError
 from ...options import Family, option
+from ...own_code import FORM, is_code, load
 from ...parsing import parse_cascade
 from ...runtime.options import Calls
+from ..console import status
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
-    from ...backends.protocols import Problem
+    from ...backends.protocols import Problem, Scorer, Verifier
     from ...runtime.executor import Backends
     from ...runtime.solve import SolveOptions
 
@@ -42,9 +45,19 @@ class LiveOptions(Family):
     )
     out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
     ledger: str | None = option(
-        None, "Where grv records what is paid for.", metavar="FILE", shown="OUT.ledger"
+        None,
+        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
+        metavar="LEDGER",
+        shown="OUT.ledger",
     )
     keys: bool = option(True, "If a candidate fails, do not verify equivalent ones.")
+    verifier: str | None = option(
+        None,
+        "A function of your own that verifies, as FILE.py:NAME, instead of the problems' checks. It"
+        " runs with your rights.",
+        metavar="SPEC",
+        code=True,
+    )
     models: Models = field(default_factory=lambda: Models(generator=""))
     sampling: Sampling = field(default_factory=Sampling)
     calls: Calls = field(default_factory=Calls)
@@ -54,6 +67,16 @@ class LiveOptions(Family):
     def ledger_path(self) -> str:
         """The ledger: as given, or beside the results."""
         return self.ledger if self.ledger is not None else f"{self.out}.ledger"
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that the run writes; a ledger in a database is none."""
+        from ...ledger.opening import is_address, refuse_password
+
+        if is_address(self.ledger_path):
+            refuse_password(self.ledger_path)
+            return (self.out,)
+        return (self.out, self.ledger_path)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -67,11 +90,28 @@ class LiveOptions(Family):
         del models["reward"]  # at their defaults, these options are not in older ledgers
         models |= self.models.reward.changed()
         sampling = self.sampling_with_stops
-        return {**models, **dataclasses.asdict(sampling)} | {
+        return {**models, **sampling.about()} | {
             "score": _named_score(self.models.score),
             "base_url": None if self.models.base_url is None else shown(self.models.base_url),
             "stop": list(sampling.stop),
+            **self._code,
         }
+
+    @property
+    def _code(self) -> dict[str, Any]:
+        """The user's own code: names without folders, and checksums. Empty if there is none."""
+        from ...backends.specs import named
+
+        code: dict[str, Any] = {}
+        if is_code(self.models.generator):
+            code["generator"] = named(self.models.generator)
+        if self.verifier is not None:
+            code["verifier"] = named(self.verifier)
+        first, second = self.models.scores
+        given = {"generator": self.models.generator, "score": first, "second score": second}
+        given["verifier"] = self.verifier
+        own = {role: load(each).digest for role, each in given.items() if each and is_code(each)}
+        return code | ({"code": own} if own else {})
 
     @cached_property
     def _prompts(self) -> Prompts | None:
@@ -90,10 +130,18 @@ class LiveOptions(Family):
         """The problems, with the prompts of the file of prompts if there is one."""
         from ...backends.problems.files import read_problems
 
-        found = list(read_problems(self.problems))
+        with status("reading the problems"):
+            found = list(read_problems(self.problems, checks=self.verifier is None))
         for problem in found if self.models.reward.score_question else ():
             self.models.reward.asked(problem)
-        return found if self._prompts is None else list(map(self._prompts.of, found))
+        if self._prompts is not None:
+            return list(map(self._prompts.of, found))
+        kind = self.models.generator.partition(":")[0]
+        chats = next((problem for problem in found if problem.messages), None)
+        if chats is not None and kind in ("openai-text", "embedded"):
+            other = {"openai-text": "openai:MODEL", "embedded": "embedded-chat"}[kind]
+            raise UsageError(f"problem {chats.id} has messages, which need a chat model: {other}")
+        return found
 
 
 def _named_score(score: str) -> str:
@@ -104,6 +152,15 @@ def _named_score(score: str) -> str:
     if cascade is not None:
         return f"cascade({_named_score(cascade[0])}, {_named_score(cascade[1])})"
     return named(score)
+
+
+def check_resources(options: LiveOptions) -> None:
+    """Refuse a run that this machine cannot carry, before the first call."""
+    from ...backends.callables import processors
+    from ...runtime.faults.machine import check_machine
+
+    workers = options.verification.workers or processors()
+    check_machine(options.calls.concurrency, workers, options.written)
 
 
 @contextmanager
@@ -124,19 +181,46 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
             reward=models.reward,
         )
 
+    with _verifier(options, problems) as verifier:
+        scorers = [scorer(spec) for spec in (first, second) if spec is not None]
+        with status("preparing"):
+            generator = specs.generator(
+                models.generator,
+                base_url=models.base_url,
+                sampling=options.sampling_with_stops,
+                logprobs=any(map(_reads_logprobs, scorers)),
+                batch=None if models.generator.startswith("embedded") else 8,
+            )
+        key = getattr(verifier, "key", None) if options.keys else None
+        again = None if second is None else scorers[1]
+        refutation = getattr(verifier, "refutation", None)
+        yield Backends(generator, scorers[0], verifier, key, again, refutation=refutation)
+
+
+def _reads_logprobs(scorer: Scorer) -> bool:
+    """Whether a scorer reads the tokens' log-probabilities. An object of the user's may do so."""
+    from ...backends.callables import CallableScorer
+    from ...backends.scorers.logprob import LogprobScorer
+
+    is_ours = type(scorer).__module__.startswith("grv.")
+    return isinstance(scorer, LogprobScorer) or not (is_ours or isinstance(scorer, CallableScorer))
+
+
+@contextmanager
+def _verifier(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
+    """The user's own verifier, or else the one that runs the problems' checks."""
+    if options.verifier is not None:
+        from ...backends.own import own_verifier
+
+        if not is_code(options.verifier):
+            raise UsageError(f"--verifier {options.verifier}: write {FORM}, as in my.py:is_right")
+        yield own_verifier(options.verifier)
+        return
     with options.verification.verifier() as verifier:
-        for problem in problems:
-            verifier.prepare(problem)
-        generator = specs.generator(
-            models.generator,
-            base_url=models.base_url,
-            sampling=options.sampling_with_stops,
-            logprobs=any((each or "").startswith("logprob") for each in (first, second)),
-            batch=None if models.generator.startswith("embedded") else 8,
-        )
-        key = verifier.key if options.keys else None
-        again = None if second is None else scorer(second)
-        yield Backends(generator, scorer(first), verifier, key, again)
+        with status("preparing"):
+            for problem in problems:
+                verifier.prepare(problem)
+        yield verifier
 
 
 def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
@@ -152,10 +236,14 @@ def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions
     return options
 
 
-def unprotected_lines(options: Verification, problems: Sequence[Problem]) -> list[str]:
+def unprotected_lines(
+    options: Verification, problems: Sequence[Problem], verifier: str | None = None
+) -> list[str]:
     """One line for each way in which answers were verified without protection."""
     from ...backends.verifiers.command import is_command, unprotected
 
+    if verifier is not None:
+        return []  # the user's own; no check was run
     lines = []
     if commands := unprotected(problems):
         lines.append(f"unprotected: ran the commands of checks with your rights: {commands}")

@@ -10,7 +10,7 @@ from ...options import option
 from ...parsing import parse_costs
 from ...text import aligned
 from ...theory import shells as theory
-from ..console import check_outputs, say
+from ..console import check_outputs, say_table
 from ..options.command import command
 from ..oracle import COSTS, PRICES
 
@@ -52,7 +52,7 @@ def shells(
         for record, total in zip(records, spent, strict=True)
     ]
     head = ("shell", "strategies costing", "b*", "j*", "generate", "verify", "cost", "so far")
-    say(*aligned(head, rows, left=0).split("\n"))
+    say_table(aligned(head, rows, left=0))
 
 
 def _record(shell: theory.Shell, prices: Costs) -> dict[str, float]:

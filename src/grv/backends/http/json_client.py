@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import BackendError, UsageError
+from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
+from .faults import THIS_CALL, Cause, complaint, of_exception, of_response
 from .secrets import Secrets
-from .web import Failures, address, client_errors, complaint, seconds_to_wait
+from .web import Failures, address, client_errors, host_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,11 +24,11 @@ _Error = TypeVar("_Error", bound=BackendError)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response: its status, its body, and the pause that it asks for."""
+    """A response: its status, its body, and what it means if it is an error."""
 
     status: int
     content: bytes
-    retry_after: float | None
+    cause: Cause
 
     @property
     def text(self) -> str:
@@ -46,6 +47,7 @@ class JsonClient(Failures[_Error]):
     Args:
         url: the address.
         key: sent as a bearer token; may be None.
+        key_name: the environment variable that holds the key.
         backend: the name for errors.
         error: the class of errors.
         seconds: the time limit for connecting, and between two reads.
@@ -57,6 +59,7 @@ class JsonClient(Failures[_Error]):
         url: str,
         key: str | None,
         *,
+        key_name: str,
         backend: str,
         error: type[_Error],
         seconds: float = 3600.0,
@@ -65,9 +68,10 @@ class JsonClient(Failures[_Error]):
         try:
             import httpx2
         except ImportError as exc:
-            raise UsageError(f"{backend} needs httpx2: pip install 'grv[http]'") from exc
+            raise UsageError(f"{backend} needs httpx2: {installing('http')}") from exc
         address(url)
-        super().__init__(backend, error, Secrets.of(url, key))
+        secrets = Secrets.of(url, key)
+        super().__init__(backend, error, secrets, place=host_of(url), key=key_name)
         self._httpx2, self.url, self._transport = httpx2, url, transport
         self._headers = {"content-type": "application/json"}
         if key:
@@ -89,11 +93,10 @@ class JsonClient(Failures[_Error]):
                     if size > _LARGEST:
                         raise self.failure(f"an answer of more than {_LARGEST} bytes", problem_id)
                     parts.append(part)
-                wait = seconds_to_wait(response.headers)
-                return Reply(response.status_code, b"".join(parts), wait)
+                return _reply(response, b"".join(parts), body)
         except client_errors() as exc:
             message = error_line(exc, named=True, most=10_000)
-            raise self.failure(message, problem_id) from self.cause(exc)
+            raise self.failure(message, problem_id, of_exception(exc)) from self.cause(exc)
 
     def data(self, reply: Reply, problem_id: str) -> Any:
         """The JSON data of a reply, without secrets."""
@@ -118,3 +121,10 @@ class JsonClient(Failures[_Error]):
                 transport=self._transport,
             )
         return self._clients[loop]
+
+
+def _reply(response: httpx2.Response, content: bytes, sent: Mapping[str, Any]) -> Reply:
+    text = content.decode("utf-8", "replace")
+    status = response.status_code
+    cause = THIS_CALL if status == 200 else of_response(status, text, response.headers, sent)
+    return Reply(status, content, cause)

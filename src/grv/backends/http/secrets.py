@@ -56,9 +56,11 @@ class Secrets:
         if len(text) < self._shortest:
             return text
         decoded, places = _decoded(text)
+        spans = list(self._found(text))  # also as it is: what is before may look like an escape
+        if places:
+            spans += [(places[start], places[end]) for start, end in self._found(decoded)]
         kept, at = [], 0
-        for start, end in _joined(self._found(decoded)):
-            first, last = (places[start], places[end]) if places else (start, end)
+        for first, last in _joined(sorted(spans)):
             if last <= at:
                 continue
             kept += [text[at : max(at, first)], HIDDEN]

@@ -1,21 +1,16 @@
-"""What all backends that speak HTTP share: addresses, errors without secrets, Retry-After."""
+"""What all backends that speak HTTP share: addresses, errors without secrets."""
 
 from __future__ import annotations
 
-import email.utils
-import math
 import re
-import time
-from collections.abc import Mapping
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from ...core.errors import BackendError, UsageError
-from ...files import parse_json
+from .faults import THIS_CALL, Cause
 from .secrets import Secrets
 
 REFUSED = frozenset({400, 413, 422})  # the server understood the request and refuses it
-HOPELESS = frozenset({401, 403, 404})  # no key, not allowed, not found: a retry cannot succeed
 _LONGEST = 300  # characters of a server's message that are shown
 _READ = 10_000  # characters of it that are searched for secrets
 
@@ -51,46 +46,21 @@ def shown(url: str) -> str:
     return f"{before}{separator}{rest}"
 
 
+def host_of(url: str) -> str:
+    """The host and port of an address.
+
+    >>> host_of("https://me:secret@host:8000/v1?key=abc")
+    'host:8000'
+    """
+    return shown(url).partition("://")[2].partition("/")[0]
+
+
 def without_secrets(text: str) -> str:
     """The text with each address in it as `shown` returns it."""
     return _ADDRESS.sub(lambda match: shown(match[0]), text)
 
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
-
-
-def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """The pause that a response asks for: Retry-After in seconds or as a date, or in ms.
-
-    >>> seconds_to_wait({"retry-after": "7"}), seconds_to_wait({"retry-after-ms": "500"})
-    (7.0, 0.5)
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = headers.get(name)
-        if said is None:
-            continue
-        try:
-            seconds = float(said) / unit
-        except ValueError:
-            try:
-                seconds = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
-            except (ValueError, OverflowError):
-                continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None
-
-
-def complaint(body: str) -> str:
-    """The message in the body of an error response, in any of the usual formats."""
-    try:
-        record = parse_json(body)
-    except ValueError:
-        return body
-    for name in ("error", "message", "detail"):
-        if isinstance(record, dict) and name in record:
-            record = record[name]
-    return record if isinstance(record, str) else body
 
 
 def client_errors() -> tuple[type[Exception], ...]:
@@ -101,31 +71,39 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 class Failures(Generic[_Error]):
-    """Makes the errors of one server: one short line each, without secrets."""
+    """Makes the errors of one server: one short line each, without secrets.
 
-    def __init__(self, backend: str, error: type[_Error], secrets: Secrets) -> None:
+    Args:
+        backend: the name for errors.
+        error: the class of errors.
+        secrets: what to hide.
+        place: the host and port of the server.
+        key: the environment variable that holds the server's key.
+    """
+
+    def __init__(
+        self, backend: str, error: type[_Error], secrets: Secrets, *, place: str, key: str
+    ) -> None:
         self.backend, self._error, self.secrets = backend, error, secrets
+        self.place, self.key = place, key
 
     def brief(self, message: str) -> str:
         """A server's message in one short line, without secrets."""
         line = " ".join(self.secrets.hide(message[:_READ]).split())
         return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
-    def failure(
-        self,
-        message: str,
-        problem_id: str,
-        *,
-        retry_after: float | None = None,
-        final: bool = False,
-    ) -> _Error:
+    def failure(self, message: str, problem_id: str, cause: Cause = THIS_CALL) -> _Error:
         """An error with this message."""
         return self._error(
             self.brief(message),
             backend=self.backend,
             problem_id=problem_id,
-            retry_after=retry_after,
-            final=final,
+            retry_after=cause.retry_after,
+            fault=cause.fault,
+            final=cause.final,
+            unpaid=cause.unpaid,
+            place=self.place,
+            hint=cause.hint.replace("{key}", self.key),
         )
 
     def cause(self, error: Exception) -> Exception | None:

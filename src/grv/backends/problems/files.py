@@ -1,6 +1,6 @@
 """Problems from a file: JSON lines with `problem`, `prompt` and `check`.
 
-The fields `question` and `code` are optional; see `Problem`.
+The fields `question` and `code` are optional, and `messages` may replace `prompt`; see `Problem`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,25 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...files import json_lines, shown
+from ...options import misspelt
 from ...text import is_name
+from ..generators.chat import Message, parse_messages, transcript
 from ..protocols import Problem
 
+FIELDS = ("problem", "prompt", "check")
+OPTIONAL = ("question", "code", "messages")
 
-def read_problems(path: str) -> Iterator[Problem]:
-    """The problems of a file. An error names the line; a problem may occur only once."""
+
+def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
+    """The problems of a file. An error names the line; a problem may occur only once.
+
+    Without `checks`, a problem may have no check: the user's own code verifies.
+    """
+    if path.endswith((".csv", ".parquet", ".toml")):
+        raise UsageError(f"{path}: problems are JSON lines, one object per line, in NAME.jsonl")
     seen: dict[str, int] = {}
     for number, record in json_lines(path):
-        problem = _problem(f"{path}:{number}", record)
+        problem = _problem(f"{path}:{number}", record if checks else {"check": {}, **record})
         if problem.id in seen:
             raise UsageError(
                 f"{path}:{number}: problem {problem.id!r} is also on line {seen[problem.id]}"
@@ -30,15 +40,29 @@ def read_problems(path: str) -> Iterator[Problem]:
 
 
 def _problem(place: str, record: Mapping[str, Any]) -> Problem:
-    name, prompt, check = (record.get(field) for field in ("problem", "prompt", "check"))
+    name, prompt, check = (record.get(field) for field in FIELDS)
+    if wrong := misspelt(record, FIELDS, OPTIONAL):
+        raise UsageError(f"{place}: {wrong}")
+    for field in FIELDS:
+        if field not in record and not (field == "prompt" and "messages" in record):
+            raise UsageError(f"{place}: no field {field!r}; a problem has {', '.join(FIELDS)}")
     if not is_name(name):
         raise UsageError(f"{place}: 'problem' must be a name, not {shown(name)}")
+    messages: tuple[Message, ...] = ()
+    if "messages" in record:
+        if prompt is not None:
+            raise UsageError(f"{place}: give 'prompt' or 'messages', not both")
+        try:
+            messages = parse_messages(record["messages"])
+        except UsageError as error:
+            raise UsageError(f"{place}: {error}") from error
+        prompt = transcript(messages)
     if not isinstance(prompt, str):
         raise UsageError(f"{place}: 'prompt' must be text, not {shown(prompt)}")
     if not isinstance(check, dict):
         raise UsageError(f"{place}: 'check' must be an object, not {shown(check)}")
     question, code = (_optional(place, record, field) for field in ("question", "code"))
-    return Problem(str(name), prompt, check, question, code)
+    return Problem(str(name), prompt, check, question, code, messages)
 
 
 def _optional(place: str, record: Mapping[str, Any], field: str) -> str:
@@ -50,6 +74,7 @@ def _optional(place: str, record: Mapping[str, Any], field: str) -> str:
 
 def record_of(problem: Problem) -> dict[str, Any]:
     """The line of a problem in a file."""
-    record = {"problem": problem.id, "prompt": problem.prompt, "check": dict(problem.check)}
+    asked = {"messages": [*problem.messages]} if problem.messages else {"prompt": problem.prompt}
+    record = {"problem": problem.id, **asked, "check": dict(problem.check)}
     optional = {"question": problem.question, "code": problem.code}
     return record | {field: text for field, text in optional.items() if text}

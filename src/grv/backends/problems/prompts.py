@@ -75,7 +75,8 @@ class Prompts:
                 f"{self.path}: problem {problem.id!r} has no question; write the file of problems"
                 " again with grv problems, or add the field"
             )
-        return dataclasses.replace(problem, prompt=filled(template, problem.question, problem.code))
+        prompt = filled(template, problem.question, problem.code)
+        return dataclasses.replace(problem, prompt=prompt, messages=())
 
 
 def filled(template: str, question: str, code: str = "") -> str:

@@ -29,7 +29,7 @@ from .run import READY_SECONDS, Run, WorkerDied
 
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
-_PREFIX = "grv-box-"
+PREFIX = "grv-box-"  # of the folders that `sweep` removes
 # Makes a package of this folder only: the zygote needs nothing else of grv.
 _BOOT = """
 import importlib.util, sys
@@ -50,15 +50,15 @@ _ENVIRONMENT = {
 
 
 def sweep() -> None:
-    """Remove the directories of workers that were killed together with their judge."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    """Remove the directories of workers and processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             state = folder.lstat()
             if state.st_uid != os.getuid() or time.time() - state.st_mtime < _STALE_SECONDS:
                 continue
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its judge lives
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its owner lives
                 scratch.empty(str(folder))
                 folder.rmdir()
             finally:
@@ -109,7 +109,7 @@ class Worker:
 
     def _launch(self) -> dict[str, Any]:
         """Start the zygote; its first message, which describes its isolation."""
-        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock_descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX)
         ours, theirs = socket.socketpair()

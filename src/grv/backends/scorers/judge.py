@@ -75,7 +75,7 @@ class JudgeScorer:
         try:
             answer = await self._endpoint.ask("/chat/completions", body, problem.id)
         except ScorerError as error:
-            if status(error) not in REFUSED:
+            if status(error) not in REFUSED or error.fault == "stop":
                 raise
             return Score(None, reason=str(error))
         try:

@@ -78,7 +78,7 @@ class RewardScorer:
         self.extra = MappingProxyType(dict(extra))
         backend = f"{endpoint}:{shown(base)}"
         key = os.environ.get(KEY)
-        self._client = JsonClient(self.url, key, backend=backend, error=ScorerError)
+        self._client = JsonClient(self.url, key, key_name=KEY, backend=backend, error=ScorerError)
 
     def __repr__(self) -> str:
         names = ("endpoint", "how", "model", "chat", "step", "column")
@@ -106,12 +106,12 @@ class RewardScorer:
         started = time.monotonic()
         client = self._client
         reply = await client.post(self._body(problem, drafts), problem.id)
-        if reply.status in REFUSED:  # perhaps one draft is too long
+        if reply.status in REFUSED and reply.cause.fault != "stop":  # perhaps one draft is too long
             if len(drafts) > 1:
                 return [each for draft in drafts for each in await self._ask(problem, [draft])]
             return [Score(None, reason=client.brief(reply.message))]
         if reply.status != 200:
-            raise client.failure(reply.message, problem.id, retry_after=reply.retry_after)
+            raise client.failure(reply.message, problem.id, reply.cause)
         answer = client.data(reply, problem.id)
         match answer:
             case {"data": [*items]} if items:
@@ -131,7 +131,7 @@ class RewardScorer:
         elif self.chat:
             body["messages"] = [
                 *([{"role": "system", "content": system}] if system else []),
-                {"role": "user", "content": asked},
+                *self.reward.messages(problem),
                 {"role": "assistant", "content": texts[0]},
             ]
         else:

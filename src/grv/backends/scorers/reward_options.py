@@ -67,6 +67,13 @@ class Reward(Family):
             )
         return problem.question if self.score_question else problem.prompt
 
+    def messages(self, problem: Problem) -> list[Mapping[str, Any]]:
+        """The same as messages: those of the problem, if it is a chat."""
+        if problem.messages and not self.score_question:
+            start = problem.messages[0].get("role") == "system" and bool(self.score_system)
+            return [*problem.messages[start:]]
+        return [{"role": "user", "content": self.asked(problem)}]
+
     def request(self) -> dict[str, Any]:
         """The fields of a request, by vLLM's names."""
         fields: dict[str, Any] = {"use_activation": False} if self.score_raw else {}

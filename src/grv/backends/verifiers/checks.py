@@ -9,12 +9,12 @@ import abc
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from ...core.errors import UsageError
 from ...files import parse_json, shown
-from ...options import did_you_mean
+from ...options import did_you_mean, misspelt
 from ...text import checksum
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Limits
@@ -46,6 +46,10 @@ class TextCheck(abc.ABC):
     def identity(self, text: str) -> str:
         """A checksum of the whole text. A pass holds for texts with the same identity."""
         return checksum(text)
+
+    def refutation(self, text: str) -> str | None:
+        """Why a text certainly fails, without verification; None if it may pass."""
+        return None
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
@@ -125,9 +129,12 @@ class _Record:
 def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
     """The check of a problem; `defaults` are the limits that the record does not set."""
     record = _Record(problem.check, f"problem {problem.id}, check")
+    if wrong := misspelt(record.data, ("kind",)):
+        raise record.wrong("", wrong)
     kind = record.text("kind")
     if kind not in KINDS:
-        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}")
+        hint = did_you_mean(kind, KINDS)
+        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}{hint}")
     repeat = record.data.get("repeat", 1)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
@@ -145,6 +152,8 @@ def _limits(record: _Record, defaults: Limits) -> Limits:
     changes = record.data.get("limits", {})
     if not isinstance(changes, Mapping):
         raise record.wrong("limits", f"must be a record, not {shown(changes)}")
+    if wrong := misspelt(changes, [each.name for each in fields(Limits)]):
+        raise record.wrong("limits", wrong)
     try:
         return defaults.with_(changes)
     except ValueError as exc:

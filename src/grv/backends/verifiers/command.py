@@ -11,12 +11,17 @@ the user allows them. When the command ends or times out, the rest of its proces
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import fcntl
+import functools
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,11 +33,13 @@ from ...files import shown
 from ..http.web import shown as shown_address
 from ..protocols import Finding, Problem, Usage
 from ..sandbox.limits import Isolation
+from ..sandbox.worker import PREFIX
 from .checks import TextCheck
 
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two checks of the deadline
 _NAMED = 3  # commands in a summary
+_making = threading.Lock()
 _LAST_READS = 4  # of the pipes, after the command has ended
 
 
@@ -91,7 +98,7 @@ class CommandCheck(TextCheck):
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text. May be called from any thread."""
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="grv-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(dir=_folder(), ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "candidate.txt"
             path.write_bytes(text.encode("utf-8", "replace"))
             argv = [part.replace("{}", str(path)) for part in self.argv]
@@ -102,6 +109,27 @@ class CommandCheck(TextCheck):
                 return Finding(Verdict.BROKEN, "checker could not start", {"detail": str(exc)})
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(*_verdict(evidence["exit"]), evidence, usage)
+
+
+@functools.cache
+def _own_folder(process: int) -> str:
+    """The folder for candidates of this process. It is locked, so `sweep` removes it later."""
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_EX)
+    atexit.register(_remove, folder, process)
+    return folder
+
+
+def _folder() -> str:
+    with _making:
+        if not os.path.isdir(_own_folder(os.getpid())):  # a cleaner of old files removed it
+            _own_folder.cache_clear()
+        return _own_folder(os.getpid())
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not in a fork
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _verdict(status: int | None) -> tuple[Verdict, str]:

@@ -17,7 +17,7 @@ from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
 from ...files import shown as shown_value
 from ..http.json_client import JsonClient
-from ..http.web import HOPELESS, shown
+from ..http.web import shown
 from ..protocols import Finding, Problem, Usage
 from .checks import TextCheck
 
@@ -47,6 +47,7 @@ class HttpCheck(TextCheck):
         self._client = JsonClient(
             url,
             os.environ.get(KEY),
+            key_name=KEY,
             backend=f"http:{shown(url)}",
             error=VerifierError,
             seconds=seconds,
@@ -78,9 +79,7 @@ class HttpCheck(TextCheck):
         finally:
             await client.aclose()
         if reply.status != 200:
-            final = reply.status in HOPELESS
-            wait = reply.retry_after
-            raise client.failure(reply.message, problem.id, retry_after=wait, final=final)
+            raise client.failure(reply.message, problem.id, reply.cause)
         try:
             return _finding(client.data(reply, problem.id), time.monotonic() - started)
         except ValueError as exc:

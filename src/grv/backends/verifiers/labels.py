@@ -31,6 +31,7 @@ from ...files import (
     shown,
     typed,
 )
+from ...options import misspelt
 from ...text import is_name
 from ..protocols import Finding, Problem
 
@@ -59,7 +60,13 @@ def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
     def wrong(message: str) -> LogError:
         return LogError(message, path=path, line=number)
 
-    name, check, texts = (record.get(field) for field in ("problem", "check", "candidates"))
+    fields = ("problem", "check", "candidates")
+    if hint := misspelt(record, fields, ("prompt",)):
+        raise wrong(hint)
+    for field in fields:
+        if field not in record:
+            raise wrong(f"no field {field!r}; a line has {', '.join(fields)}")
+    name, check, texts = (record[field] for field in fields)
     if not is_name(name):
         raise wrong(f"problem must be a name, not {shown(name)}")
     if not isinstance(check, dict):

@@ -38,9 +38,15 @@ class Verification(Family):
     )
     allow_commands: bool = option(
         False,
-        'Let checks of kind "command" run commands with your rights, and checks of kind "http" send'
-        " candidates to servers.",
+        'Let checks of kind "command" run commands with your rights, checks of kind "http" send'
+        " candidates to servers, and a job file name code of your own.",
         "--allow-commands",
+    )
+
+    refute: bool = option(
+        True,
+        "Fail candidates that cannot pass without verifying them: programs that do not compile or"
+        " lack the function, texts without an answer.",
     )
 
     @property
@@ -58,4 +64,5 @@ class Verification(Family):
             limits=self.limits,
             store=store,
             allow_commands=self.allow_commands,
+            refute=self.refute,
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...core.errors import UsageError, VerifierError
-from ...core.values import Verdict
+from ...core.values import REFUTED, Verdict
 from ...files import error_line
 from ..callables import processors
 from ..protocols import Draft, Finding, Problem, Usage
@@ -101,6 +101,7 @@ class CheckVerifier:
         store: remembers verdicts across runs.
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
+        refute: whether candidates that certainly fail are refuted without being verified.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class CheckVerifier:
         attempts: int = 3,
         store: VerdictStore | None = None,
         allow_commands: bool = False,
+        refute: bool = True,
     ) -> None:
         count = workers if workers is not None else processors()
         if count < 1 or attempts < 1:
@@ -119,7 +121,7 @@ class CheckVerifier:
         self.workers = count
         self._isolation, self._allow_commands = isolation, allow_commands
         self._limits = limits or Limits()
-        self._attempts = attempts
+        self._attempts, self._refute = attempts, refute
         self._store = store
         self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
         self._all = [WorkerPair(isolation) for _ in range(count)]
@@ -157,6 +159,19 @@ class CheckVerifier:
     def key(self, problem: Problem, draft: Draft) -> str | None:
         """The key of a draft: drafts with equal keys fail together. None means no class."""
         return self.prepare(problem).how.key(draft.text)
+
+    def refutation(self, problem: Problem, draft: Draft) -> str | None:
+        """Why a draft certainly fails, without verifying it; None if it may pass."""
+        return self._refutation(self.prepare(problem), draft.text)
+
+    def _refutation(self, check: Check, text: str) -> str | None:
+        if not self._refute:
+            return None
+        try:
+            reason = check.how.refutation(text)
+        except Exception:  # in doubt, it may pass
+            return None
+        return None if reason is None else str(clean(reason))
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         """The finding on a draft. A cancellation stops the program."""
@@ -211,6 +226,8 @@ class CheckVerifier:
     def _find(self, job: _Job, problem: Problem, text: str) -> Judged:
         check = self.prepare(problem)
         how = check.how
+        if (reason := self._refutation(check, text)) is not None:
+            return Judged(Finding(Verdict.FAILED, f"refuted: {reason}"), REFUTED)
         try:
             key, identity = how.key(text), how.identity(text)
         except Exception as exc:  # an error in reading one candidate must not affect others

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...core.pool import Pool
 from ...core.values import CandidateId, Costs, Generate, Step, Verify
 from ...theory.decimals import exact_ratio
-from ...theory.guard import FACTOR, guard_blocks
+from ...theory.guard import FACTOR, Block, guard_blocks
 
 ROUNDING = 1e-9
 
@@ -24,19 +24,40 @@ class Guard:
     """
 
     def __init__(self, pool: Pool, costs: Costs, factor: float = FACTOR) -> None:
-        rho = exact_ratio(costs)
         self.asked: list[CandidateId] = []
         self._pool = pool
-        self._rho = float(rho)
-        self._next, self._later = guard_blocks(rho, factor)
-        self._allowance = 0.0
+        self._factor = factor
+        self._guess = exact_ratio(costs)
+        self._guessed = True  # until the first verdict
+        self._start()
+
+    def _start(self) -> None:
+        """Begin with the first block. What was spent before does not count."""
+        self._before = len(self._pool), len(self._pool.verdicts)
+        self._allowance = 0.0  # that of the blocks begun
         self._left = 0  # the draws left in the current block
         self._best: CandidateId | None = None  # the best candidate of the current block
 
+    def _follow_costs(self) -> None:
+        """Start again after the first verdict, if the price list was wrong."""
+        if self._guessed and self._pool.verdicts:
+            self._guessed = False
+            if exact_ratio(self._pool.costs) != self._guess:
+                self._start()
+
+    def _next_block(self) -> Block:
+        first, later = guard_blocks(exact_ratio(self._pool.costs), self._factor)
+        return later if self._allowance else first
+
+    @property
+    def _rho(self) -> float:
+        return float(exact_ratio(self._pool.costs))
+
     @property
     def spent(self) -> float:
-        """The cost of the search so far, in candidates."""
-        return len(self._pool) + self._rho * len(self._pool.verdicts)
+        """The cost since the start, in candidates, at the current estimate of the costs."""
+        drawn, verified = self._before
+        return len(self._pool) - drawn + self._rho * (len(self._pool.verdicts) - verified)
 
     def has_room(self, id: CandidateId) -> bool:
         """Whether the allowance covers this verification and the rest of the current block.
@@ -44,6 +65,7 @@ class Guard:
         While a block is not complete, its best candidate may be still to come. So its verification
         is reserved, whatever has been verified.
         """
+        self._follow_costs()
         due = self._left > 0 or (id != self._best and self._due() != ())
         owed = self._left + (self._rho if due else 0.0)
         room = self._allowance + ROUNDING - self.spent - owed
@@ -68,7 +90,9 @@ class Guard:
     def rounds(self) -> Iterator[Step]:
         """The steps after the policy has given up: balanced rounds, then the rest."""
         while not self._pool.exhausted:
-            yield from self._generate(self._left or self._next.draws, "guard: a balanced round")
+            yield from self._generate(
+                self._left or self._next_block().draws, "guard: a balanced round"
+            )
         yield Verify(self._pool.best(self._pool.waiting), "guard: the rest, best first")
 
     def _due(self) -> tuple[CandidateId, ...]:
@@ -86,12 +110,14 @@ class Guard:
 
     def _generate(self, n: int, why: str) -> Iterator[Step]:
         while n > 0 and not self._pool.exhausted:
+            self._follow_costs()
             if not self._left:
                 for id in self._due():
                     yield self._verify(id, "guard: the best of its block")
-                self._allowance += self._next.allowance
-                self._left, self._best = self._next.draws, None
-                self._next = self._later
+                self._follow_costs()
+                block = self._next_block()
+                self._allowance += block.allowance
+                self._left, self._best = block.draws, None
             seen = len(self._pool)
             yield Generate(min(n, self._left), why)
             scores = self._pool.scores

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.values import Costs
+from ...core.values import REFUTED_CODE, Costs
 from ...policies.learned.belief import tables_of
 from ...policies.learned.drift import SIZES, Drift
 from ...policies.learned.guard import ROUNDING
@@ -224,7 +224,7 @@ class _Searches:
         self.offered = np.zeros((orders, longest), dtype=np.bool_)
         self.sizes = np.zeros((orders, longest), dtype=np.intp)  # of keys, in doublings
         self.first = np.full(orders, longest)  # the best of the current block
-        self.waiting = np.ones((searches, longest), dtype=np.bool_)
+        self.waiting = np.tile(stack.keys != REFUTED_CODE, (len(limits), 1))
         self.counts = np.zeros((searches, longest))  # the weight of each failure
         self.failed = np.zeros((searches, longest), dtype=np.intp)  # by level
         self.logs = np.tile(self.weights, (searches, 1))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.values import Costs
+from ...core.values import REFUTED_CODE, Costs
 from ...theory.slots import Path as SlotPath
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
@@ -34,7 +34,7 @@ class Order(NamedTuple):
     Attributes:
         places: the rank of each candidate, in order of arrival; 0 is the best.
         passed: whether it passes, by rank.
-        keys: key numbers by rank, -1 for none; None if keys are not used.
+        keys: key numbers by rank, -1 for none; None if there are none.
     """
 
     places: Sequence[int]
@@ -56,7 +56,7 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Path
     places, passed, keys = order
     n = len(places)
     heap: list[int] = []
-    refuted: set[int] = set()
+    refuted = {REFUTED_CODE}
     drawn = verified = generating = verifying = 0
     exhausted = False  # becomes True when more candidates are requested than there are
     for draws, checks, blind in stages:

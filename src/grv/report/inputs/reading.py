@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...core.errors import LogError, UsageError
-from ...files import is_sqlite
 from ...learning.score_combination import read_scored
+from ...ledger.opening import is_ledger
 from ...logs.log import Log
 from ...logs.readers import log_of
 from ...logs.reading import Unlabelled
@@ -38,7 +38,7 @@ def _names(given: Sequence[Given]) -> list[str]:
 
 
 def _read(given: Given, name: str) -> Source:
-    if is_sqlite(given.path):
+    if is_ledger(given.path):
         return _read_ledger(given, name)
     if is_comparison(given.path):
         warning = (
@@ -53,14 +53,14 @@ def _read(given: Given, name: str) -> Source:
 
 
 def _read_ledger(given: Given, name: str) -> Source:
-    from ...ledger.sqlite import SqliteLedger
+    from ...ledger.opening import open_ledger
     from ...runtime.results.export import log_columns
 
     if given.score not in (None, "score"):
         raise LogError(f"a ledger has only one score, not {given.score!r}", path=given.path)
     columns = {
         label: column(values)
-        for label, values in log_columns(SqliteLedger(given.path, read_only=True)).items()
+        for label, values in log_columns(open_ledger(given.path, read_only=True)).items()
     }
     table = ColumnTable(given.path, columns, range(1, len(columns["problem"]) + 1))
     # A live run does not verify most of its candidates.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ...core.errors import LogError, UsageError
 from ...core.values import Cascade, Costs, Measured
 from ...experiments.comparison import FORMAT, Comparison, LogSummary, Row
+from ...experiments.significance import PairTest
 from ...files import parse_json, read_bytes, typed
 from ...logs.log import Log
 from ..report import LogFacts
@@ -49,6 +50,7 @@ class Source:
                 *(len(log.problems) + len(log.bare), len(log.solvable), log.candidates),
                 *(log.unlabelled, sum(problem.unscored for problem in log.problems)),
                 (*(problem.id for problem in log.unsolvable), *log.bare),
+                log.refuted,
             )
         assert self.comparison is not None
         saved, settings = self.comparison.log, self.comparison.settings
@@ -56,6 +58,7 @@ class Source:
             *(self.name, str(settings.get("log", "")), self.kind, str(settings.get("score", ""))),
             *(saved.problems, saved.solvable, saved.candidates, saved.unlabelled, saved.unscored),
             tuple(saved.excluded),
+            saved.refuted,
         )
 
 
@@ -91,7 +94,15 @@ def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
         rows = tuple(_row(row) for row in saved.rows)
     except ValueError as error:
         raise LogError(f"not what grv compare --json writes: {error}", path=path) from error
-    return Comparison(saved.log, saved.settings, rows)
+    tests = saved.tests.pairs if saved.tests is not None else ()
+    return Comparison(saved.log, saved.settings, rows, saved_pairs=tests)
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The paired tests of a comparison."""
+
+    pairs: tuple[PairTest, ...]
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,7 @@ class _Saved:
     log: LogSummary
     settings: Mapping[str, Any]
     rows: tuple[Mapping[str, Any], ...]
+    tests: _Tests | None = None
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ def _log_line(log: LogFacts) -> str:
     parts = [f"{kinds.get(log.kind, '')}{counts}", f"ranked by {log.score}" if log.score else ""]
     parts += [f"{log.unscored} without a score" if log.unscored else ""]
     parts += [f"{log.unlabelled} without a label" if log.unlabelled else ""]
+    parts += [f"{log.refuted} refuted without verification" if log.refuted else ""]
     text = ", ".join(part for part in parts if part)
     return f"<p class=log><strong>{escape(log.name)}</strong> {escape(text)}</p>"
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
+from ...text import visible
 from ..drawing import Drawing, Layer
 from ..style import DASHES, HUES_LIGHT, Style
 from ..table import Cell, Table
@@ -58,7 +59,7 @@ class Panel:
         """The name in the legend; `_` hides it, for example if the axis has the name."""
         if layer.by and layer.by == self.drawing.y.column and self.drawing.y.scale == "names":
             return "_"
-        return name or "_"
+        return visible(name) or "_"
 
 
 class RoundLog(MaxNLocator):

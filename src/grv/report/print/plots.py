@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -12,6 +12,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+from ...text import visible
 from ..drawing import Axis, Drawing
 from ..style import PRINT, Style, styles
 from ..table import Cell, Table
@@ -54,18 +55,20 @@ def plot(
             )
             _draw(panels[-1])
             if len(logs) > 1:
-                axes.set_title(str(log))
+                axes.set_title(visible(str(log)))
         for panel in panels:
             _finish(panel)
         _legend(figure, every[0])
     return figure
 
 
-def save(figure: Figure, path: Path, kind: str) -> None:
-    """Write a figure as `pdf` or `png`; the same numbers give the same bytes."""
+_DATES = {"pdf": "CreationDate", "png": "Software", "svg": "Date"}
+
+
+def save(figure: Figure, path: Path | IO[bytes], kind: str) -> None:
+    """Write a figure as `pdf`, `png` or `svg`; the same numbers give the same bytes."""
     with mpl.rc_context(PRINT):
-        plain = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-        figure.savefig(path, format=kind, metadata=plain)
+        figure.savefig(path, format=kind, metadata={_DATES[kind]: None})
 
 
 def _draw(panel: Panel) -> None:
@@ -102,7 +105,7 @@ def _set_axis(panel: Panel, which: str, axis: Axis) -> None:
     unit = f" ({column.unit})" if column.unit else ""
     one: Any = panel.axes.xaxis if which == "x" else panel.axes.yaxis
     if axis.scale == "names":
-        panel.axes.set_yticks(range(len(panel.names)), panel.names)
+        panel.axes.set_yticks(range(len(panel.names)), [*map(visible, panel.names)])
         panel.axes.set_ylim(len(panel.names) - 0.4, -0.6)
         return
     one.set_label_text(axis.label or column.label + unit)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import UsageError
+from ...core.errors import UsageError, installing
 from ...files import replacing, write_whole
 from ..drawing import Drawing
 from ..parts import TABLES
@@ -73,7 +73,7 @@ def check_plotting() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise UsageError("--figures needs matplotlib: pip install 'grv[figures]'") from error
+        raise UsageError(f"--figures needs matplotlib: {installing('figures')}") from error
 
 
 def write_sheets(

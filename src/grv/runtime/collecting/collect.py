@@ -21,9 +21,9 @@ from ...core.values import CandidateId, Costs, Event, Generate, Generated, Verdi
 from ...ledger.entries import Call, Ended, Failed, Started, Told
 from ...ledger.ledger import Ledger, MemoryLedger
 from ..calls import Caller
-from ..config import SearchConfig
-from ..executor import Backends, Executor
-from ..ledger_writer import LedgerWriter
+from ..config import SearchConfig, started_entry
+from ..executor import Backends, Executor, Reserves
+from ..ledger_writer import LedgerWriter, claim_when_free
 from ..prices import Meter
 from ..progress import CandidateListener
 from ..search_record import OWN_KEYS, SearchRecord
@@ -68,10 +68,13 @@ class Collection:
     def started(self, problem: Problem) -> Started:
         """The first ledger entry of the collection."""
         verify = "all" if self.sample is None else self.sample
-        plan: dict[str, Any] = {"collect": self.n, "verify": verify}
+        costs = [self.costs.generate, self.costs.verify, self.costs.score]
+        plan: dict[str, Any] = {"collect": self.n, "verify": verify, "costs": costs}
+        if self.meter is not None:
+            plan["measured"] = True
         if self.backends.own_keys:
             plan[OWN_KEYS] = True
-        return Started(problem.id, {**self.about, **plan})
+        return started_entry(problem, {**self.about, **plan})
 
     def chosen(self, problem: Problem, made: int) -> Sequence[int]:
         """The candidates to verify among `made`, in order; the same in every run."""
@@ -86,7 +89,8 @@ class Labelled:
     """One row of a log.
 
     `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
-    they were not measured. The label and the cost of verifying are shared by the class.
+    they were not measured. The label and the cost of verifying are shared by the class. A candidate
+    that was refuted without verification has no key.
     """
 
     candidate: int
@@ -95,6 +99,7 @@ class Labelled:
     key: str | None
     generate_cost: float | None = None
     verify_cost: float | None = None
+    refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class Collected:
         rows: one row per candidate.
         verified: the number of recorded verifications of these candidates.
         broken: the number of candidates chosen for verification that have no label.
-        lost: calls in flight when a process died. They may be paid for; their results are lost.
+        lost: candidates per call whose attempt may have been paid for and has no result.
         message: the error, if a backend failed permanently.
     """
 
@@ -129,8 +134,8 @@ async def collect_many(
 ) -> None:
     """Collect many problems at once; call `done` with each when it is complete.
 
-    Results in the ledger are reused, not paid for again. Problems that another process is working
-    on are skipped. `progress` is called with the number of candidates generated or labelled since
+    Results in the ledger are reused, not paid for again. If another process works on a problem,
+    wait for it. `progress` is called with the number of candidates generated or labelled since
     its last call.
     """
     ledger, caller = ledger or MemoryLedger(), caller or Caller()
@@ -139,8 +144,7 @@ async def collect_many(
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
         async with slots:
-            if not await anyio.to_thread.run_sync(ledger.claim, search):
-                return
+            await claim_when_free(ledger, search)
             try:
                 done(await _collect(problem, collection, writer, caller, progress))
             finally:
@@ -158,7 +162,8 @@ async def _collect(
 ) -> Collected:
     record = await SearchRecord.open(writer, collection.search_id(problem))
     await record.begin(collection.started(problem))
-    executor = Executor(problem, collection.backends, caller, record)
+    reserves = Reserves(collection.costs if collection.meter is None else None)
+    executor = Executor(problem, collection.backends, caller, record, collection.meter, reserves)
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)
@@ -215,7 +220,8 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Candidate
 def _without_verdict(record: SearchRecord, chosen: Iterable[int]) -> list[int]:
     """The chosen candidates that are still to be verified."""
     known = record.verdicts_from()
-    return [id for id in chosen if id not in known and id not in record.found]
+    todo = [id for id in chosen if id not in known and id not in record.found]
+    return [id for id in todo if not record.refuted(id)]
 
 
 async def _find(executor: Executor, id: CandidateId) -> None:
@@ -242,9 +248,11 @@ def _collected(
                 id,
                 labels.get(id),
                 record.scored[id].score,
-                record.scored[id].key,
+                None if record.refuted(id) else record.scored[id].key,
                 None if meter is None else record.cost_of_generating(meter, id),
                 verify_costs.get(id) if id in labels else None,
+                # Without a label it is not part of the sample.
+                refuted=id in labels and record.refuted(id),
             )
             for id in ids
         ),
@@ -262,4 +270,6 @@ def _labels(record: SearchRecord, chosen: Iterable[int]) -> dict[int, bool]:
     longer be a fair sample: it would have too many of large classes.
     """
     known = record.verdicts_from()
-    return {id: record.found[known[id]].verdict is Verdict.PASSED for id in chosen if id in known}
+    refuted = {id: False for id in chosen if record.refuted(id)}
+    found = {id: record.found[known[id]].verdict for id in chosen if id in known}
+    return {id: verdict is Verdict.PASSED for id, verdict in found.items()} | refuted

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ...core.errors import UsageError
-from ...files import TEXT, Layout, bounded_lines, is_torn, parse_json, replacing
+from ...files import TEXT, Layout, bounded_lines, error_line, is_torn, parse_json, replacing
 
 if TYPE_CHECKING:
     from ..prices import Prices
@@ -35,6 +35,7 @@ class AnswerFile:
     """
 
     def __init__(self, path: str, problems: Collection[str] = ()) -> None:
+        self.path = path
         self.solved: dict[str, dict[str, Any]] = {}
         kept: dict[str, dict[str, Any]] = {}
         with _old(path) as lines:
@@ -56,12 +57,21 @@ class AnswerFile:
 
     def add(self, record: dict[str, Any]) -> None:
         """Write a line at once."""
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
+        except BrokenPipeError:
+            raise  # the reader wants no more
+        except OSError as error:
+            raise UsageError(
+                f"{self.path}: cannot be written: {error_line(error)}. The ledger has the answer:"
+                " free some space and run the same command again"
+            ) from error
 
     def close(self) -> None:
-        """Write no more."""
-        self._file.close()
+        """Write no more. A line that could not be written was reported by `add`."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
@@ -89,12 +99,13 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "unneeded": solution.unneeded,
         "lost": dict(solution.lost),
         "unscored": solution.unscored,
+        "refuted": solution.bill.refuted,
         "search": solution.search,
     }
     return {**record, "message": solution.message} if solution.message else record
 
 
-@contextmanager
+@contextlib.contextmanager
 def _old(path: str) -> Iterator[Iterable[bytes]]:
     """The lines of an earlier run, locked. A pipe has none."""
     if not os.path.isfile(path):

@@ -2,43 +2,85 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from ...core.errors import LedgerError
 from ...core.values import Verdict
-from ...ledger.sqlite import SqliteLedger
+from ...ledger.tables import TableLedger
 from ..ledger_writer import LedgerWriter
 from ..prices import Meter, Prices, model_of
 from ..search_record import SearchRecord
 
-_ALWAYS = ("problem", "candidate", "passed", "score", "key")
+_ALWAYS = ("problem", "candidate", "passed", "score", "key", "censored")
 _PAID = ("generate_cost", "verify_cost")
 
 _Row = dict[str, Any]  # one candidate, by column; unknown values are missing
 
 
-def log_columns(ledger: SqliteLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
-    """The candidates of every search as the columns of a log; with prices, their costs too.
+@dataclass(frozen=True)
+class ExportedLog:
+    """The candidates of a ledger as a log. It is censored: searches chose what to verify.
+
+    Attributes:
+        columns: by name.
+        paid: the candidates that were verified, with a conclusive verdict.
+        shared: the candidates that have the verdict of another one of their class.
+    """
+
+    columns: dict[str, list[Any]]
+    paid: int
+    shared: int
+
+    @property
+    def unlabelled(self) -> int:
+        """The number of candidates without a label."""
+        return self.columns["passed"].count(None)
+
+
+def log_columns(ledger: TableLedger, prices: Prices | None = None) -> dict[str, list[Any]]:
+    """The columns of `exported`."""
+    return exported(ledger, prices).columns
+
+
+def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
+    """The candidates of every search as a log; with prices, their costs too.
 
     A failure labels all candidates of its class. A pass labels those with the same text; where the
-    keys are the user's own, it labels its class too.
+    keys are the user's own, it labels its class too. Candidates that were refuted without
+    verification failed; then there is a column `refuted`.
 
     If a problem was searched in several ways (another model, another score), the later searches
-    have the search's id in the name of the problem.
+    have the search's id in the name of the problem. A damaged search is left out, with a warning.
     """
     rows: list[_Row] = []
     seen: set[str] = set()
+    verdicts = 0
     writer = LedgerWriter(ledger)
     for summary in ledger.searches():
         name = summary.problem
         problem = name if name not in seen else f"{name} ({summary.id})"
         seen.add(name)
-        record = SearchRecord(writer, summary.id, ledger.read(summary.id))
-        rows += [{"problem": problem, **row} for row in _rows(record, prices)]
+        try:
+            record = SearchRecord(writer, summary.id, ledger.read(summary.id))
+        except LedgerError as error:
+            if error.entry is None:
+                raise
+            warnings.warn(f"left out: {error}; see grv runs repair", stacklevel=2)
+            continue
+        rows += [{"problem": problem, "censored": True, **row} for row in _rows(record, prices)]
+        verdicts += sum(id == other for id, other in record.verdicts_from().items())
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
-    return {name: [row.get(name) for row in rows] for name in names}
+    if any("refuted" in row for row in rows):
+        names.append("refuted")
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    refuted = sum("refuted" in row for row in rows)
+    labelled = len(rows) - columns["passed"].count(None) - refuted
+    return ExportedLog(columns, paid=verdicts, shared=labelled - verdicts)
 
 
 def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
@@ -52,6 +94,8 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
         row: _Row = {"candidate": id}
         if id in record.scored:
             row |= {"score": record.scored[id].score, "key": record.scored[id].key}
+        if record.refuted(id):
+            row |= {"key": None, "refuted": True, "passed": False}
         if id in record.scored_again and record.scored_again[id].score is not None:
             row["score_second"] = record.scored_again[id].score
         if id in verdicts_from:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ... import html
 from ...backends.protocols import Draft, Problem, Usage
 from ...core.search import Search
 from ...core.values import Bill, Verified, Verify
@@ -28,7 +29,7 @@ class Solution:
         bill: the amount spent, in the unit of the costs.
         usage: tokens, seconds and dollars used, by kind of call.
         unneeded: verifications in flight when another one passed; they are paid for.
-        lost: calls in flight when a process died. They may be paid for; their results are lost.
+        lost: candidates per call whose attempt may have been paid for and has no result.
         unscored: the number of candidates without a score.
         search: the id of the search in the ledger.
         message: the reason, if the search failed or gave up.
@@ -45,6 +46,30 @@ class Solution:
     unscored: int = 0
     search: str = ""
     message: str = ""
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("outcome", self.outcome),
+            ("verified", "yes" if self.verified else "no"),
+            ("generated", self.bill.generated),
+            ("verifications", self.bill.verified),
+            ("cost", f"{self.bill.total:g}"),
+        ]
+        what = "Verified answer" if self.verified else "Best candidate, not verified"
+        return html.whole(
+            html.title(self.problem),
+            html.table([name for name, _ in facts], [[value for _, value in facts]], left=2),
+            html.paragraph(self.message) if self.message else "",
+            "" if self.draft is None else html.paragraph(f"{what}:"),
+            "" if self.draft is None else html.preformatted(self.draft.text),
+        )
+
+
+def failed_solution(problem: Problem, search: str, message: str) -> Solution:
+    """The solution of a search that cannot run, because its record is damaged."""
+    return Solution(
+        problem.id, FAILED, None, False, Bill(0, 0, 0.0), {}, search=search, message=message
+    )
 
 
 def solution_of(

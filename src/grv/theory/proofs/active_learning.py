@@ -83,7 +83,9 @@ def disagreement_learner(space: Callable[[], VersionSpace]) -> Learner:
 
 
 def pool_size(concepts: int, epsilon: float, delta: float) -> int:
-    """The pool size at which every concept that agrees with the pool errs by at most epsilon.
+    """The pool size at which every concept that agrees with it errs by at most epsilon.
+
+    Such a learner is an (epsilon, delta)-learner (Definition D.4).
 
     This holds with probability at least 1 - delta: a concept that errs by more agrees with n points
     with probability at most (1 - epsilon)^n <= exp(-epsilon n), and a union bound covers all
@@ -97,7 +99,7 @@ def pool_size(concepts: int, epsilon: float, delta: float) -> int:
 
 @dataclass(frozen=True)
 class PoolSearch:
-    """The result of a search in a pool: an index into the pool, and the number of labels used."""
+    """The result of a search in a pool (Definition D.5): an index, and the labels used."""
 
     index: int
     labels: int
@@ -112,7 +114,7 @@ class Lesson:
 
 
 def run_learner(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Lesson:
-    """Run a learner and give it the labels it requests; `label` returns the label of a point."""
+    """Definition D.3: run a learner and give it the labels it requests, with `label`."""
     learning, labels = learner(pool), 0
     try:
         index = next(learning)

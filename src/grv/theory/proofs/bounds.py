@@ -205,7 +205,11 @@ def fixed_threshold_bound(law: Law, t: float, costs: Costs) -> Chain:
 
 
 def adaptive_bound(law: Law, costs: Costs) -> float:
-    """Theorem 4.2: the adaptive policy costs at most 400 J* if h is non-decreasing."""
+    """Theorem 4.2: the adaptive policy costs at most 400 J* if h is non-decreasing.
+
+    A law whose h decreases somewhere is refused: it violates Assumption 4.1. J* is that of the law
+    itself, so an easy problem has a low bound (Remark 4.3).
+    """
     _check_monotone(law)
     return 400 * optimum(law, costs).cost
 

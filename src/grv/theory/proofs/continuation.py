@@ -44,7 +44,7 @@ _SETTLED = 1e-13  # the relative change of a sweep at which the iteration ends
 
 
 def continuation_value(chances: Iterable[float], law: Law, costs: Costs) -> float:
-    """W(P), the optimal expected future cost from a pool of candidates with these chances."""
+    """Lemma B.2: W(P), the optimal future cost from a pool of candidates with these chances."""
     tau, value = optimum(law, costs)
     for h in sorted(h for h in chances if h > tau):  # backwards: the best is verified first
         value = costs.verify + (1 - h) * value
@@ -66,7 +66,8 @@ class Bracket(NamedTuple):
 def pool_values(law: Law, costs: Costs, cap: int) -> dict[Counts, Bracket]:
     """A bracket of the optimal cost over all policies, for each pool of at most `cap` candidates.
 
-    The brackets are correct up to rounding (about 1e-12, relative). They are narrow for pools well
+    For the empty pool this is J* (Definition 3.1). The brackets are correct up to rounding (about
+    1e-12, relative). They are narrow for pools well
     below the cap. There are `C(atoms + cap, cap)` pools, so this is for small laws only.
     """
     if cap < 1:

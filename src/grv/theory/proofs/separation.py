@@ -142,7 +142,7 @@ class Separation:
 
 
 def measure(d: int, epsilon: float, delta: float, *, runs: int, seed: int = 0) -> Separation:
-    """Run the search and a disagreement-based learner on the same random sets of e_j."""
+    """Remark D.7: run the search and a disagreement-based learner on the same sets of e_j."""
     if not 0 < epsilon < 0.25:
         raise UsageError(f"epsilon must be between 0 and 1/4, not {epsilon:g}")
     chance = np.random.default_rng((seed, d))

@@ -38,7 +38,7 @@ class HittingSet:
 def smallest_hitting_set(
     traces: Iterable[Iterable[int]], *, nodes: int | None = None, time_limit: float | None = None
 ) -> HittingSet:
-    """A smallest set with a member in every nonempty trace.
+    """A smallest set with a member in every nonempty trace (Lemma D.8).
 
     It is exact unless a limit is reached: simple reductions, then an integer programme, solved by
     HiGHS. Without a time limit, the same traces always give the same set.

@@ -72,7 +72,9 @@ def star_number(
     steps: float = math.inf,
     progress: Callable[[Star], None] | None = None,
 ) -> Star:
-    """The star number, or the interval known at the time limit.
+    """The star number, or the interval known at the time limit (Definitions 6.1 and D.1).
+
+    With any concept as the centre it is no smaller (Remark 6.4).
 
     Args:
         of: the class; if the centre is zero, the all-zero concept counts as a member.

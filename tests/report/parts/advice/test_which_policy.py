@@ -7,10 +7,11 @@ import pytest
 
 from grv.core.values import Costs
 from grv.experiments.compare import compare
-from grv.experiments.comparison import Resampled
+from grv.experiments.rows import runs_live
+from grv.experiments.significance import Resampled
 from grv.report.build import make_report
 from grv.report.inputs.source import Source
-from grv.report.request import Request, runs_live
+from grv.report.request import Request
 from grv.testing import population
 from support.reports import OTHER, two_logs
 

@@ -22,6 +22,7 @@ def test_rows_with_groups_have_their_number_and_their_groups() -> None:
 def test_missing_rows_are_named() -> None:
     made = make_report([Source("x", log=OTHER)], Request(policies=("adaptive",), orders=2))
     assert made["difficulty"].notes == (
+        "x: ratios are relative to adaptive.",
         "x: no difficulty-K is among the policies.",
         "x: hindsight is not among the policies.",
     )

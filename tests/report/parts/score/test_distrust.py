@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from grv.experiments.rows import runs_live
 from grv.report.build import make_report
 from grv.report.inputs.source import Source
 from grv.report.parts.advice.better_score import changed
 from grv.report.parts.score.distrust import any_score, relies_on
-from grv.report.request import Request, default_rows, runs_live
+from grv.report.request import Request, default_rows
 from grv.testing import population
 
 

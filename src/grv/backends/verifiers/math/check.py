@@ -28,7 +28,7 @@ import time
 from dataclasses import replace
 from typing import Literal
 
-from ....core.errors import UsageError
+from ....core.errors import UsageError, installing
 from ....core.values import Verdict
 from ....text import checksum
 from ...protocols import Finding, Problem, Usage
@@ -67,7 +67,7 @@ class MathCheck(TextCheck):
         self._reading: Answer | None = None
         if match == "equivalent":
             if importlib.util.find_spec("mpmath") is None:
-                raise UsageError("checks of kind 'math' need mpmath: pip install 'grv[math]'")
+                raise UsageError(f"checks of kind 'math' need mpmath: {installing('math')}")
             with contextlib.suppress(Unreadable):
                 self._reading = read(self._text)
 
@@ -90,6 +90,10 @@ class MathCheck(TextCheck):
         if len(form) > _SHOWN:
             form = f"sha256:{checksum(form)}"
         return f"{self.match}:{form}"
+
+    def refutation(self, text: str) -> str | None:
+        """A text without a final answer fails."""
+        return "has no answer" if final_answer(text) is None else None
 
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text."""

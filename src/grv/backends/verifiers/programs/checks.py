@@ -23,7 +23,7 @@ from ...sandbox.limits import DEFAULT_LIMITS, End, Limits
 from ...sandbox.run import Run, WorkerDied
 from ...sandbox.worker import Worker
 from ..worker_pair import WorkerPair
-from . import comparing, extraction
+from . import comparing, extraction, refuting
 from .findings import clean, failed, raised, refused, silent
 
 
@@ -47,6 +47,19 @@ class ProgramCheck(abc.ABC):
     def identity(self, text: str) -> str:
         """A checksum of the program that is run."""
         return checksum(self.program(text).source)
+
+    def refutation(self, text: str) -> str | None:
+        """Why a text certainly fails, without running it; None if it may pass."""
+        program = self.program(text)
+        if program.error:
+            return f"does not parse: {program.error}"
+        if (error := refuting.not_compilable(program)) is not None:
+            return f"does not compile: {error}"
+        return self.lacking(program)
+
+    def lacking(self, program: extraction.Program) -> str | None:
+        """What a program that compiles certainly lacks; None if it may pass."""
+        return None
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text; raises WorkerDied if there is none."""
@@ -95,6 +108,14 @@ class StdinCheck(ProgramCheck):
     tolerance: float = 1e-6
     prompt: str = ""
     failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+
+    def lacking(self, program: extraction.Program) -> str | None:
+        """An empty program fails if a test expects output."""
+        if program.tree is None or program.tree.body:
+            return None
+        outputs = (test.output for test in self.tests)
+        silent = all(comparing.first_difference(o, "", self.tolerance) is None for o in outputs)
+        return None if silent else "has no program"
 
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if every output agrees."""
@@ -149,6 +170,11 @@ class FunctionCheck(ProgramCheck):
     tolerance: float = 1e-9
     prompt: str = ""
     failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+
+    def lacking(self, program: extraction.Program) -> str | None:
+        """A program without the function fails."""
+        lacks = refuting.lacks(program, self.entry_point)
+        return f"does not define {self.entry_point}" if lacks else None
 
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if it returns every expected value."""
@@ -234,6 +260,11 @@ class AssertsCheck(ProgramCheck):
     prompt: str = ""
     limits: Limits = DEFAULT_LIMITS
     in_place: bool = False
+
+    def lacking(self, program: extraction.Program) -> str | None:
+        """A program without the function fails."""
+        lacks = refuting.lacks(program, self.entry_point)
+        return f"does not define {self.entry_point}" if lacks else None
 
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if the test ran to its end."""

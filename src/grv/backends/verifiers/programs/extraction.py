@@ -18,6 +18,7 @@ from ....text import checksum
 
 _LARGEST = 1 << 16  # characters of the longest text that is parsed here
 _KEPT = 1 << 13  # characters of the longest text whose tree is cached; a tree is 500 times larger
+_WARNING = re.compile(r"invalid (octal )?escape sequence|(?!unterminated).*literal")
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 _LANGUAGES = {"", "python", "py", "python3", "py3", "python2"}
 # Programs that use these may read docstrings, line numbers, or any name by its text. The list is
@@ -33,7 +34,7 @@ _INTROSPECTIVE_NAMES = """
 _INTROSPECTIVE = frozenset(_INTROSPECTIVE_NAMES.split())
 
 # Before Python 3.12 threads that parse at once share a depth counter: a SystemError is possible.
-_parser = threading.Lock()
+parser_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ def parse(source: str) -> Program:
     if len(source) > _LARGEST:
         return Program(source)
     try:
-        with _parser:
+        with parser_lock:
             return Program(source, ast.parse(source, "<candidate>"))
     except SyntaxError as exc:
-        if exc.msg.startswith("invalid escape sequence") or "literal" in exc.msg:
+        if _WARNING.match(exc.msg):
             return Program(source)  # perhaps a warning that was turned into an error
         return Program(source, error=f"line {exc.lineno}: {exc.msg}"[:200])
     except ValueError as exc:  # null bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from ....experiments.comparison import Comparison
-from ....experiments.rows import REFERENCE
 from ... import columns as c
 from ...dataset import HINDSIGHT
 from ...drawing import Axis, Drawing, Layer
@@ -15,10 +14,10 @@ _GROUPED = re.compile(r"difficulty-([0-9]+)")
 
 DIFFICULTY = TableSchema(
     name="difficulty",
-    title="Costs relative to adaptive, by number of difficulty groups",
-    caption="These baselines know each problem's pass rate and use one pair per group of similar"
+    title="Costs relative to the baseline, by number of difficulty groups",
+    caption="These rows know each problem's pass rate and use one pair per group of similar"
     " problems. Hindsight also knows the order. The numbers include the other policies.",
-    alt="The cost of each baseline relative to adaptive against the number of groups, with"
+    alt="The cost of each row relative to the baseline against the number of groups, with"
     " intervals, and lines for the policies without groups.",
     columns=(
         *(c.LOG, c.COSTS, c.POLICY),
@@ -73,8 +72,9 @@ def add_comparison(rows: RowCollector, name: str, comparison: Comparison) -> Non
             rows.add(GROUPS, *head, at, group.problems, *group.pass_rate, group.m, group.k)
     policies = {row.policy for row in comparison.rows}
     if all(row.ratio is None for row in comparison.rows):
-        text = f"{name}: there are no ratios, because {REFERENCE} is not among the policies."
-        rows.note(DIFFICULTY, text)
+        rows.note(DIFFICULTY, f"{name}: there are no ratios, because there is no baseline.")
+    else:
+        rows.note(DIFFICULTY, f"{name}: ratios are relative to {comparison.baseline}.")
     if not any(map(_GROUPED.fullmatch, policies)):
         rows.note(DIFFICULTY, f"{name}: no difficulty-K is among the policies.")
     if HINDSIGHT not in policies:

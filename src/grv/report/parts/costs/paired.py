@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....experiments.comparison import Resampled
+from ....experiments.significance import Resampled
 from ... import columns as c
 from ...drawing import AT_X_1, POLICY_AXIS, Axis, Drawing, Layer
 from ...part import Dataset, Part, RowCollector, TableSchema, price_name

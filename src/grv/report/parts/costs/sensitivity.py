@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ....experiments.rows import REFERENCE
 from ... import columns as c
 from ...dataset import IN_ORDER
 from ...drawing import AT_PRICES, AT_Y_1, Axis, Drawing, Layer
@@ -25,7 +24,7 @@ SENSITIVITY = TableSchema(
     name="sensitivity",
     title="Costs by cost ratio",
     caption="The cost of each policy at several ratios of the cost to verify and the cost to"
-    " generate, relative to adaptive or to verifying in order of arrival, with 95 % intervals."
+    " generate, relative to the baseline or to verifying in order of arrival, with 95 % intervals."
     " An interval may exceed the picture.",
     alt="A curve for each policy: relative cost against the cost ratio, on a logarithmic axis.",
     columns=(
@@ -38,7 +37,7 @@ SENSITIVITY = TableSchema(
         c.SOLVED,
     ),
     drawings=(
-        _curves("ratio", "low", "high", "relative to adaptive"),
+        _curves("ratio", "low", "high", "relative to the baseline"),
         _curves("in_order", "in_order_low", "in_order_high", "relative to verifying in order"),
     ),
 )
@@ -50,12 +49,13 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
         for costs in dataset.range_of_costs:
             tried = dataset.tried[costs, policy]
             numbers: list[float | None] = []
-            for name in (REFERENCE, IN_ORDER):
+            for name in (dataset.curve_baseline, IN_ORDER):
                 other = dataset.tried[costs, name]
                 ends = dataset.interval(tried, other) or (None, None)
                 numbers += [tried.row.cost / other.row.cost, *ends]
             head = (dataset.name, policy, costs.ratio, tried.row.cost / costs.candidate)
             rows.add(SENSITIVITY, *head, *numbers, tried.row.solved)
+    rows.note(SENSITIVITY, f"{dataset.name}: the baseline is {dataset.curve_baseline}.")
     if len(dataset.problems) < 2:
         rows.note_no_interval(SENSITIVITY, dataset.name)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....experiments.comparison import Comparison
-from ....experiments.rows import REFERENCE
 from ... import columns as c
 from ...drawing import POLICY_AXIS, Axis, Drawing, Layer
 from ...part import Dataset, Part, RowCollector, TableSchema, price_name
@@ -12,7 +11,7 @@ SUMMARY = TableSchema(
     name="summary",
     title="What each policy would have cost",
     caption="Means over trials. A trial is one problem with its candidates in one order; all"
-    " policies see the same orders. The ratio compares with adaptive, with a 95 % interval over"
+    " policies see the same orders. The ratio compares with the baseline, with a 95 % interval over"
     " problems.",
     alt="A bar for the mean cost of each policy.",
     columns=(
@@ -30,7 +29,7 @@ SUMMARY = TableSchema(
 BY_PRICES = TableSchema(
     name="ratio_ablation",
     title="Costs by price list",
-    caption="The mean cost of each policy, its ratio to the cost of adaptive at the same price"
+    caption="The mean cost of each policy, its ratio to the cost of the baseline at the same price"
     " list, and the share of trials solved.",
     alt="A table of policies by price list.",
     columns=(c.LOG, c.POLICY, c.COSTS, c.COST, c.RATIO, c.SOLVED),
@@ -40,7 +39,7 @@ BY_PRICES = TableSchema(
 BY_LOG = TableSchema(
     name="per_log",
     title="Costs by log",
-    caption="The mean cost of each policy on each log, its ratio to the cost of adaptive on the"
+    caption="The mean cost of each policy on each log, its ratio to the cost of the baseline on the"
     " same log, and the share of trials solved.",
     alt="A table of policies by log.",
     columns=(c.COSTS, c.POLICY, c.LOG, c.COST, c.RATIO, c.SOLVED),
@@ -61,9 +60,10 @@ def add_comparison(rows: RowCollector, name: str, comparison: Comparison) -> Non
         rows.add(BY_PRICES, name, row.policy, costs, *brief)
         rows.add(BY_LOG, costs, row.policy, name, *brief)
     if all(row.ratio is None for row in comparison.rows):
-        text = f"{name}: there are no ratios, because {REFERENCE} is not among the policies."
-        rows.note(PART.tables, text)
-    elif all(row.low is None for row in comparison.rows):
+        rows.note(PART.tables, f"{name}: there are no ratios, because there is no baseline.")
+        return
+    rows.note(PART.tables, f"{name}: ratios are relative to {comparison.baseline}.")
+    if all(row.low is None for row in comparison.rows):
         rows.note_no_interval(SUMMARY, name)
 
 

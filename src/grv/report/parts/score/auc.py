@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ....experiments.comparison import Resampled
+from ....experiments.significance import Resampled
 from ....logs.log import Log
 from ... import columns as c
 from ...drawing import Axis, Drawing, Layer

@@ -1,0 +1,1 @@
+"""What `grv solve` and `grv runs show` print."""

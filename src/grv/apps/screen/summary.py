@@ -1,0 +1,140 @@
+"""What a live run prints: its limits before, its failures as they happen, a summary at the end."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...files import is_number
+
+if TYPE_CHECKING:
+    from ...runtime.options import Spending
+    from ...runtime.progress import Listener, Progress
+
+NO_LIMIT = (
+    "no limit is set: a problem that cannot be solved is searched without end; give --budget,"
+    " --total-budget or --value"
+)
+OUT_OF_TOTAL = "out of the total budget"
+_REASONS = 5  # different failures that are printed
+_EVERY_SECONDS = 60.0  # between two lines about spending, where there is no progress bar
+
+
+class Reasons:
+    """Prints each reason of a failure once.
+
+    Reasons that differ only in numbers or in the problem's name are the same.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._seen: set[str] = set()
+
+    def add(self, problem: str, what: str, reason: str) -> None:
+        """Print why a problem has this outcome, if the reason is new."""
+        is_word = problem.isalpha() and len(problem) < 3  # it may be any word of the reason
+        kind = reason if is_word else re.sub(rf"\b{re.escape(problem)}\b", "#", reason)
+        kind = re.sub(r"\d+", "#", kind)
+        if kind in self._seen or len(self._seen) >= _REASONS:
+            return
+        self._seen.add(kind)
+        self._tell(f"grv: problem {problem} {what}: {reason}")
+
+
+@dataclass
+class Summary:
+    """The outcomes and costs of a run.
+
+    Attributes:
+        problems: the number of problems.
+        outcomes: the number of problems per outcome.
+        first: the first problem with each outcome.
+    """
+
+    problems: int
+    outcomes: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    cost: float = 0.0
+    dollars: float = 0.0
+    generated: float = 0
+    verified: float = 0
+    refuted: float = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def add(self, record: Mapping[str, Any], outcome: str) -> None:
+        """Count the answer to a problem, perhaps of an earlier run."""
+        self.outcomes[outcome] += 1
+        self.first.setdefault(outcome, str(record["problem"]))
+        usage = record.get("usage")
+        self.cost += _number(record, "cost")
+        self.generated += _number(record, "generated")
+        self.verified += _number(record, "verified")
+        self.refuted += _number(record, "refuted")
+        self.dollars += _number(usage, "dollars") if isinstance(usage, Mapping) else 0.0
+
+    @property
+    def unfinished(self) -> int:
+        """The problems without an outcome: interrupted, or another process works on them."""
+        return self.problems - self.outcomes.total()
+
+    def lines(self, ledger: str, spending: Spending, unfinished: float = 0.0) -> list[str]:
+        """The summary. `unfinished` is what was spent on problems without an outcome."""
+        counts = [f"{count} {outcome}" for outcome, count in self.outcomes.items() if count]
+        if self.unfinished:
+            counts.append(f"{self.unfinished} unfinished; run the same command again to continue")
+        costs = [f"cost {self.cost + unfinished:g}"]
+        if spending.prices is not None or self.dollars:
+            costs.append(f"{self.dollars:.4g} dollars")
+        costs.append(f"{self.generated:g} candidates")
+        costs.append(f"{self.verified:g} verifications")
+        costs.append(f"{time.monotonic() - self.started:.1f} s")
+        lines = [f"{self.problems} problems: {', '.join(counts)}", ", ".join(costs)]
+        if unfinished:
+            lines[1] += f"; {unfinished:g} of the cost is for unfinished problems"
+        if self.refuted:
+            lines.append(f"{self.refuted:g} candidates were refuted without verification")
+        return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
+
+    def _next(self, ledger: str, spending: Spending) -> str:
+        """The command to run next."""
+        if self.unfinished:
+            return "run the same command again to continue"
+        if "failed" in self.first:
+            return f"grv runs show {ledger} {shlex.quote(self.first['failed'])}"
+        if OUT_OF_TOTAL in self.first:
+            more = f"--total-budget {2 * spending.total_budget:g}"
+            return f"the same command with more money, such as {more}, continues"
+        if "out of budget" in self.first:
+            more = f"--budget {2 * spending.budget:g}"
+            return f"the same command with more money, such as {more}, continues"
+        for outcome in ("finished", "exhausted"):
+            if outcome in self.first:
+                return f"grv runs show {ledger} {shlex.quote(self.first[outcome])}"
+        return f"grv runs list {ledger}"
+
+
+def _number(record: Mapping[str, Any], name: str) -> float:
+    value = record.get(name)
+    return float(value) if is_number(value) and value is not None else 0.0
+
+
+def spending_lines(tell: Callable[[str], None]) -> Listener:
+    """A listener that prints what is solved and spent, a line per minute."""
+    last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last < _EVERY_SECONDS:
+            return
+        last = time.monotonic()
+        tell(
+            f"{progress.done} of {progress.problems} problems done, {progress.solved} solved,"
+            f" {progress.spent:g} spent"
+        )
+
+    return show

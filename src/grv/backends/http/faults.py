@@ -1,0 +1,155 @@
+"""What a failed request means: try again, wait, or stop; and whether it may have been charged.
+
+The three classes are those of `BackendError.fault`. A response that does not fit any rule concerns
+its call only, and counts as charged.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import errno
+import math
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import Fault
+from ...files import parse_json
+
+_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 429, 501, 503})
+_HINTS = {
+    401: "check the key in {key}",
+    402: "add credit to the account, or use another key",
+    403: "check the key in {key} and what it may use",
+    404: "check the name of the model and the address of the server",
+    405: "check the address of the server; it often ends in /v1",
+    501: "check the address of the server; it often ends in /v1",
+}
+_NO_SERVER = "check that the server runs and that its address is right"
+_QUOTA = re.compile(r"insufficient[_ ]quota|exceeded your current quota", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context|too long|length|content", re.IGNORECASE)  # of one prompt
+_PROMPTS = frozenset(
+    {"prompt", "messages", "input", "text_1", "text_2"}
+)  # differ from call to call
+_LONG_PROMPT = "context_length_exceeded"
+_PLAIN = frozenset({"temperature", "logprobs"})  # parameters that are no words of a sentence
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a failure means; the fields are those of `BackendError`."""
+
+    fault: Fault = "call"
+    final: bool = False
+    unpaid: bool = False
+    retry_after: float | None = None
+    hint: str = ""
+
+
+THIS_CALL = Cause()
+
+
+def of_response(
+    status: int, body: str, headers: Mapping[str, str], sent: Collection[str] = ()
+) -> Cause:
+    """What an error response means. `sent` has the names of the fields of the request."""
+    unpaid, wait = status in _UNPAID, seconds_to_wait(headers)
+    if status in (402, 429) and (status == 402 or _QUOTA.search(body)):
+        return Cause("stop", unpaid=unpaid, hint=_HINTS[402])
+    if status in _HINTS:
+        return Cause("stop", unpaid=unpaid, hint=_HINTS[status])
+    if status == 429 or status >= 500:
+        return Cause("wait", unpaid=unpaid, retry_after=wait)
+    if status in (400, 422) and (name := _parameter(body, sent)):
+        return Cause("stop", unpaid=unpaid, hint=f"the server refuses {name}: change or omit it")
+    return Cause("call", final=status in (400, 413, 422), unpaid=unpaid, retry_after=wait)
+
+
+def of_exception(error: BaseException) -> Cause:
+    """What it means that there is no response; `error` comes from httpx2, or is caused by it."""
+    import httpx2
+
+    for each in _causes(error):
+        if isinstance(each, OSError) and each.errno in _NO_DESCRIPTORS:
+            hint = "lower --concurrency, or raise the limit of open files (ulimit -n)"
+            return Cause("stop", unpaid=True, hint=hint)
+    for each in _causes(error):
+        match each:
+            case httpx2.ConnectError() | httpx2.ConnectTimeout():
+                return Cause("wait", unpaid=True, hint=_NO_SERVER)
+            case httpx2.PoolTimeout():
+                return Cause("wait", unpaid=True)
+            case httpx2.NetworkError():  # reset while the request or the response was on its way
+                return Cause("wait")
+            case httpx2.RemoteProtocolError() if "without sending a response" in str(each):
+                return Cause("wait")
+    return THIS_CALL
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """The pause that a response asks for: Retry-After in seconds or as a date, or in ms.
+
+    >>> seconds_to_wait({"retry-after": "7"}), seconds_to_wait({"retry-after-ms": "500"})
+    (7.0, 0.5)
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        said = headers.get(name)
+        if said is None:
+            continue
+        try:
+            seconds = float(said) / unit
+        except ValueError:
+            try:
+                seconds = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
+            except (ValueError, OverflowError):
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def complaint(body: str) -> str:
+    """The message in the body of an error response, in any of the usual formats."""
+    try:
+        record = parse_json(body)
+    except ValueError:
+        return body
+    for name in ("error", "message", "detail"):
+        if isinstance(record, dict) and name in record:
+            record = record[name]
+    return record if isinstance(record, str) else body
+
+
+def _parameter(body: str, sent: Collection[str]) -> str | None:
+    """The field of the request that an error response blames; None if it may be the prompt."""
+    names = set(sent) - _PROMPTS
+    record = _error_of(body)
+    blamed = record.get("param")
+    if isinstance(blamed, str) and blamed in names and record.get("code") != _LONG_PROMPT:
+        return None if blamed.startswith("max_") and _TOO_LONG.search(body) else blamed
+    message = complaint(body)
+    if _TOO_LONG.search(message):
+        return None
+    quoted = set(re.findall(r"[`'\"]([a-z_]+)[`'\"]", message))
+    plain = {word for word in re.findall(r"[a-z_]+", message) if "_" in word or word in _PLAIN}
+    return min(names & (quoted | plain), default=None)
+
+
+def _error_of(body: str) -> Mapping[str, Any]:
+    """The record of an error response; empty if there is none."""
+    try:
+        record = parse_json(body)
+    except ValueError:
+        return {}
+    inner = record.get("error", record) if isinstance(record, dict) else {}
+    return inner if isinstance(inner, dict) else {}
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The exception and what caused it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

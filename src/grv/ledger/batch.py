@@ -1,0 +1,122 @@
+"""Appends groups of entries to the tables of a ledger, inside one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.errors import LedgerError
+from ..files import is_number, shown
+from .entries import Entry, Started, charge_of
+from .ledger import Append, OverBudget, check_unit, unit_of
+from .rows import Database, Row, Stored, index, insert, rows_of
+from .seals import Seals
+
+_COLUMNS = "(search, number, kind, at, body, seal)"
+_ACCOUNT = (
+    "INSERT INTO accounts VALUES (?, ?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
+)
+
+
+@dataclass
+class _Search:
+    """The end of a search: number and seal of its last entry; its account, and what it has paid."""
+
+    end: tuple[int, str]
+    account: str
+    paid: float
+
+
+@dataclass
+class _Account:
+    """The unit of an account, and what was possibly paid."""
+
+    unit: str
+    paid: float
+
+
+class Batch:
+    """The groups of one transaction. Ends, sums and the head are read and written once.
+
+    `finish` writes what was added.
+    """
+
+    def __init__(self, db: Database, seals: Seals, stored: Stored) -> None:
+        self._db, self._seals, self._stored = db, seals, stored
+        self._searches: dict[str, _Search] = {}
+        self._accounts: dict[str, _Account] = {}
+        self._rows: list[Row] = []
+        self._entries: list[Entry] = []
+        self._texts: dict[str, str] = {}
+
+    def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
+        """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
+
+        Returns:
+            None, or why the group was not added.
+        """
+        search = self._search(group)
+        charge = charge_of(group.entries)
+        try:
+            account = self._account(search.account, group.entries)
+            group.caps.check(charge, account.paid, search.paid)
+        except (OverBudget, LedgerError) as error:
+            return error
+        rows = rows_of(search.end, group.search, group.entries, self._texts, self._seals, times)
+        if rows:
+            search.end = rows[-1][1], rows[-1][5]
+        search.paid += charge
+        account.paid += charge
+        self._searches[group.search], self._accounts[search.account] = search, account
+        self._rows += rows
+        self._entries += group.entries
+        return None
+
+    def finish(self) -> None:
+        """Write the entries, their texts, the index and the head."""
+        texts = [(hash, self._stored(text)) for hash, text in self._texts.items()]
+        insert(self._db, "INSERT INTO texts VALUES {} ON CONFLICT DO NOTHING", texts)
+        insert(self._db, f"INSERT INTO entries {_COLUMNS} VALUES {{}}", self._rows)
+        index(self._db, self._rows, self._entries, self._stored)
+        paid = [(each.paid, search) for search, each in self._searches.items()]
+        self._db.executemany("UPDATE searches SET paid = ? WHERE id = ?", paid)
+        accounts = [(name, each.unit, each.paid) for name, each in self._accounts.items()]
+        self._db.executemany(_ACCOUNT, accounts)
+        count, head = self._db.execute("SELECT count, head FROM ledger").fetchone()
+        for row in self._rows:
+            count, head = count + 1, self._seals.head(head, row[5])
+        self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
+
+    def _search(self, group: Append) -> _Search:
+        if group.search in self._searches:
+            return self._searches[group.search]
+        query = "SELECT account, paid FROM searches WHERE id = ?"
+        row = self._db.execute(query, (group.search,)).fetchone()
+        last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
+        end = self._db.execute(last, (group.search,)).fetchone() or (-1, "")
+        if row is not None:
+            return _Search(end, str(row[0]), amount(row[1]))
+        started = (each for each in group.entries if isinstance(each, Started))
+        account = next((each.account for each in started), "")
+        return _Search(end, account, 0.0)
+
+    def _account(self, name: str, entries: Sequence[Entry]) -> _Account:
+        """The account, if its unit is that of the entries."""
+        account = self._accounts.get(name)
+        if account is None:
+            query = "SELECT unit, paid FROM accounts WHERE name = ?"
+            unit, paid = self._db.execute(query, (name,)).fetchone() or ("", 0.0)
+            account = _Account(str(unit), amount(paid))
+        for entry in entries:
+            if isinstance(entry, Started):
+                check_unit(account.unit, unit := unit_of(entry))
+                account.unit = unit
+        return account
+
+
+def amount(value: object) -> float:
+    """An amount of the index; SQLite lets a column hold values of any type."""
+    if not is_number(value):
+        raise LedgerError(f"the index is broken: {shown(value)} is not an amount")
+    return float(value)

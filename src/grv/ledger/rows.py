@@ -1,0 +1,258 @@
+"""Entries as rows of the tables of a database, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..core.errors import LedgerError
+from ..files import shown
+from .entries import TEXTS, Ended, Entry, Failed, Started, from_text, kind_of, to_text
+from .seals import Seals
+
+Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, seal
+
+# Of a damaged file, SQLite's message may contain bytes of it, which Python cannot always decode.
+BROKEN = (sqlite3.Error, UnicodeDecodeError)
+_ENTRIES = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
+_TEXTS_AT_ONCE = 500
+_SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
+_TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """All other rows."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    """A connection: what SQLite and PostgreSQL have in common, with `?` for parameters."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
+        """Execute one statement."""
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> object:
+        """Execute one statement for each row."""
+
+
+Stored = Callable[[str], str | bytes]  # a text in a form that the database can store
+
+
+@dataclass(frozen=True)
+class SearchSummary:
+    """A summary of one search. `outcome` is None until it has ended; `paid` is possibly paid."""
+
+    id: str
+    problem: str
+    started: float
+    ended: float | None
+    outcome: str | None
+    generated: int | None
+    verified: int | None
+    total: float | None
+    account: str = ""
+    paid: float = 0.0
+
+
+def rows_of(
+    end: tuple[int, str],
+    search: str,
+    entries: Sequence[Entry],
+    texts: dict[str, str],
+    seals: Seals,
+    times: Iterable[float] | None = None,
+) -> list[Row]:
+    """The rows of new entries, with numbers and seals that continue those of the search.
+
+    Their texts, which have a table of their own, are added to `texts`.
+    """
+    number, seal = end
+    rows = []
+    moments: Iterator[float] = iter(times) if times is not None else iter(time.time, None)
+    for entry, at in zip(entries, moments, strict=False):
+        kind = kind_of(entry)
+        for name in TEXTS.get(kind, ()):
+            if text := getattr(entry, name):
+                texts[hash := hash_of(text)] = text
+                entry = _with(entry, name, hash)
+        body = to_text(entry)
+        number, seal = number + 1, seals.entry(seal, search, number + 1, at, kind, body)
+        rows.append((search, number, kind, at, body, seal))
+    return rows
+
+
+def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Entry | LedgerError]:
+    """The entries of rows, of which kind and body are given, with their texts; or what is wrong."""
+    found: list[Entry | LedgerError] = []
+    hashes: set[str] = set()
+    for kind, body in rows:
+        try:
+            entry = from_text(kind, body)
+        except LedgerError as error:
+            found.append(error)
+            continue
+        found.append(entry)
+        hashes |= {getattr(entry, name) for name in TEXTS.get(kind, ())}
+    texts = _texts(db, sorted(hash for hash in hashes if hash and hash.isascii()))
+    return [each if isinstance(each, LedgerError) else _filled(each, texts) for each in found]
+
+
+def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
+    """The entry with its texts in place of their hashes."""
+    for name in TEXTS.get(kind_of(entry), ()):
+        hash = getattr(entry, name)
+        if not hash:
+            continue
+        if hash not in texts:
+            return LedgerError(f"the text {shown(hash)} is missing")
+        try:
+            text = restored(texts[hash])
+        except LedgerError as error:
+            return error
+        if hash_of(text) != hash:
+            return LedgerError(f"the text {shown(hash)} was changed")
+        entry = _with(entry, name, text)
+    return entry
+
+
+def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
+    """The entries of a search with their times; a LedgerError at the first damaged one."""
+    rows: list[tuple[str, float, str]] = []
+    damage: LedgerError | None = None
+    try:
+        rows.extend(checked_rows(db.execute(_ENTRIES, (search,)).fetchall(), search, seals))
+    except LedgerError as error:
+        damage = error
+    entries = read_rows(db, [(kind, body) for kind, _, body in rows])
+    for number, (entry, (_, at, _)) in enumerate(zip(entries, rows, strict=True)):
+        if isinstance(entry, LedgerError):
+            message = f"search {search}, entry {number}: {entry}"
+            raise LedgerError(message, entry=number) from entry
+        yield entry, at
+    if damage is not None:
+        raise damage
+
+
+def _with(entry: Entry, name: str, text: str) -> Entry:
+    changes: dict[str, Any] = {name: text}  # a field of this entry, by `TEXTS`
+    return replace(entry, **changes)
+
+
+def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:
+    """Texts by hash, as they are stored."""
+    found: dict[str, object] = {}
+    for at in range(0, len(hashes), _TEXTS_AT_ONCE):
+        some = hashes[at : at + _TEXTS_AT_ONCE]
+        places = ", ".join("?" * len(some))
+        found |= dict(db.execute(f"SELECT hash, text FROM texts WHERE hash IN ({places})", some))
+    return found
+
+
+def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows, many per statement: other threads may run between two statements.
+
+    The statement has `{}` in place of its rows.
+    """
+    at = 0
+    while at < len(rows):
+        count = next(size for size in _SIZES if size <= len(rows) - at)
+        some = rows[at : at + count]
+        places = f"({', '.join('?' * len(some[0]))})"
+        values = [value for row in some for value in row]
+        db.execute(statement.format(", ".join([places] * count)), values)
+        at += count
+
+
+def index(db: Database, rows: Iterable[Row], entries: Iterable[Entry], stored: Stored) -> None:
+    """Update the index of searches for new entries."""
+    for (search, _, _, at, *_), entry in zip(rows, entries, strict=True):
+        match entry:
+            case Started(problem, account=account):
+                db.execute(
+                    "INSERT INTO searches (id, problem, started, account) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT DO NOTHING",
+                    (search, stored(problem), at, account),
+                )
+            case Ended(reason, _, generated, verified, total):
+                db.execute(
+                    "UPDATE searches SET ended = ?, outcome = ?, generated = ?, verified = ?,"
+                    " total = ? WHERE id = ?",
+                    (at, reason, generated, verified, total, search),
+                )
+            case Failed():
+                db.execute(
+                    "UPDATE searches SET ended = ?, outcome = 'failed' WHERE id = ?", (at, search)
+                )
+
+
+def summarized(id: str, entries: Iterable[tuple[Entry, float]]) -> SearchSummary:
+    """The correct row of the index, from the entries and their times; without what was paid."""
+    summary = SearchSummary(id, "", 0.0, None, None, None, None, None)
+    begun = False
+    for entry, at in entries:
+        match entry:
+            case Started(problem, account=account) if not begun:
+                begun = True
+                summary = replace(summary, problem=problem, started=at, account=account)
+            case Ended(reason, _, generated, verified, total):
+                summary = replace(summary, ended=at, outcome=reason)
+                summary = replace(summary, generated=generated, verified=verified, total=total)
+            case Failed():
+                summary = replace(summary, ended=at, outcome="failed")
+    return summary
+
+
+def hash_of(text: str) -> str:
+    """The name of a text in the ledger."""
+    content = json.dumps(text).encode()  # this works for lone surrogates too
+    return _TAG + hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def storable(text: str) -> str | bytes:
+    """The text in a form that SQLite can store; it refuses lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def restored(stored: object) -> str:
+    """The text that was stored; a `LedgerError` if it is none."""
+    try:
+        if isinstance(stored, bytes):
+            return stored.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise LedgerError("a text is not UTF-8") from error
+    if not isinstance(stored, str):
+        raise LedgerError(f"a text is none: {shown(stored)}")
+    return stored
+
+
+def checked_rows(
+    rows: Iterable[Sequence[object]], search: str, seals: Seals
+) -> Iterator[tuple[str, float, str]]:
+    """Kind, time and body of the rows of a search, as long as their numbers and seals are right."""
+    seal = ""
+    for expected, (number, kind, at, body, sealed) in enumerate(rows):
+        if number != expected:
+            raise LedgerError(f"search {search} has gaps", entry=expected)
+        if not (isinstance(kind, str) and isinstance(at, float) and isinstance(body, str)):
+            raise LedgerError(f"search {search}, entry {expected}: not an entry", entry=expected)
+        seal = seals.entry(seal, search, expected, at, kind, body)
+        if seal != sealed:
+            message = f"search {search}, entry {expected}: changed since it was written"
+            raise LedgerError(message, entry=expected)
+        yield kind, at, body

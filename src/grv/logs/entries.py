@@ -1,0 +1,190 @@
+"""The candidates of a file, each as a record of fields, whatever the format of the file.
+
+A row of a JSON-lines, Parquet or CSV file describes one candidate, or one problem with a list of
+objects, one per candidate, or with parallel lists of values. Files of inspect_ai and of
+lm-evaluation-harness have modules of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import LogError
+from ..files import json_lines
+from ..parquet import read_parquet
+from .computed_scores import LOGPROBS
+from .inspect_logs import InspectReader, is_inspect_log
+from .lm_eval_samples import SampleReader, is_lm_eval
+from .lookup import look_up
+from .tables import read_table
+
+Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
+Entry = tuple[int, dict[str, Any], int | None]  # line, fields, index in the problem's list if any
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The names of the fields that a log needs. The first name that a record has counts.
+
+    A name may be a path: `scores.match.answer` is the field `answer` of the field `match` of the
+    field `scores`.
+
+    Attributes:
+        problem: the problem's name.
+        candidate: the candidate's number.
+        passed: the label: true or false, 1 or 0, passed or failed. Broken is not a label.
+        scores: score fields, each with the name of its column.
+        key: the equivalence class.
+        text: the candidate's text; it is needed only to compute a score from it.
+        list: the list of candidates in a line about a problem; not needed if there is only one.
+        filter: the filter of lm-evaluation-harness whose labels count.
+    """
+
+    problem: tuple[str, ...] = ("problem", "id", "task_id")
+    candidate: tuple[str, ...] = ("candidate", "idx")
+    passed: tuple[str, ...] = ("passed", "correct", "verdict")
+    scores: Scores = ()
+    key: tuple[str, ...] = ("key",)
+    text: tuple[str, ...] = ("text", "completion", "response")
+    list: str | None = None
+    filter: str | None = None
+
+    @property
+    def own_label(self) -> str | None:
+        """The field of the label, if the caller chose it."""
+        return None if self.passed == Fields().passed else self.passed[0]
+
+
+class EntryReader:
+    """Reads files one after the other. Samples of one problem in several files are numbered on.
+
+    Attributes:
+        notes: sentences about what the reader decided.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self.notes: dict[str, None] = {}
+        self._numbers: Counter[str] = Counter()
+        self._inspect = InspectReader(fields.own_label)
+        self._lm_eval = SampleReader(fields.own_label, fields.filter)
+
+    def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
+        """The candidates of all files, each with its file. They can be read several times."""
+        self._numbers.clear()
+        for path in paths:
+            for entry in self._of_file(path):
+                yield path, entry
+        self.notes |= dict.fromkeys([*self._inspect.notes, *self._lm_eval.notes])
+
+    def _of_file(self, path: str) -> Iterator[Entry]:
+        if is_inspect_log(path):
+            yield from self._numbered(self._inspect.samples(path))
+            return
+        rows = _READERS.get(path.rsplit(".", 1)[-1].lower(), json_lines)(path)
+        line = 0
+        for line, record in rows:
+            if is_lm_eval(record):
+                yield from self._numbered(self._lm_eval.samples(path, line, record))
+            else:
+                yield from _candidates(path, line, record, self.fields)
+        self._lm_eval.finish(path)
+        if not line:
+            raise LogError("the file is empty", path=path)
+
+    def _numbered(self, samples: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Entry]:
+        """Samples have no numbers of their own: the next of its problem gets the next number."""
+        for line, entry in samples:
+            number = self._numbers[entry["problem"]]
+            self._numbers[entry["problem"]] += 1
+            yield line, entry, number
+
+
+def _parquet_rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    rows: list[dict[str, Any]] = read_parquet(path, lambda table: table.to_pylist())
+    yield from enumerate(rows, 1)
+
+
+def _csv_rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    table = read_table(path)
+    columns = [values.tolist() for values in table.columns.values()]
+    for line, *values in zip(table.lines, *columns, strict=True):
+        yield line, dict(zip(table.columns, values, strict=True))
+
+
+_READERS: dict[str, Callable[[str], Iterator[tuple[int, dict[str, Any]]]]] = {
+    "parquet": _parquet_rows,
+    "csv": _csv_rows,
+    "tsv": _csv_rows,
+}
+
+
+def _candidates(path: str, line: int, record: dict[str, Any], fields: Fields) -> Iterator[Entry]:
+    """The candidates in one row."""
+    nested = _nested(path, line, record, fields)
+    if nested is not None:
+        for place, entry in enumerate(record[nested]):
+            yield line, _inner(record, entry, fields), place
+    elif beside := _beside(path, line, record, fields):
+        for place in range(len(record[beside[0]])):
+            yield line, {**record, **{name: record[name][place] for name in beside}}, place
+    elif _is_numbered(record, fields) or [] not in record.values():
+        yield line, record, None
+    # Otherwise the row is a problem with an empty list of candidates.
+
+
+def _inner(record: dict[str, Any], entry: Any, fields: Fields) -> dict[str, Any]:
+    """One entry of a problem's list, with the problem's name from the line around it."""
+    inside = entry if isinstance(entry, dict) else {}
+    outside = {name: record[name] for name in fields.problem if record.get(name) is not None}
+    if not outside:
+        return inside
+    return outside | {n: value for n, value in inside.items() if n not in fields.problem}
+
+
+def _is_numbered(record: dict[str, Any], fields: Fields) -> bool:
+    """Whether the line describes one candidate."""
+    number = look_up(record, fields.candidate)
+    return number is not None and not isinstance(number, list)
+
+
+def _nested(path: str, line: int, record: dict[str, Any], fields: Fields) -> str | None:
+    """The field with the list of candidates, in a line about a problem."""
+    if fields.list is not None and isinstance(record.get(fields.list), list):
+        return fields.list
+    if _is_numbered(record, fields):
+        return None
+    lists = [
+        name
+        for name, value in record.items()
+        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value)
+    ]
+    if len(lists) > 1:
+        raise LogError(
+            f"several lists could hold the candidates: {', '.join(lists)}; choose one with --list",
+            path=path,
+            line=line,
+        )
+    return lists[0] if lists else None
+
+
+def _beside(path: str, line: int, record: dict[str, Any], fields: Fields) -> list[str]:
+    """The fields that are parallel lists, with one value per candidate."""
+    if _is_numbered(record, fields):
+        return []
+    known = {*fields.candidate, *fields.passed, *fields.key, *(name for name, _ in fields.scores)}
+    names = [
+        name
+        for name, value in record.items()
+        if isinstance(value, list) and (name in known or name.startswith("score"))
+    ]
+    lengths = {len(record[name]) for name in names}
+    if len(lengths) > 1:
+        raise LogError(f"{' and '.join(names)} differ in length", path=path, line=line)
+    also = [n for n in (*fields.text, *LOGPROBS) if isinstance(record.get(n), list)]
+    if names:
+        return names + [name for name in also if len(record[name]) in lengths]
+    return [name for name in also if name in fields.text][:1]

@@ -1,0 +1,101 @@
+"""What failed requests mean, told by a server that really fails."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from grv.backends.http.endpoint import Endpoint
+from grv.backends.http.faults import Cause, of_response
+from grv.backends.http.json_client import JsonClient
+from grv.core.errors import BackendError, Fault, GeneratorError
+from support.servers import Cut, Drop, FaultyServer, Say, Status
+from support.servers import Fault as Scripted
+
+BODY = {"model": "m", "prompt": "p", "temperature": 0.7, "n": 2, "max_tokens": 9}
+
+
+async def failed(url: str) -> GeneratorError:
+    endpoint = Endpoint(url, backend="test", error=GeneratorError)
+    with pytest.raises(GeneratorError) as caught:
+        await endpoint.ask("/completions", BODY, "p")
+    await endpoint.aclose()
+    return caught.value
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("fault", "kind", "unpaid"),
+    [
+        (Status(429), "wait", True),
+        (Status(503), "wait", True),
+        (Status(500), "wait", False),
+        (Status(502), "wait", False),
+        (Status(504), "wait", False),
+        (Drop(), "wait", False),
+        (Status(401), "stop", True),
+        (Status(402), "stop", True),
+        (Status(403), "stop", True),
+        (Status(404), "stop", True),
+        (Status(429, message="insufficient_quota"), "stop", True),
+        (Status(400, message="no `temperature` here"), "stop", True),
+        (Status(400, message="I refuse"), "call", True),
+        (Status(413), "call", False),
+        (Drop(midway=True), "call", False),
+        (Cut(), "call", False),
+        (Say(), "call", False),
+    ],
+    ids=str,
+)
+async def test_responses(fault: Scripted, kind: Fault, unpaid: bool) -> None:
+    with FaultyServer([fault]) as server:
+        error = await failed(server.url)
+        assert (error.fault, error.unpaid) == (kind, unpaid)
+        assert error.place == server.root.removeprefix("http://")
+        assert bool(error.hint) == (kind == "stop")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "http://no-such-host.invalid/v1"])
+async def test_without_a_connection_there_is_nothing_to_pay(url: str) -> None:
+    error = await failed(url)
+    assert (error.fault, error.unpaid) == ("wait", True)
+    client = JsonClient(url, None, key_name="KEY", backend="test", error=BackendError)
+    with pytest.raises(BackendError) as caught:
+        await client.post({}, "p")
+    await client.aclose()
+    assert (caught.value.fault, caught.value.unpaid) == ("wait", True)
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        ({"message": "Unsupported value", "param": "temperature"}, "temperature"),
+        ({"message": "bad", "param": "model", "code": "model_not_found"}, "model"),
+        ({"message": "Unsupported parameter: 'max_tokens'"}, "max_tokens"),
+        ({"message": "max_tokens must be at most 4"}, "max_tokens"),
+        ({"message": "'n' must be 1"}, "n"),
+        ({"message": "too long", "param": "messages"}, None),
+        ({"message": "maximum context length is 9 tokens", "param": "max_tokens"}, None),
+        ({"message": "This model's maximum context length is 9; reduce max_tokens"}, None),
+        ({"message": "a model with n layers cannot do it"}, None),
+        ({"message": "no top_p", "param": "top_p"}, None),  # was not sent
+    ],
+    ids=str,
+)
+def test_a_refused_parameter_stops_the_run_but_a_long_prompt_does_not(
+    error: dict[str, str], name: str | None
+) -> None:
+    cause = of_response(400, json.dumps({"error": error}), {}, BODY)
+    if name is None:
+        assert cause == Cause("call", final=True, unpaid=True)
+    else:
+        assert (cause.fault, cause.hint) == (
+            *("stop", f"the server refuses {name}: change or omit it"),
+        )
+
+
+@pytest.mark.parametrize("body", ["", "null", "[1]", "<html>", '{"error": null}', '{"error": [2]}'])
+def test_any_body_is_read(body: str) -> None:
+    assert of_response(400, body, {}, BODY).fault == "call"
