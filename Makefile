@@ -56,9 +56,10 @@ test: install browser postgres
 quick: install
 	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
 
-# The large counts: spoilt inputs over all commands, edits of ledgers, kills.
+# The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.
 soak: install postgres
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m soak
+	GRV_EXAMPLES=200 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not soak and not browser"
 
 check: install
 	$(BIN)/ruff format --check .

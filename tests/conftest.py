@@ -20,8 +20,12 @@ pytest.register_assert_rewrite(
     *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
 )
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# `make soak` tries more examples, in GRV_EXAMPLES.
+_EXAMPLES = int(os.environ.get("GRV_EXAMPLES", "40"))
+settings.register_profile("here", deadline=None, max_examples=_EXAMPLES)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, print_blob=True, max_examples=_EXAMPLES
+)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 _SECRET = re.compile(r"API_?KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)

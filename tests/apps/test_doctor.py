@@ -11,7 +11,7 @@ app.command()(doctor)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["strict", "jail"])
+@pytest.mark.parametrize("level", [pytest.param("strict", marks=pytest.mark.soak), "jail"])
 def test_all_is_well_here(level: str) -> None:
     result = CliRunner().invoke(app, ["--isolation", level, "--verbose"])
     assert result.exit_code == 0, result.output
