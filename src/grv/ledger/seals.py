@@ -34,16 +34,17 @@ class Seals:
 
     def entry(self, before: str, search: str, number: int, at: float, kind: str, body: str) -> str:
         """The seal of an entry that follows the seal `before` in its search."""
-        return self._hash("entry", before, search, str(number), at.hex(), kind, body)
+        sizes = f"entry {len(before)} {len(search)} {len(kind)} {number} {at.hex()} "
+        return self._hash(sizes + before + search + kind + body)
 
     def head(self, before: str, seal: str) -> str:
         """The head of a ledger after one more entry."""
-        return self._hash("head", before, seal)
+        return self._hash(f"head {len(before)} {before}{seal}")
 
-    def _hash(self, *parts: str) -> str:
-        contents = [part.encode("utf-8", "surrogatepass") for part in parts]
-        whole = b"".join(len(each).to_bytes(8, "big") + each for each in contents)
-        return hashlib.blake2b(whole, digest_size=16, key=self._key).hexdigest()
+    def _hash(self, text: str) -> str:
+        """The hash of a text, which must say where its parts end."""
+        content = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=16, key=self._key).hexdigest()
 
 
 def key_from_environment() -> bytes:
