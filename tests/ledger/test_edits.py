@@ -1,4 +1,4 @@
-"""Edits of a keyed ledger by somebody without its key: detected, or without effect."""
+"""Edits of a keyed ledger by a person without its key: detected, or without effect."""
 
 from __future__ import annotations
 

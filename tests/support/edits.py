@@ -1,4 +1,4 @@
-"""Edits of a ledger by somebody who does not have its key: of rows, and of bytes."""
+"""Edits of a ledger by a person without its key: of rows, and of bytes."""
 
 from __future__ import annotations
 

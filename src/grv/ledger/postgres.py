@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import LedgerError, LedgerFormatError, UsageError
 from .rows import Cursor, Database
 from .seals import Seals, key_from_environment
-from .tables import TableLedger
+from .tables import TableLedger, first_line
 
 if TYPE_CHECKING:
     import psycopg
@@ -60,6 +60,7 @@ class PostgresLedger(TableLedger):
     def __init__(self, address: str, *, read_only: bool = False, key: bytes | None = None) -> None:
         super().__init__(shown(address), Seals(key_from_environment() if key is None else key))
         self._claimed: set[str] = set()
+        self._failures = _failures()
         self._connection = _connect(address, self.path)
         self._closing = weakref.finalize(self, self._connection.close)
         self._db = _Postgres(self._connection)
@@ -101,21 +102,6 @@ class PostgresLedger(TableLedger):
             with suppress(Exception):
                 db.execute("ROLLBACK")
             raise
-
-    @contextmanager
-    def _using(self) -> Iterator[Database]:
-        from psycopg import Error
-
-        with self._lock:
-            try:
-                yield self._db
-            except LedgerError as error:
-                if str(error).startswith(self.path):
-                    raise
-                message = f"{self.path}: {error}"
-                raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except Error as error:
-                raise LedgerError(f"{self.path}: {_said(error)}", path=self.path) from error
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[None]:
@@ -224,7 +210,7 @@ def _connect(address: str, path: str) -> psycopg.Connection:
         connection.execute("SET search_path TO grv")
         connection.execute("SET synchronous_commit TO on")  # durable when the commit returns
     except psycopg.Error as error:
-        raise LedgerError(f"{path}: {_said(error)}", path=path) from error
+        raise LedgerError(f"{path}: {first_line(error)}", path=path) from error
     return connection
 
 
@@ -258,7 +244,7 @@ def _lock_of(search: str) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big", signed=True)
 
 
-def _said(error: psycopg.Error) -> str:
-    """The first line of what the database says."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def _failures() -> tuple[type[Exception], ...]:
+    import psycopg
+
+    return (psycopg.Error,)

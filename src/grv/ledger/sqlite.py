@@ -31,6 +31,9 @@ class SqliteLedger(TableLedger):
         damaged: whether to open a ledger whose write-ahead log is missing, to save the rest.
     """
 
+    _db: sqlite3.Connection
+    _failures = (*BROKEN, OSError)
+
     def __init__(
         self,
         path: str | Path,
@@ -137,19 +140,6 @@ class SqliteLedger(TableLedger):
     def _broken(self, db: Database) -> Iterator[str]:
         rows = db.execute("PRAGMA quick_check").fetchall()
         return (str(said) for (said,) in rows if said != "ok")
-
-    @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                yield self._db
-            except LedgerError as error:
-                if str(error).startswith(self.path):
-                    raise
-                message = f"{self.path}: {error}"
-                raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except (*BROKEN, OSError) as error:
-                raise LedgerError(f"{self.path}: {error}", path=self.path) from error
 
 
 def open_for_repair(path: str | Path) -> SqliteLedger:

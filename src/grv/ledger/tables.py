@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 
 from ..core.errors import LedgerError
@@ -38,9 +38,22 @@ class TableLedger(ABC):
         self._lock = threading.RLock()
         self._feed: Feed | None = None
 
-    @abstractmethod
-    def _using(self) -> AbstractContextManager[Database]:
+    _db: Database
+    _failures: tuple[type[Exception], ...]  # what the database raises
+
+    @contextmanager
+    def _using(self) -> Iterator[Database]:
         """The connection, for this thread alone; errors of the database become LedgerErrors."""
+        with self._lock:
+            try:
+                yield self._db
+            except LedgerError as error:
+                if str(error).startswith(self.path):
+                    raise
+                message = f"{self.path}: {error}"
+                raise LedgerError(message, path=self.path, entry=error.entry) from error
+            except self._failures as error:
+                raise LedgerError(f"{self.path}: {first_line(error)}", path=self.path) from error
 
     @abstractmethod
     def _transaction(self, db: Database) -> AbstractContextManager[None]:
@@ -208,3 +221,9 @@ class TableLedger(ABC):
         except (LedgerError, ValueError) as error:
             message = f"{self.path}: the index of searches is broken: {error}"
             raise LedgerError(message, path=self.path) from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what a database says."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
