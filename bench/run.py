@@ -1,6 +1,7 @@
 """Run the benches, print their figures, and say what they mean: `make bench`.
 
-`--quick` takes seconds instead of minutes, at sizes that show only that everything runs.
+`--quick` takes seconds instead of minutes, at sizes that show only that everything runs, and leaves
+out the benches that start many processes.
 `--data=FOLDER` adds real logs to the table of policies, and what free refutation saves on them.
 `--record` also writes the figures to `recorded.json`, which the README quotes.
 """
@@ -42,6 +43,27 @@ def say_live(live: Any) -> None:
     print(
         f"  {few} and {lots} problems in one run: {many['peak_mb'][0]} and {many['peak_mb'][1]} MB;"
         f" grv runs list then takes {many['runs_list_seconds']} s"
+    )
+
+
+def say_growth(growth: Any) -> None:
+    print("Growth with the rows of a log (1 is proportional), by more and by longer problems:")
+    more, longer = (growth[name]["commands"] for name in ("more_problems", "longer_problems"))
+    shared = growth["processes"]["commands"]
+    for name, figures in more.items():
+        by_length = f", {longer[name]['exponent']}" if name in longer else ""
+        print(
+            f"  {name}: {figures['exponent']}{by_length}; 2 processes are {shared[name]['ratio']}"
+            f" times as fast as 1; up to {max(figures['megabytes'])} MB"
+        )
+    for name in ("learn", "learned"):
+        print(f"  {name}: {more[name]['times_the_default_policy']} times the default policy")
+
+
+def say_serve(serve: Any) -> None:
+    print(
+        f"Served over HTTP, {serve['in_flight']} streams: {serve['serve_ms']} ms of processor time"
+        f" per candidate, {serve['of_solve']} times that of grv solve"
     )
 
 
@@ -95,9 +117,11 @@ def main() -> None:
     flags = [flag for flag in sys.argv[1:] if flag == "--quick"]
     startup = bench("startup.py", *flags)
     replay = bench("replay.py", *flags)
+    growth = None if flags else bench("growth.py")
     decisions = bench("decisions.py", *flags)
     sandbox = bench("sandbox.py", *flags)
     live = bench("live.py", *flags)
+    serve = None if flags else bench("serve.py")
     data = [word for word in sys.argv[1:] if word.startswith("--data=")]
     policies = bench("policies.py", "--json", *flags, *data)
     star = bench("star.py", *flags)
@@ -122,6 +146,8 @@ def main() -> None:
             f"  {size['problems']:5} problems x {size['candidates']} candidates x"
             f" {size['orders']:3} orders: {size['seconds']:6} s, {size['megabytes']} MB"
         )
+    if growth is not None:
+        say_growth(growth)
     say_decisions(decisions)
     print("Programs verified in the sandbox, times a fresh unprotected interpreter for each:")
     for size in sandbox["against_fresh"]:
@@ -136,6 +162,8 @@ def main() -> None:
         f" {memory['after']['zygote_mb']} MB"
     )
     say_live(live)
+    if serve is not None:
+        say_serve(serve)
     print(table(policies))
     say_star(star)
     if refuting is not None:
@@ -143,7 +171,8 @@ def main() -> None:
     if "--record" in sys.argv:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         record = {"machine": machine, "startup": startup, "replay": replay, "sandbox": sandbox}
-        record |= {"live": live, "decisions": decisions, "policies": policies, "star": star}
+        record |= {"growth": growth, "live": live, "serve": serve, "decisions": decisions}
+        record |= {"policies": policies, "star": star}
         record |= {"refuting": refuting} if refuting is not None else {}
         (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 

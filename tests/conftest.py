@@ -15,13 +15,14 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from support.postgres import Server
+    from support.ray_cluster import RayCluster
 
 pytest.register_assert_rewrite(
     *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
 )
 
 # `make soak` tries more examples, in GRV_EXAMPLES.
-_EXAMPLES = int(os.environ.get("GRV_EXAMPLES", "40"))
+_EXAMPLES = int(os.environ.get("GRV_EXAMPLES", "25"))
 settings.register_profile("here", deadline=None, max_examples=_EXAMPLES)
 settings.register_profile(
     "ci", deadline=None, derandomize=True, print_blob=True, max_examples=_EXAMPLES
@@ -104,3 +105,12 @@ def postgres() -> Iterator[Server]:
 
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A real Ray cluster. Tests that use it are in the xdist group `ray`, so there is one."""
+    from support.ray_cluster import running
+
+    with running() as cluster:
+        yield cluster

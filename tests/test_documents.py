@@ -46,7 +46,13 @@ LANGUAGES = {"python", "sh", "json", "toml", "csv", "text"}
 NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
     "pip install ": "tests/test_wheel.py installs the wheel",
+    "grv dashboard ": "serves until it is stopped; tests/serve/pages",
+    "grv review ": "asks a person; tests/apps/pages",
+    "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
+    "export GRV_REVIEWERS": "sets a variable",
+    "grv serve": "serves until it is stopped; tests/serve/test_guide.py",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
+    "grv verify candidates.jsonl --engine ray": "starts Ray; tests/backends/cluster",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
     "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
     "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
@@ -175,7 +181,11 @@ def test_every_fence_says_what_it_holds(page: Path) -> None:
     assert len(FENCE.findall(text_of(page))) * 2 == len(opened)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if fences(p, "python")], ids=name_of)
+# The Python of the guide to serving needs a server: tests/serve/test_guide.py runs it.
+PYTHON = [page for page in PAGES if fences(page, "python") and page.name != "serve.md"]
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=name_of)
 def test_the_python_on_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +317,15 @@ def test_the_benches_run_at_a_small_size() -> None:
     shown = subprocess.run(call, capture_output=True, text=True, env={**os.environ})
     assert shown.returncode == 0, shown.stderr
     assert "same figures" in shown.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["growth", "serve", "pages", "cluster"])
+def test_the_large_benches_run_at_a_small_size(name: str) -> None:
+    call = [sys.executable, str(ROOT / "bench" / f"{name}.py"), "--quick"]
+    shown = subprocess.run(call, capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
 
 
 def test_nothing_names_this_machine_or_a_registry() -> None:

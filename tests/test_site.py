@@ -17,7 +17,7 @@ import grv
 from grv.policies import POLICIES
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # it is built once
 
 
 @pytest.fixture(scope="module")

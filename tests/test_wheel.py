@@ -126,6 +126,8 @@ MISSING = [
     ("figures", ["report", "log.csv", "--figures", "figures"]),
     ("postgres", ["runs", "list", "postgresql://user@127.0.0.1/ledger"]),
     ("inspect", ["convert", "samples.eval", "-o", "new.csv"]),
+    ("serve", ["dashboard", "some.ledger"]),
+    ("ray", ["doctor", "--engine", "ray"]),
 ]
 
 

@@ -224,6 +224,8 @@ def is_sqlite(path: str) -> bool:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether an untrusted value is a number that is finite as a float."""
+    if type(value) is float:  # nearly always
+        return math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

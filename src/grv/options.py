@@ -286,7 +286,9 @@ def _without_none(hint: Any) -> Any:
 def fill(family: type[_Family], given: Mapping[str, Any]) -> _Family:
     """The family, and the families in it, with what is given and the defaults for the rest."""
     values: dict[str, Any] = {}
-    for each in dataclasses.fields(family):
+    # Its own options first: what is missing there is named first.
+    own_first = sorted(dataclasses.fields(family), key=lambda f: is_family(_hints(family)[f.name]))
+    for each in own_first:
         hint, known = _hints(family)[each.name], option_of(family, each.name)
         if is_family(hint):
             values[each.name] = fill(hint, given)

@@ -152,16 +152,32 @@ def _imported(source: bytes, folder: Path, seen: set[str]) -> Iterator[Path]:
     except (SyntaxError, ValueError):
         return
     for name in {name.partition(".")[0] for name in _import_names(tree)}:
-        package = folder / name
-        files = [
-            folder / f"{name}.py",
-            *(sorted(package.rglob("*.py")) if package.is_dir() else ()),
-        ]
-        for each in files:
+        if _is_elsewhere(name, folder):
+            continue
+        for each in (folder / f"{name}.py", *_package(folder / name)):
             if each.is_file() and str(each) not in seen:
                 seen.add(str(each))
                 yield each
                 yield from _imported(each.read_bytes(), folder, seen)
+
+
+def _is_elsewhere(name: str, folder: Path) -> bool:
+    """Whether a module comes from another place than this folder, which is searched last."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return False
+    if spec is None:
+        return False
+    places = [spec.origin] if spec.has_location else spec.submodule_search_locations or [""]
+    return not any(folder in Path(place or "").parents for place in places)
+
+
+def _package(folder: Path) -> Iterator[Path]:
+    """The files of a package, without hidden folders."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(each for each in folders if each.isidentifier())
+        yield from (Path(place, each) for each in sorted(files) if each.endswith(".py"))
 
 
 def _import_names(tree: ast.AST) -> Iterator[str]:

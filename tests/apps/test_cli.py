@@ -25,16 +25,17 @@ OPTIONS = {
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
         *("--job", "--allow-commands"),
-        *("--value", "--latency", "--baseline", "--pairs", "--no-pairs"),
+        *("--value", "--latency", "--baseline", "--pairs", "--no-pairs", "--jobs"),
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
+        "--jobs",
     ],
     "shells": ["--costs", "--shells", "--json"],
     "star": ["--eta", "--centre", "--bins", "--score", "--time-limit", "--json"],
     "simulate": [
         *("--policy", "--costs", "--candidates", "--problems", "--orders", "--seed", "--width"),
-        *("--json", "--list"),
+        *("--json", "--list", "--jobs"),
     ],
     "convert": [
         *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),

@@ -10,8 +10,8 @@ app = typer.Typer()
 app.command()(doctor)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("level", [pytest.param("strict", marks=pytest.mark.soak), "jail"])
+@pytest.mark.soak
+@pytest.mark.parametrize("level", ["strict", "jail"])
 def test_all_is_well_here(level: str) -> None:
     result = CliRunner().invoke(app, ["--isolation", level, "--verbose"])
     assert result.exit_code == 0, result.output

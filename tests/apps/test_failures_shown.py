@@ -119,7 +119,11 @@ def test_without_a_progress_bar_spending_is_printed_now_and_then(
 ) -> None:
     monkeypatch.setattr(summary, "_EVERY_SECONDS", 0.0)
     err = solve(lambda _: None, "--budget", 900).err
-    assert re.search(r"^\d of 3 problems done, \d solved, \d+ spent$", err, re.MULTILINE)
+    assert re.search(
+        r"^\d of 3 problems done, \d solved, \d+ spent, running problems included$",
+        err,
+        re.MULTILINE,
+    )
 
 
 def test_in_a_terminal_reasons_and_spending_do_not_share_a_line() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grv.own_code import _imported
 from support.commands import here, records, refuses
 from support.servers import FaultyServer
 
@@ -185,6 +186,15 @@ def test_a_change_in_an_imported_file_counts_too() -> None:
     Path("limits_of_mine.py").write_text("LIMIT = 4\n")
     here(*solve())
     assert here("runs", "list", "out.ledger").out.count(" a ") == 2
+
+
+def test_a_folder_with_the_name_of_an_installed_package_is_not_read(tmp_path: Path) -> None:
+    """A clone of grv beside one's own file is not what `import grv` imports."""
+    for name in ("grv/setup.py", "json/a.py", "mine/part.py", "mine/.venv/lib.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    source = b"import grv, json, mine.part"
+    assert list(_imported(source, tmp_path, set())) == [tmp_path / "mine/part.py"]
 
 
 def test_moving_a_file_to_another_folder_changes_nothing() -> None:

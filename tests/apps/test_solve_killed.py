@@ -62,7 +62,7 @@ def on_record(path: Path) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
     return made, found
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> None:
     seen, ledger, out = tmp_path / "seen", tmp_path / "ledger", tmp_path / "out"
     problems = write_problems(tmp_path / "problems", NAMES, seen=seen, seconds=0.05)

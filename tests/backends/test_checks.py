@@ -68,7 +68,7 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
         ({"kind": 3}, "check.kind: must be a string, not 3"),
         (
             {"kind": "x"},
-            "check.kind: must be one of asserts, command, function, http, math, stdin, not",
+            "check.kind: must be one of asserts, command, function, http, human, math, stdin, not",
         ),
         ([], "check: must be a record"),
         ({"kind": "stdin"}, "check.tests: is missing"),

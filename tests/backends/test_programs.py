@@ -130,6 +130,7 @@ def test_a_key_takes_little_time_whatever_the_text(hostile: str) -> None:
     assert time.thread_time() - started < 4
 
 
+@pytest.mark.soak
 def test_what_is_kept_of_texts_is_small() -> None:
     import tracemalloc
 

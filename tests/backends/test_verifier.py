@@ -14,6 +14,7 @@ from grv.backends.protocols import Draft, Finding, Problem, Verifier
 from grv.backends.sandbox.limits import Limits
 from grv.backends.sandbox.run import WorkerDied
 from grv.backends.sandbox.worker import Worker
+from grv.backends.verifiers.engine import LocalEngine
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.programs import comparing
 from grv.backends.verifiers.programs.checks import FunctionCheck
@@ -227,7 +228,8 @@ def test_closing_ends_what_is_going_on() -> None:
 
 
 def _kill_zygotes(verifier: CheckVerifier, times: int, stop: threading.Event) -> None:
-    (pair,) = verifier._all  # noqa: SLF001
+    assert isinstance(verifier.engine, LocalEngine)
+    (pair,) = verifier.engine.pairs
     for _ in range(times):
         while pair.candidate.current is None and not stop.is_set():
             time.sleep(0.01)

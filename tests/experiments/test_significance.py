@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
 from grv.core.values import Costs
+from grv.experiments import significance
 from grv.experiments.compare import compare
 from grv.experiments.comparison import Comparison
-from grv.experiments.significance import holm, sign_flip
+from grv.experiments.significance import Resampled, holm, sign_flip
 from grv.testing import population
 
 LOG = population("math", problems=20, candidates=60, seed=3)
@@ -117,3 +118,13 @@ def test_a_name_alone_does_not_choose_among_price_lists() -> None:
         several["adaptiv"]
     with pytest.raises(KeyError, match="1,99"):
         several["adaptive", "1,99"]
+
+
+def test_resamples_of_many_problems_are_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(2).random(120) * 100
+    whole = Resampled(120, seed=5).totals(values)
+    monkeypatch.setattr(significance, "_TOGETHER", 100)
+    significance.resample_weights.cache_clear()
+
+    assert Resampled(120, seed=5).totals(values) == pytest.approx(whole, rel=1e-14)
+    significance.resample_weights.cache_clear()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from grv.core.errors import LedgerError
+from grv.core.values import Verdict
 from grv.ledger.checking import repair
-from grv.ledger.entries import Intended, Started
+from grv.ledger.entries import Ended, Entry, Found, Intended, Made, Started
 from grv.ledger.ledger import Caps, OverBudget
 from grv.ledger.seals import KEY, KEY_FILE
 from grv.ledger.sqlite import SqliteLedger
@@ -107,3 +108,29 @@ def test_units_do_not_mix(path: Path) -> None:
         ledger.append("s", [Started("p", {}), Intended("verify", (0,), 6.0)])
         with pytest.raises(LedgerError, match=r"counts in units .* counts in dollars: use another"):
             ledger.append("t", [Started("q", {"measured": True})])
+
+
+@pytest.mark.parametrize(
+    ("width", "reason", "billed", "found"),
+    [
+        pytest.param(4, "solved", 5, [], id="a pass cancels the others of its step"),
+        pytest.param(4, "solved", 6, ["6 verifications, of which 2 were made"], id="one too many"),
+        pytest.param(4, "out of budget", 3, ["3 verifications, of which 2"], id="without a pass"),
+    ],
+)
+def test_a_bill_has_its_calls_except_those_that_a_pass_cancelled(
+    path: Path, width: int, reason: str, billed: int, found: list[str]
+) -> None:
+    made = [Made(each, "text") for each in range(8)]
+    calls: list[Entry] = [
+        Intended("verify", (0,)),
+        Found(0, Verdict.FAILED),
+        Intended("verify", (1,)),
+    ]
+    ended = Ended(reason, 1 if reason == "solved" else None, 8, billed, 0.0)
+    with closing(SqliteLedger(path)) as ledger:
+        started = Started("p", {"width": width})
+        ledger.append("s", [started, *made, *calls, Found(1, Verdict.PASSED), ended])
+        problems = ledger.check()
+    assert len(problems) == len(found)
+    assert all(part in problem for part, problem in zip(found, problems, strict=True))

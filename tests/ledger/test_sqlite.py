@@ -178,7 +178,7 @@ def test_to_read_there_must_be_something(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="no such ledger"):
         SqliteLedger(tmp_path / "none", read_only=True)
     (tmp_path / "empty").touch()
-    with pytest.raises(LedgerError, match="an empty file, not a ledger"):
+    with pytest.raises(LedgerError, match="an empty file; nothing is recorded yet"):
         SqliteLedger(tmp_path / "empty", read_only=True)
     assert (tmp_path / "empty").stat().st_size == 0
 

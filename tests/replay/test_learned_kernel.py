@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from grv.learning.history import History, past
 from grv.learning.tune import costs_of
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Learned
+from grv.policies.learned.drift import Drift
 from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
+from grv.replay.kernels.dispatch import engine_trials, many_trials
 from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from grv.replay.orders import OrderBatch, batches
 
@@ -130,3 +133,44 @@ def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     with pytest.warns(UnlikeHistoryWarning):
         rows = by_the_engine(prior, made, 10)
     assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]
+
+
+@pytest.mark.parametrize("value", [math.inf, 40.0])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_comparison_runs_learned_as_the_engine_does(keyed: bool, value: float) -> None:
+    problems = made_up(tied=False, keyed=keyed, problems=6)
+    strange = [dataclasses.replace(p, id=f"far {p.id}", scores=p.scores + 50) for p in problems]
+    policy = Learned(tilted(fitted(problems, 1.0, 0.0), 10, -0.3, -0.1))
+    made = list(batches([*problems, *strange], 2, keyed=keyed))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnlikeHistoryWarning)
+        together = many_trials(policy, made, Costs(1, 10), width=3, value=value)
+        each = [engine_trials(policy, b, Costs(1, 10), width=3, value=value) for b in made]
+
+    for fast, slow in zip(together, each, strict=True):
+        assert fast.solved.tolist() == slow.solved.tolist()
+        assert fast.generated.tolist() == slow.generated.tolist()
+        assert fast.verified.tolist() == slow.verified.tolist()
+        assert fast.rounds.tolist() == slow.rounds.tolist()
+        assert fast.generated.dtype == slow.generated.dtype
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_drift_is_detected_where_the_policy_detects_it(tied: bool) -> None:
+    problems = made_up(tied=tied, keyed=False, problems=12)
+    prior = fitted(problems[:3], 1.0, 0.0)
+    moved = [
+        dataclasses.replace(p, scores=p.scores * 3 + at / 4) for at, p in enumerate(problems[3:])
+    ]
+    made = list(batches(moved, 3))
+
+    expected = []
+    for batch in made:
+        for order in batch.orders:
+            drift, scores = Drift(prior), batch.problem.scores[order].tolist()
+            seen = [n for n in range(1, len(scores) + 1) if drift.complaint(scores[:n])]
+            expected.append(seen[0] if seen else 0)
+
+    assert StackedOrders.of(made).drifts(prior).tolist() == expected
+    assert len(set(expected)) > 2

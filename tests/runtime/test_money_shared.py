@@ -67,7 +67,7 @@ def faults_and_kills(
                 for process in processes:
                     interrupt(process, chance, 0)
         for command in commands * 2:
-            ran = grv(*command)
+            ran = grv(*command, within=900)
             assert ran.code in (0, 1), ran
         idle(server)
         hold(f"15 % faults, {kills} kills of clients and server", world, server, total)

@@ -59,6 +59,24 @@ async def test_what_others_have_paid_counts() -> None:
     assert budget(10, paid(12)).left == -2
 
 
+async def test_an_account_has_a_cap_within_the_total() -> None:
+    ledger = paid(5)  # by another account
+    run = budget(20, ledger)
+    alice, bob = run.of_account("alice", 8), run.of_account("bob")
+    ledger.append("a", [Started("p", {}, account="alice"), Intended("verify", (0,), 3.0)])
+    async with alice.plan(4):
+        with pytest.raises(OutOfBudget, match="the account's budget"):
+            async with alice.plan(2):
+                pass
+        async with alice.plan(1), bob.plan(7):
+            assert bob.planned == run.planned == 12
+            with pytest.raises(OutOfBudget, match="the total budget"):
+                async with bob.plan(1):
+                    pass
+    assert run.planned == 0
+    assert (alice.caps.account, alice.caps.total, bob.caps.account) == (8, 20, math.inf)
+
+
 async def test_without_a_cap_there_is_always_more() -> None:
     async with budget(math.inf).plan(1e300):
         assert budget(math.inf).left == math.inf

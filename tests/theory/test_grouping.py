@@ -18,8 +18,11 @@ from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds
+from grv.testing.worlds import population
+from grv.theory import partitions
 from grv.theory.grouping import Difficulty, Group, best_groups
 from grv.theory.hindsight import Pair
+from grv.theory.partitions import RunTable, splits_of_runs, splits_of_sums
 
 ORDERS = 2
 
@@ -172,3 +175,49 @@ def test_a_group_asks_for_no_more_than_its_shortest_problem_has_logged() -> None
     assert one[0].pair.m == 1
     assert two[1].pair.m <= 5
     assert trials.fare_of(two)[0] == ORDERS
+
+
+@pytest.mark.parametrize("population_name", ["coding", "needles", "ties", "flats"])
+@pytest.mark.parametrize("costs", [Costs(1, 10), Costs(0.1, 0.7)])
+def test_sums_find_the_groups_that_pricing_every_run_finds(
+    population_name: str, costs: Costs
+) -> None:
+    log = population(population_name, problems=90, candidates=24)
+    ordered = sorted(log.problems, key=lambda problem: problem.pass_rate)
+    least = [least_checks_of(batch) for batch in batches(ordered, ORDERS)]
+    paid = [
+        paid_checks_of(batch, each, width=4)
+        for batch, each in zip(batches(ordered, ORDERS), least, strict=True)
+    ]
+    found = [Difficulty.of(*both) for both in zip(least, paid, strict=True)]
+    table = RunTable([d.least for d in found], [d.paid for d in found], [d.first for d in found])
+    assert table.is_sum
+
+    by_runs = splits_of_runs(table, costs, 10, whole=False)
+    by_sums = splits_of_sums(table, costs, 10)
+
+    assert [starts(by_sums, count) for count in range(1, 11)] == [
+        starts(by_runs, count) for count in range(1, 11)
+    ]
+
+
+def starts(splits: NDArray[np.intp], groups: int) -> list[int]:
+    """Where the groups of the best partition start, last one first."""
+    found = [splits.shape[1] - 1]
+    for level in range(groups, 0, -1):
+        found.append(int(splits[level, found[-1]]))
+    return found
+
+
+def test_many_problems_are_grouped_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = population("coding", problems=partitions.FEW + 44, candidates=16)
+    ordered = sorted(log.problems, key=lambda problem: problem.pass_rate)
+    found = []
+    for batch in batches(ordered, ORDERS):
+        least = least_checks_of(batch)
+        found.append(Difficulty.of(least, paid_checks_of(batch, least, width=1)))
+
+    many = best_groups(found, [1, 2, 5, 10], Costs(1, 10), whole=False)
+    monkeypatch.setattr(partitions, "FEW", len(found))
+
+    assert many == best_groups(found, [1, 2, 5, 10], Costs(1, 10), whole=False)

@@ -27,11 +27,13 @@ from . import (
     problems,
     report,
     runs,
+    serve,
     simulate,
     solve,
     verify,
 )
 from .demo import demo
+from .pages import dashboard, review
 from .theory import bounds as theory
 from .theory import shells, star
 
@@ -52,6 +54,11 @@ app.command("demo", short_help="Watch a small language model solve a dozen probl
 app.command("solve", short_help="Find a verified answer to each problem, live.")(solve.solve)
 app.command("collect", short_help="Make a log of candidates, scores and verdicts, live.")(
     collect.collect
+)
+app.command("serve", short_help="Serve verified completions to every OpenAI client.")(serve.serve)
+app.command("dashboard", short_help="Watch a ledger in a browser.")(dashboard.dashboard)
+app.command("review", short_help="Give verdicts on candidates that wait for a person.")(
+    review.review
 )
 app.add_typer(runs.runs, name="runs")
 app.command("problems", short_help="Make a file of problems from a published dataset.")(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..options import option
+from ..parallel import Parallel
 from .console import check_outputs, progress, say
 from .options.command import command
 
@@ -22,6 +23,7 @@ FEW_PROBLEMS, FEW_LABELS = 20, 200  # fewer problems with a pass, or labels, are
 
 @command
 def learn(
+    parallel: Parallel,
     logs: tuple[str, ...] = option(
         ...,
         "Logs (Parquet, JSON lines or CSV), and ledgers of live runs.",
@@ -63,7 +65,7 @@ def learn(
     from ..policies.learned.prior import hash_of
 
     with progress("learning") as tell:
-        prior = _learned(logs, score, name, tell)
+        prior = _learned(logs, score, name, tell, parallel.jobs)
     text = prior.to_text()
     write_whole(out, text)
     say(*_told(prior, out, hash_of(text.encode())))
@@ -74,6 +76,7 @@ def _learned(
     scores: Sequence[str],
     name: str | None,
     tell: Callable[[int, int], None],
+    jobs: int | None,
 ) -> Prior:
     """The prior, from one score or from a combination of several."""
     from ..learning.score_combination import combine, combined_name
@@ -83,9 +86,10 @@ def _learned(
         pasts = [_history(logs, each).problems for each in scores]
         parts, problems = combine(list(scores), pasts)
         history = _named(problems, name or combined_name(list(scores)), logs)
-        return dataclasses.replace(learn_prior(history, tell), parts=parts)
+        return dataclasses.replace(learn_prior(history, tell, jobs=jobs), parts=parts)
     history = _history(logs, scores[0] if scores else None)
-    return learn_prior(dataclasses.replace(history, score=name or history.score), tell)
+    named = dataclasses.replace(history, score=name or history.score)
+    return learn_prior(named, tell, jobs=jobs)
 
 
 def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> History:

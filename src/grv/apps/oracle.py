@@ -9,6 +9,7 @@ from ..core.values import Costs
 from ..files import write_whole
 from ..logs.reading import Reading
 from ..options import MOST, option
+from ..parallel import Parallel
 from ..parsing import parse_costs
 from ..text import aligned
 from .compare import LOG
@@ -22,6 +23,7 @@ COSTS = "Cost of generating one candidate, and of verifying one."
 @command
 def oracle(
     reading: Reading,
+    parallel: Parallel,
     log: str = option(..., LOG, argument=True, metavar="LOG"),
     score: str | None = option(None, "The column that ranks candidates.", metavar="NAME"),
     costs: Costs = option(PRICES, COSTS, metavar="G,V", parse=parse_costs, shown="1,10"),
@@ -47,7 +49,7 @@ def oracle(
         from ..logs.readers import read_log
 
         logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
-        rows = price(logged, costs, orders=orders, seed=seed, progress=tell)
+        rows = price(*(logged, costs), orders=orders, seed=seed, progress=tell, jobs=parallel.jobs)
     if json is not None:
         record = {
             "format": 1,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import RunStopped, UsageError
+from ..core.errors import RunStopped
 from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
@@ -23,6 +23,7 @@ from .options.job import job_option
 from .options.live import (
     LiveOptions,
     backends_of,
+    check_measured,
     check_resources,
     search_options,
     unprotected_lines,
@@ -52,7 +53,13 @@ class Options(LiveOptions):
         shown=spec.spec(DEFAULT),
         code=True,
     )
-    width: int = option(4, "Verifications of a problem in flight at once.", least=1, most=MOST)
+    width: int = option(
+        4,
+        "Verifications of a problem in flight at once. If checks run on this machine, at most the"
+        " number of workers.",
+        least=1,
+        most=MOST,
+    )
     spending: Spending = field(default_factory=Spending)
 
 
@@ -87,7 +94,7 @@ def solve(
     )
     problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
-    _check_measured(options, prices)
+    check_measured(options.models.generator, spending, prices)
     if dry_run:
         say(_at_most(spending, len(problems)))
         return
@@ -105,29 +112,6 @@ def solve(
         if isinstance(spending.costs, Measured):
             how["meter"] = Meter(prices, model_of(options.models.generator))
         _solve_all(problems, how, options, prices)
-
-
-def _check_measured(options: Options, prices: Prices) -> None:
-    """Refuse options that contradict each other, before any work."""
-    from ..runtime.prices import model_of
-
-    spending, model = options.spending, model_of(options.models.generator)
-    measured = isinstance(spending.costs, Measured)
-    for call in ("generate", "verify") if measured else ():
-        if not prices.has(call, model):
-            table = "a table for the model, or with " if call == "generate" else ""
-            raise UsageError(
-                f"measured costs need a price to {call}: give --prices FILE with {table}"
-                f"{call}_second, {call}_minute or {call}_call in [other]"
-            )
-    if not measured and spending.most is not None:
-        raise UsageError("--most needs --costs measured:G,V; a price list has fixed costs")
-    budgets = (spending.budget, spending.total_budget)
-    if measured and spending.most is None and any(map(math.isfinite, budgets)):
-        raise UsageError(
-            "a budget over measured costs needs --most G,V, the most that one candidate and one"
-            " verification can cost: grv reserves it for calls in flight"
-        )
 
 
 def _solve_all(
@@ -230,16 +214,16 @@ async def drive(
 
 @contextmanager
 def _progress(caller: Caller) -> Iterator[Listener]:
-    """Solved, spent, in flight, time left and outages, on standard error if it is a terminal."""
+    """Solved, spent, in flight, time passed and outages, on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield spending_lines(partial(say, err=True))
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, shared = Console(stderr=True), sys.stdout.isatty()
-    shown = (*columns, TimeRemainingColumn())
+    shown = (*columns, TimeElapsedColumn())
     bars = waiting_bar(lambda: caller.waiting)
     with bars(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("solving", total=None)

@@ -24,7 +24,12 @@ class Usage:
     dollars: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.seconds + other.seconds,
+            self.dollars + other.dollars,
+        )
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Usage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,32 +16,24 @@ from ..core.search import Policy
 from ..core.values import Cascade, Costs, Measured
 from ..logs.log import Log, LoggedProblem
 from ..options import from_arguments
-from ..policies import Adaptive, Fixed, Learned
-from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
-from ..replay.kernels.dispatch import trials
-from ..replay.orders import OrderBatch, batches
-from ..replay.trials import Trials, in_flight, rounds_of
-from ..theory.exact import success_probability
+from ..parallel import divided, in_parts
+from ..policies import Fixed, Learned
+from ..replay.orders import Orders
+from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .assigned_pairs import AssignedPairs
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
-from .rows import (
-    DifficultyRow,
-    HindsightRow,
-    PolicyRow,
-    RowKind,
-    UniformRow,
-    baseline_of,
-    parse_row,
-)
+from .rows import DifficultyRow, PolicyRow, RowKind, UniformRow, baseline_of, parse_row
 from .settings import Settings, Unsolvable
 from .significance import Resampled
+from .visits import ExactPair, Visited, Visits
 
 Progress = Callable[[int, int], None]
 
+PART = 16_384  # candidates of the problems that are visited together
 LARGEST_TABLE = 8192  # candidates per problem; all pairs of more do not fit into memory
 
 
@@ -133,22 +125,23 @@ class _Comparer:
         self.log, self.problems, self.settings, self.cascade = log, problems, settings, cascade
         self.rows, self.prices, self.progress = rows, prices, progress
         self.baseline = baseline_of([name for name, _ in rows.values()], settings.baseline)
-        kinds = [kind for _, kind in rows.values()]
-        self.matched = any(isinstance(kind, UniformRow) for kind in kinds)
-        self.grouped = any(isinstance(kind, DifficultyRow) for kind in kinds)
-        self.hindsight = any(isinstance(kind, HindsightRow) for kind in kinds)
-        self.passes = 2 if self.matched or self.grouped else 1
-        self.size = max(len(problem) for problem in problems)
-        if self.matched and self.size > LARGEST_TABLE:
+        s = settings
+        self.orders = Orders(problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
+        self.visits = Visits(self.orders, rows, prices, settings, cascade)
+        self.passes = 2 if self.visits.matched or self.visits.grouped else 1
+        size = max(len(problem) for problem in problems)
+        if self.visits.matched and size > LARGEST_TABLE:
             raise UsageError(
                 f"uniform-matched allows at most {LARGEST_TABLE} candidates per problem; this log"
-                f" has a problem with {self.size}: choose other rows with --policy"
+                f" has a problem with {size}: choose other rows with --policy"
             )
-        # By price list and row, one entry per problem. The reference is needed to match its cost.
-        self.found: dict[tuple[int, int], dict[str, Trials]] = {}
-        self.reference: list[dict[str, Trials]] = [{} for _ in prices]
-        self.table = PairTable(self.size if self.matched else 0)
-        self.difficulties: dict[str, Difficulty] = {}
+        # By price list and row, the trials of the problems, part by part. The reference is needed
+        # to match its cost.
+        self.found: dict[tuple[int, int], list[Trials]] = {}
+        self.reference: list[list[Trials]] = [[] for _ in prices]
+        self.table = PairTable(size if self.visits.matched else 0)
+        self.difficulties: list[Difficulty] = []
+        self.exact: dict[ExactPair, list[float]] = {}
 
     @cached_property
     def resampled(self) -> Resampled:
@@ -157,72 +150,62 @@ class _Comparer:
 
     def comparison(self) -> Comparison:
         """Visit the problems and summarise."""
-        for batch in self._batches(done=0):
-            self._try_policies(batch)
+        kinds = [kind for _, kind in self.rows.values()]
+        fixed = {exact for kind in kinds if (exact := self._exact(kind, None)) is not None}
+        self._visit(lambda start, stop: self.visits.policies(start, stop, fixed), done=0)
         pairs = [self._pairs(at) for at in range(len(self.prices))]
+        self.difficulties.clear()
         if self.passes == 2:
-            for batch in self._batches(done=len(self.problems)):
-                self._try_pairs(batch, pairs)
+            every = [(number, each) for assigned in pairs for number, each in assigned.items()]
+            single = {
+                exact
+                for number, each in every
+                if (exact := self._exact(self.rows[number][1], each)) is not None
+            }
+            self._visit(
+                lambda start, stop: self.visits.pairs(start, stop, pairs, single),
+                done=len(self.problems),
+            )
         return self._sum_up(pairs)
 
-    def _batches(self, done: int) -> Iterator[OrderBatch]:
-        s = self.settings
-        made = batches(self.problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
-        for number, batch in enumerate(made, 1):
-            yield batch
-            self.progress(done + number, self.passes * len(self.problems))
+    def _visit(self, work: Callable[[int, int], Visited], done: int) -> None:
+        """Visit all problems, and keep the results."""
+        sizes = [len(problem) for problem in self.orders.problems]
+        parts = divided(sizes, PART)
+        units = sum(sizes) * self.settings.orders * len(self.prices)
+        found = in_parts(lambda number: work(*parts[number]), len(parts), self.settings.jobs, units)
+        for (start, stop), visited in zip(parts, found, strict=True):
+            self._keep(visited)
+            for number in range(start, stop):
+                self.progress(done + number + 1, self.passes * len(self.problems))
 
-    def _try_policies(self, batch: OrderBatch) -> None:
-        """Run the rows that need only one problem, and collect the data for the other rows."""
-        id, width = batch.problem.id, self.settings.width
-        value, cascade = self.settings.value, self.cascade
-        least = None
-        if self.hindsight or self.passes == 2:
-            least = least_checks_of(batch)
-        for at, costs in enumerate(self.prices):
-            tried: dict[tuple[Any, ...], Trials] = {}
-            for number, (_, kind) in self.rows.items():
-                match kind:
-                    case PolicyRow(policy, whole):
-                        at_once = None if whole else width
-                        name = (type(policy), repr(policy), at_once)  # the repr has all parameters
-                        if name not in tried:
-                            tried[name] = trials(
-                                *(policy, batch, costs),
-                                width=at_once,
-                                value=value,
-                                cascade=cascade,
-                            )
-                        self._keep(at, number, id, tried[name])
-                    case HindsightRow():
-                        assert least is not None
-                        best = hindsight_trials(batch, least, costs, width=width)
-                        self._keep(at, number, id, best.worth(value, costs))
-            if self.matched:
-                known = tried.get((Adaptive, repr(Adaptive()), width))
-                self.reference[at][id] = known or trials(
-                    Adaptive(), batch, costs, width=width, value=value, cascade=cascade
-                )
-        if self.passes == 2:
-            assert least is not None
-            paid = paid_checks_of(batch, least, width=width)
-            if self.matched:
-                self.table.add(least, paid)
-            if self.grouped:
-                self.difficulties[id] = Difficulty.of(least, paid)
+    def _keep(self, visited: Visited) -> None:
+        for place, trials in visited.trials.items():
+            self.found.setdefault(place, []).append(trials)
+        for kept, reference in zip(self.reference, visited.reference, strict=False):
+            kept.append(reference)
+        for least, paid in visited.checks:
+            self.table.add(least, paid)
+        self.difficulties += visited.difficulties
+        for exact, chances in visited.exact.items():
+            self.exact.setdefault(exact, []).extend(chances)
 
-    def _keep(self, at: int, number: int, id: str, result: Trials) -> None:
-        self.found.setdefault((at, number), {})[id] = result
+    def _exact(self, kind: RowKind, pairs: AssignedPairs | None) -> ExactPair | None:
+        """The pair of a row, if it has one and its success over all orders has a closed form."""
+        if self.settings.keys or self.log.refuted:
+            return None
+        if isinstance(kind, PolicyRow) and isinstance(kind.policy, Fixed):
+            return ExactPair(Pair(kind.policy.m, kind.policy.k), capped=True)
+        return ExactPair(pairs.single, capped=False) if pairs and pairs.single else None
 
     def _pairs(self, at: int) -> dict[int, AssignedPairs]:
         """For each row of pairs, the pair of each problem at one price list."""
         costs = self._pair_prices(self.prices[at])
         found: dict[int, AssignedPairs] = {}
-        if self.matched:
-            reference = self._in_order(self.reference[at])
-            spent = np.concatenate([t.costs(costs) for t in reference])
+        if self.visits.matched:
+            spent = joined(self.reference[at], self.orders.places).costs(costs)
             # Adaptive pays for at least one of each, but a mean may be rounded down.
-            pair = self.table.best_within(float(np.mean(spent)), costs) or Pair(1, 1)
+            pair = self.table.best_within(float(np.mean(spent.ravel())), costs) or Pair(1, 1)
             everyone = AssignedPairs({problem.id: pair for problem in self.problems}, single=pair)
             found |= {n: everyone for n, (_, k) in self.rows.items() if isinstance(k, UniformRow)}
         wanted = {n: k.groups for n, (_, k) in self.rows.items() if isinstance(k, DifficultyRow)}
@@ -246,32 +229,15 @@ class _Comparer:
     def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
         """The problems by pass rate, then by id, and their data for grouping."""
         ordered = sorted(self.problems, key=lambda problem: problem.pass_rate)
-        return ordered, Runs([self.difficulties[problem.id] for problem in ordered])
-
-    def _try_pairs(self, batch: OrderBatch, pairs: Sequence[dict[int, AssignedPairs]]) -> None:
-        for at, costs in enumerate(self.prices):
-            for number, assigned in pairs[at].items():
-                pair = assigned.by_problem[batch.problem.id]
-                self._keep(at, number, batch.problem.id, self._try_pair(pair, batch, costs))
-
-    def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
-        if pair.m <= len(batch.problem):
-            return trials(Fixed(*pair), batch, costs, width=self.settings.width)
-        drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
-        rounds = rounds_of(1, in_flight(checks, self.settings.width))
-        found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
-        if isinstance(costs, Measured):  # candidates that are not in the log have no measured cost
-            return dataclasses.replace(found, paid=found.costs(costs))
-        return found
-
-    def _in_order(self, found: Mapping[str, Trials]) -> list[Trials]:
-        return [found[problem.id] for problem in self.problems]
+        known = zip(self.orders.problems, self.difficulties, strict=True)
+        by_id = {problem.id: difficulty for problem, difficulty in known}
+        return ordered, Runs([by_id[problem.id] for problem in ordered])
 
     def _sum_up(self, pairs: Sequence[dict[int, AssignedPairs]]) -> Comparison:
         rows: list[Row] = []
         kept: list[Trials] = []
         for at, costs in enumerate(self.prices):
-            stacked = {n: _stack(self._in_order(self.found[at, n])) for n in self.rows}
+            stacked = {n: joined(self.found.pop((at, n)), self.orders.places) for n in self.rows}
             reference = next(
                 (stacked[n] for n, (x, _) in self.rows.items() if x == self.baseline), None
             )
@@ -330,29 +296,16 @@ class _Comparer:
             pair = Pair(kind.policy.m, kind.policy.k)
         if pair is not None:
             details |= {"m": pair.m, "k": pair.k}
-            if not self.settings.keys and not self.log.refuted:
-                details["exact"] = self._solved_in_all_orders(pair, capped=pairs is None)
+            if (exact := self._exact(kind, pairs)) is not None:
+                chances = np.empty(len(self.problems))
+                chances[self.orders.places] = self.exact[exact]
+                details["exact"] = float(np.mean(chances))
         if pairs is not None and pairs.groups:
             details["groups"] = pairs.groups
         hopeless = np.array([not problem.solvable for problem in self.problems])
         if hopeless.any():
             details["unsolvable_cost"] = float(of.costs(row.costs)[hopeless].mean())
         return dataclasses.replace(row, **details)
-
-    def _solved_in_all_orders(self, pair: Pair, *, capped: bool) -> float:
-        """The share that one pair solves over all orders.
-
-        If `capped`, the pair takes all candidates of a problem that has fewer than m.
-        """
-        chances = []
-        for problem in self.problems:
-            m = min(pair.m, len(problem)) if capped else pair.m
-            known = problem.solvable and m <= len(problem)
-            k = min(pair.k, m)
-            chances.append(
-                success_probability(problem.scores, problem.passed, m, k) if known else 0.0
-            )
-        return float(np.mean(chances))
 
     def _log_summary(self) -> LogSummary:
         log = self.log
@@ -379,14 +332,3 @@ def _listed(costs: Costs) -> Any:
     """A price list in the settings' record."""
     pair = [costs.candidate, costs.verify]
     return {"measured": pair} if isinstance(costs, Measured) else pair
-
-
-def _stack(found: Sequence[Trials]) -> Trials:
-    """Arrays `[problems, orders]`, of rounds `[problems, orders, 3]`."""
-
-    def stacked(name: str) -> NDArray[Any]:
-        return np.array([getattr(each, name) for each in found])
-
-    names = [field.name for field in dataclasses.fields(Trials)]
-    there = [name for name in names if all(getattr(each, name) is not None for each in found)]
-    return Trials(**{name: stacked(name) for name in there})

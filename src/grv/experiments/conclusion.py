@@ -25,7 +25,11 @@ def conclusion(comparison: Comparison, prices: str) -> Iterator[str]:
         yield _bounded_words(prices, ranked)
         return
     best = ranked[0]
-    what = "the cheapest policy is" if best.net is None else "the policy with the highest net is"
+    what = (
+        "the cheapest of these policies is"
+        if best.net is None
+        else "the policy with the highest net is"
+    )
     line = f"At {prices} {what} {best.policy}: it solves {best.solved:.1%} of the trials"
     yield f"{line} for {best.shown(best.cost)} each."
     others = [row for row in ranked[1:] if not _are_same(best, row)]

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from ..core.errors import LogError
 from ..core.values import Costs
 from ..logs.log import Log
+from ..parallel import divided, in_parts
 from ..replay.hindsight import hindsight_trials, least_checks_of
-from ..replay.orders import batches
+from ..replay.orders import OrderBatch, Orders
 from ..replay.scheme import Scheme
 from ..theory.optimum import Law, best_threshold, optimum
+
+PART = 16_384  # candidates of the problems that are priced together
 
 
 @dataclass(frozen=True)
@@ -54,28 +57,40 @@ def oracle(
     seed: int = 0,
     scheme: Scheme | str = Scheme.STABLE,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    jobs: int | None = None,
 ) -> tuple[OracleRow, ...]:
     """One row per problem; problems without any pass have no optimum."""
     log.require_labels()
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
-    rows = []
-    made = batches(log.problems, orders, seed=seed, scheme=scheme)
-    for done, batch in enumerate(made, 1):
-        problem = batch.problem
-        row = OracleRow(problem.id, len(problem), problem.pass_rate)
-        if problem.solvable:
-            law = Law.empirical(problem.scores.tolist(), problem.passed.tolist())
-            best, from_score = optimum(law, costs), best_threshold(law, costs)
-            spent = hindsight_trials(batch, least_checks_of(batch), costs).costs(costs)
-            row = OracleRow(
-                *(problem.id, len(problem), problem.pass_rate),
-                *best,
-                from_score.score if math.isfinite(from_score.score) else None,
-                from_score.cost,
-                float(spent.mean()),
-            )
-        rows.append(row)
-        progress(done, len(log.problems))
-    places = {problem.id: place for place, problem in enumerate(log.problems)}
-    return tuple(sorted(rows, key=lambda row: places[row.problem]))
+    drawn = Orders(log.problems, orders, seed=seed, scheme=scheme)
+    sizes = [len(problem) for problem in drawn.problems]
+    parts = divided(sizes, PART)
+    found = in_parts(
+        lambda number: [_row(batch, costs) for batch in drawn.batches(*parts[number])],
+        *(len(parts), jobs, orders * sum(sizes)),
+    )
+    rows: list[OracleRow] = []
+    for part in found:
+        for row in part:
+            rows.append(row)
+            progress(len(rows), len(log.problems))
+    order = sorted(range(len(rows)), key=drawn.places.__getitem__)
+    return tuple(rows[at] for at in order)
+
+
+def _row(batch: OrderBatch, costs: Costs) -> OracleRow:
+    problem = batch.problem
+    row = OracleRow(problem.id, len(problem), problem.pass_rate)
+    if not problem.solvable:
+        return row
+    law = Law.empirical(problem.scores.tolist(), problem.passed.tolist())
+    best, from_score = optimum(law, costs), best_threshold(law, costs)
+    spent = hindsight_trials(batch, least_checks_of(batch), costs).costs(costs)
+    return OracleRow(
+        *(problem.id, len(problem), problem.pass_rate),
+        *best,
+        from_score.score if math.isfinite(from_score.score) else None,
+        from_score.cost,
+        float(spent.mean()),
+    )

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..core.errors import UsageError
 from ..core.values import Costs, Latency
-from ..options import MOST, Family, option
+from ..options import MOST, option
+from ..parallel import Parallel
 from ..parsing import parse_latency, parse_log_prices, parse_value, parse_width
 from ..policies import POLICIES
 from ..replay.scheme import Scheme
@@ -24,7 +25,7 @@ class Unsolvable(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings(Family):
+class Settings(Parallel):
     """How policies are compared on a log."""
 
     orders: int = option(10, "Number of orders in which each problem is tried.", least=1, most=MOST)
@@ -71,6 +72,7 @@ class Settings(Family):
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
         record = {each.name: getattr(self, each.name) for each in dataclasses.fields(Settings)}
+        del record["jobs"]  # it changes no number
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
         if self.latency is not None:
@@ -87,7 +89,7 @@ def _parse_candidates(text: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class SimulationSize(Family):
+class SimulationSize(Parallel):
     """The size of a simulation."""
 
     problems: int = option(100, "Problems of each population.", least=1, most=MOST)
@@ -116,6 +118,7 @@ class SimulationSize(Family):
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a simulation."""
         record = dataclasses.asdict(self)
+        del record["jobs"]  # it changes no number
         record["candidates"] = "endless" if self.candidates is None else self.candidates
         record["width"] = "all" if self.width is None else self.width
         return record

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ SIGNIFICANT = 0.05
 _EXACT = 13  # with at most this many problems, all sign patterns are tried
 _PATTERNS = 10_000
 _CELLS = 4_000_000  # signs drawn at once
+_TOGETHER = 5000  # problems whose resamples are one array of numbers
+_RESAMPLES = 200  # resamples in one array, if there are more problems
 
 Floats = NDArray[np.float64]
 
@@ -99,8 +102,10 @@ def pair_tests(comparison: Comparison) -> tuple[PairTest, ...]:
     differences = [by[a] - by[b] for by in (spent, solved) for a, b in pairs]
     raw = sign_flip(np.array(differences), int(comparison.settings["seed"]))
     adjusted = holm(raw)
+    totals = [comparison.resampled.totals(each) for each in spent]
+    step = len(pairs)
     return tuple(
-        _test(comparison, pair, spent, solved, raw[at :: len(pairs)], adjusted[at :: len(pairs)])
+        _test(comparison, pair, spent, totals, solved, raw[at::step], adjusted[at::step])
         for at, pair in enumerate(pairs)
     )
 
@@ -109,6 +114,7 @@ def _test(
     comparison: Comparison,
     pair: tuple[int, int],
     spent: Sequence[Floats],
+    totals: Sequence[Floats],
     solved: Sequence[Floats],
     raw: Sequence[float | None],
     adjusted: Sequence[float | None],
@@ -116,7 +122,10 @@ def _test(
     a, b = pair
     first, second = comparison.rows[a], comparison.rows[b]
     paid = bool((spent[b] > 0).all())
-    low, high = (comparison.resampled.ratio(spent[a], spent[b]) if paid else None) or (None, None)
+    ends = None
+    if paid:
+        ends = comparison.resampled.ratio_of_totals(totals[a], totals[b], len(spent[a]))
+    low, high = ends or (None, None)
     return PairTest(
         *(first.prices, first.policy, second.policy),
         *(first.cost / second.cost if paid else None, low, high),
@@ -133,21 +142,43 @@ class Resampled:
     """
 
     def __init__(self, problems: int, seed: int, resamples: int = 2000) -> None:
-        generator = np.random.default_rng([seed, problems, resamples])
-        counts = generator.multinomial(problems, np.full(problems, 1 / problems), size=resamples)
-        self._weights = counts.astype(np.float64)
+        self._weights = resample_weights(problems, seed, resamples)
 
     def ratio(self, above: Floats, below: Floats) -> tuple[float, float] | None:
         """The interval of `mean(above) / mean(below)`; None with fewer than two problems."""
-        if len(above) < 2:
+        return self.ratio_of_totals(self.totals(above), self.totals(below), len(above))
+
+    def ratio_of_totals(
+        self, above: Floats, below: Floats, problems: int
+    ) -> tuple[float, float] | None:
+        """The same from the totals of both in each resample."""
+        if problems < 2:
             return None
-        ratios = (self._weights @ above) / (self._weights @ below)
-        low, high = np.quantile(ratios, [0.025, 0.975])
+        low, high = np.quantile(above / below, [0.025, 0.975])
         return float(low), float(high)
 
     def totals(self, values: Floats) -> Floats:
         """`[resamples]`: the sum of the problems' values in each resample."""
-        return self._weights @ values
+        parts = [np.asarray(weights, dtype=np.float64) @ values for weights in self._weights]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@lru_cache(maxsize=2)
+def resample_weights(problems: int, seed: int, resamples: int) -> tuple[NDArray[np.generic], ...]:
+    """How often each problem is drawn: arrays `[resamples, problems]`, which follow each other.
+
+    Many problems have several arrays, of small numbers, so that they fit into memory.
+    """
+    generator = np.random.default_rng([seed, problems, resamples])
+    chances = np.full(problems, 1 / problems)
+    if problems <= _TOGETHER:
+        return (generator.multinomial(problems, chances, size=resamples).astype(np.float64),)
+    parts = []
+    for start in range(0, resamples, _RESAMPLES):
+        size = min(_RESAMPLES, resamples - start)
+        counts = generator.multinomial(problems, chances, size=size)
+        parts.append(counts.astype(np.uint8 if counts.max() < 256 else np.int32))
+    return tuple(parts)
 
 
 def sign_flip(differences: Floats, seed: int) -> list[float | None]:

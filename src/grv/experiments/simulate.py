@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..core.errors import UsageError
 from ..core.values import Costs
 from ..files import write_whole
+from ..parallel import in_parts
 from ..policies import Adaptive
 from ..replay.kernels.dispatch import trials
 from ..replay.orders import batches
@@ -35,6 +36,9 @@ DEFAULT_POLICIES = (
     *("default", "balanced", "alternate", "hedged", "adaptive", "adaptive-all", "verify-all"),
 )
 REFERENCE = PolicyRow(Adaptive(), whole_steps=True)  # adaptive-all
+
+PART = 40_000  # candidates, times orders, of the problems that are simulated together
+_STREAM = 256  # the candidates of a stream, to divide the work
 
 Progress = Callable[[int, int], None]
 
@@ -161,15 +165,18 @@ def simulate(
     if not (rows and prices and populations):
         raise UsageError("a simulation needs a population, a policy and a price list")
     found: list[SimulatedRow] = []
-    for at, (name, population) in enumerate(populations.items()):
-        tables = [_Table(price, tuple(rows.values())) for price in prices]
-        for number, problem in enumerate(_problems(population, name, plan), 1):
-            for table in tables:
-                table.add(problem, plan.width)
+    tried = _tried(tuple(rows.values()))
+    results = _results(populations, tried, prices, plan)
+    for at, name in enumerate(populations):
+        tables = [_Table(price, tuple(rows.values()), tried) for price in prices]
+        for number in range(1, plan.problems + 1):
+            for table, result in zip(tables, next(results), strict=True):
+                table.add(result)
             if progress is not None:
                 progress(at * plan.problems + number, len(populations) * plan.problems)
         for table in tables:
             found += table.rows(name, tuple(rows), plan)
+    next(results, None)  # so that the processes end
     settings = {
         "populations": list(populations),
         "policies": list(rows),
@@ -230,45 +237,89 @@ class _Endless:
         return [stream.run(row.policy, costs, width=in_flight) for stream in self._streams]
 
 
-def _problems(
-    population: Population, name: str, plan: SimulationSize
-) -> Iterator[_Pool | _Endless]:
-    for number in range(plan.problems):
-        if plan.candidates is None:
-            yield _Endless(population, number, plan)
-        else:
-            yield _Pool(population, name, number, plan)
+def _tried(rows: Sequence[PolicyRow]) -> list[PolicyRow]:
+    """The rows and the reference, without duplicates, even under different names."""
+    tried: list[PolicyRow] = []
+    for row in (*rows, REFERENCE):
+        if row not in tried:
+            tried.append(row)
+    return tried
+
+
+class _Result(NamedTuple):
+    """One problem at one price list: J*, and the means over trials `[rows, fields]`."""
+
+    optimum: float
+    means: NDArray[np.float64]
+
+
+def _results(
+    populations: Mapping[str, Population],
+    tried: Sequence[PolicyRow],
+    prices: Sequence[Costs],
+    plan: SimulationSize,
+) -> Iterator[list[_Result]]:
+    """Run all rows on every problem; yield the results at all price lists, problem by problem."""
+    named = list(populations.items())
+    size = max(1, PART // ((plan.candidates or _STREAM) * plan.orders))
+    parts = [
+        (at, start, min(start + size, plan.problems))
+        for at in range(len(named))
+        for start in range(0, plan.problems, size)
+    ]
+
+    def work(number: int) -> list[list[_Result]]:
+        at, start, stop = parts[number]
+        name, population = named[at]
+        made = (_problem(population, name, each, plan) for each in range(start, stop))
+        return [
+            [_run_all(problem, tried, costs, plan.width) for costs in prices] for problem in made
+        ]
+
+    trials = len(named) * plan.problems * plan.orders * len(prices)
+    units = trials * (plan.candidates or _STREAM)
+    for part in in_parts(work, len(parts), plan.jobs, units):
+        yield from part
+
+
+def _problem(
+    population: Population, name: str, number: int, plan: SimulationSize
+) -> _Pool | _Endless:
+    if plan.candidates is None:
+        return _Endless(population, number, plan)
+    return _Pool(population, name, number, plan)
+
+
+def _run_all(
+    problem: _Pool | _Endless, tried: Sequence[PolicyRow], costs: Costs, width: int | None
+) -> _Result:
+    runs = [np.array(problem.run(row, costs, width), dtype=np.float64) for row in tried]
+    return _Result(problem.law.optimum(costs), np.array([run.mean(axis=0) for run in runs]))
 
 
 class _Table:
     """The results at one price list, problem by problem."""
 
-    def __init__(self, costs: Costs, rows: Sequence[PolicyRow]) -> None:
-        self._costs, self._rows = costs, rows
-        self._optima: list[float] = []
-        self._tried: list[PolicyRow] = []  # without duplicates, even under different names
-        for row in (*rows, REFERENCE):
-            if row not in self._tried:
-                self._tried.append(row)
-        self._found: list[list[NDArray[np.float64]]] = [[] for _ in self._tried]
+    def __init__(self, costs: Costs, rows: Sequence[PolicyRow], tried: Sequence[PolicyRow]) -> None:
+        self._costs, self._rows, self._tried = costs, rows, tried
+        self._results: list[_Result] = []
 
-    def add(self, problem: _Pool | _Endless, width: int | None) -> None:
-        """Run every policy on one problem."""
-        self._optima.append(problem.law.optimum(self._costs))
-        for row, found in zip(self._tried, self._found, strict=True):
-            results = np.array(problem.run(row, self._costs, width), dtype=np.float64)
-            found.append(results.mean(axis=0))
+    def add(self, result: _Result) -> None:
+        """Add one problem."""
+        self._results.append(result)
 
     def means(self, row: PolicyRow) -> _Means:
         """The means over the trials of each problem."""
-        return _Means(*np.array(self._found[self._tried.index(row)]).T)
+        at = self._tried.index(row)
+        return _Means(*np.array([result.means[at] for result in self._results]).T)
 
     def rows(
         self, population: str, names: Sequence[str], plan: SimulationSize
     ) -> Iterator[SimulatedRow]:
         """The row of each policy."""
-        resampled = Resampled(len(self._optima), plan.seed)
-        optima, reference = np.array(self._optima), self.means(REFERENCE)
+        resampled = Resampled(len(self._results), plan.seed)
+        optima = np.array([result.optimum for result in self._results])
+        reference = self.means(REFERENCE)
         for name, row in zip(names, self._rows, strict=True):
             means = self.means(row)
             relative = means.cost / optima

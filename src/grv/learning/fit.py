@@ -13,6 +13,7 @@ by replaying the history.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +22,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from ..policies.learned.drift import distance
 from ..policies.learned.prior import Evidence, Looks, Prior, Scale
-from ..theory.scales import on_scale
+from ..theory.scales import distances, on_scale, pooled_shares
 from .history import History, PastProblem
 
 Numbers = NDArray[np.float64]
@@ -40,7 +40,6 @@ _ROUNDS = 40
 _LEAST_SPREAD = 1e-3  # the minimum variance of the problems' means, on the common scale
 
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
-_share = np.vectorize(NormalDist().cdf, otypes=[float])
 
 
 def scale_of(scores: Numbers) -> Scale:
@@ -48,12 +47,15 @@ def scale_of(scores: Numbers) -> Scale:
     values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
     if not len(values):
         return Scale((0.0,), (0.0,))
-    normals = _normal((np.cumsum(counts) - counts / 2) / counts.sum())
+    shares = (np.cumsum(counts) - counts / 2) / counts.sum()
     if len(values) > _KNOTS:
-        wanted = np.linspace(normals[0], normals[-1], _KNOTS)
-        chosen = np.unique(np.clip(np.searchsorted(normals, wanted), 0, len(values) - 1))
-        values, normals = values[chosen], normals[chosen]
-    return Scale(tuple(values.tolist()), tuple(normals.tolist()))
+        normal = NormalDist().inv_cdf
+        wanted = np.linspace(normal(shares[0]), normal(shares[-1]), _KNOTS)
+        # Quantiles increase, so few of them have to be computed.
+        places = [bisect.bisect_left(shares, x, key=normal) for x in wanted.tolist()]
+        chosen = np.unique(np.clip(places, 0, len(values) - 1))
+        values, shares = values[chosen], shares[chosen]
+    return Scale(tuple(values.tolist()), tuple(_normal(shares).tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +168,23 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
     scored = [p.scores[np.isfinite(p.scores)] for p in problems]
     scored = [each for each in scored if len(each)]
     if len(scored) < 2:
-        return Looks(1.0 if not scored else distance(scale, scored[0].tolist()), 0.0)
+        return Looks(1.0 if not scored else _distance(scale, scored[0]), 0.0)
     lows, highs = np.array([(each.min(), each.max()) for each in scored]).T
+    # The range of all other problems: the second lowest is needed for the problem of the lowest.
+    low, next_low = np.partition(lows, 1)[:2]
+    next_high, high = np.partition(highs, -2)[-2:]
     out = []
-    for at, each in enumerate(scored):
-        low, high = np.delete(lows, at).min(), np.delete(highs, at).max()
-        out.append(float(np.mean((each < low) | (each > high))))
-    return Looks(max(distance(scale, each.tolist()) for each in scored), max(out))
+    for each, lowest, highest in zip(scored, lows, highs, strict=True):
+        bottom = next_low if lowest == low else low
+        top = next_high if highest == high else high
+        out.append(float(np.mean((each < bottom) | (each > top))))
+    return Looks(max(_distance(scale, each) for each in scored), max(out))
+
+
+def _distance(scale: Scale, scores: Numbers) -> float:
+    """As `policies.learned.drift.distance`, for many scores."""
+    pooled = pooled_shares(on_scale(scale.values, scale.normals, scores))
+    return float(distances(scores[None, :], pooled[None, :])[0])
 
 
 def prior_of(history: History, tie: float = 1.0) -> Prior:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.values import Costs
 from ..logs.log import LoggedProblem
+from ..parallel import divided, in_parts
 from ..policies import Learned
 from ..policies.learned.prior import Prior
 from ..replay.engine import replay
@@ -31,17 +32,30 @@ _FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # used to choose tie and votes
 _FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 4, 1
 _MOST_PROBLEMS = 100
+_PART = 16_384  # candidates of the problems that are replayed together
 _TIED = 0.95  # below this share of distinct scores, a problem's scores count as tied
 
 Progress = Callable[[int, int], None]
 
 
-def learn(history: History, progress: Progress = lambda done, total: None) -> Prior:
-    """The prior that fits a history, with the ties, votes and tilts of the lowest cost on it."""
+def learn(
+    history: History,
+    progress: Progress = lambda done, total: None,
+    *,
+    jobs: int | None = None,
+) -> Prior:
+    """The prior that fits a history, with the ties, votes and tilts of the lowest cost on it.
+
+    Args:
+        history: the past problems.
+        progress: called with the amount of work done and the total.
+        jobs: the number of processes; None for one per core.
+    """
     ties = TIES if any(_is_tied(problem) for problem in history.problems) else TIES[:1]
     keyed = any(problem.keys is not None for problem in history.problems)
-    tuning = _Tuning(history, progress, len(ties), keyed=keyed)
-    prior = tuning.cheapest([prior_of(history, tie) for tie in ties], keyed=False)
+    plain = prior_of(history, TIES[0])
+    tuning = _Tuning(history, plain, progress, len(ties), keyed=keyed, jobs=jobs)
+    prior = tuning.cheapest([plain, *(prior_of(history, tie) for tie in ties[1:])], keyed=False)
     tilts = tuning.tilts(prior, keyed=False)
     keyed_tilts = tilts
     if keyed:
@@ -54,14 +68,25 @@ def learn(history: History, progress: Progress = lambda done, total: None) -> Pr
 class _Tuning:
     """The replays of a history, and their progress."""
 
-    def __init__(self, history: History, progress: Progress, ties: int, *, keyed: bool) -> None:
-        problems = _logged(completed(history, prior_of(history)))
-        self._batches = {
-            with_keys: list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
-            for with_keys in ((False, True) if keyed else (False,))
-        }
-        self._stacks = {name: StackedOrders.of(each) for name, each in self._batches.items()}
-        self._progress = progress
+    def __init__(
+        self,
+        history: History,
+        plain: Prior,
+        progress: Progress,
+        ties: int,
+        *,
+        keyed: bool,
+        jobs: int | None,
+    ) -> None:
+        problems = _logged(completed(history, plain))
+        self._size = sum(map(len, problems))
+        runs = divided([len(problem) for problem in problems], _PART)
+        self._parts: dict[bool, list[tuple[list[OrderBatch], StackedOrders]]] = {}
+        for with_keys in (False, True) if keyed else (False,):
+            made = list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
+            parts = [made[start:stop] for start, stop in runs]
+            self._parts[with_keys] = [(part, StackedOrders.of(part)) for part in parts]
+        self._progress, self._jobs = progress, jobs
         choices = (ties > 1) * ties + keyed * len(VOTES)
         self._total = choices * len(_FEW_RATIOS) + (1 + keyed) * len(RATIOS)
         self._done = 0
@@ -70,31 +95,39 @@ class _Tuning:
         """The best of these priors, each with its best tilts."""
         if len(priors) == 1:
             return priors[0]
-        sums = [
-            sum(min(self._costs(prior, ratio, _FEW_TILTS, keyed=keyed)) for ratio in _FEW_RATIOS)
-            for prior in priors
-        ]
+        asked = [(prior, ratio) for prior in priors for ratio in _FEW_RATIOS]
+        least = [min(costs) for costs in self._costs(asked, _FEW_TILTS, keyed=keyed)]
+        step = len(_FEW_RATIOS)
+        sums = [sum(least[at : at + step]) for at in range(0, len(least), step)]
         return priors[sums.index(min(sums))]
 
     def tilts(self, prior: Prior, *, keyed: bool) -> tuple[float, ...]:
         """The best tilt at every ratio."""
-        found = []
-        for ratio in RATIOS:
-            costs = self._costs(prior, ratio, TILTS, keyed=keyed)
-            found.append(TILTS[costs.index(min(costs))])
-        return tuple(found)
+        found = self._costs([(prior, ratio) for ratio in RATIOS], TILTS, keyed=keyed)
+        return tuple(TILTS[costs.index(min(costs))] for costs in found)
 
     def _costs(
-        self, prior: Prior, ratio: float, tilts: Sequence[float], *, keyed: bool
-    ) -> list[float]:
-        """The cost of each tilt, as a mean of logarithms."""
-        tilted = [tilted_at(prior, ratio, tilt) for tilt in tilts]
-        costs = costs_of(tilted, self._batches[keyed], ratio, self._stacks[keyed])
-        self._done += 1
-        self._progress(self._done, self._total)
-        by_problem = costs.reshape(len(tilts), -1, _ORDERS).mean(axis=2)
-        means: list[float] = np.log(by_problem).mean(axis=1).tolist()
-        return means
+        self, asked: Sequence[tuple[Prior, float]], tilts: Sequence[float], *, keyed: bool
+    ) -> Iterator[list[float]]:
+        """For each prior and ratio, the cost of each tilt, as a mean of logarithms."""
+        parts = self._parts[keyed]
+
+        def work(number: int) -> NDArray[np.float64]:
+            (prior, ratio), part = asked[number // len(parts)], parts[number % len(parts)]
+            return costs_of(
+                [tilted_at(prior, ratio, tilt) for tilt in tilts], part[0], ratio, part[1]
+            )
+
+        units = self._size * _ORDERS * len(tilts) * len(asked)
+        found = in_parts(work, len(asked) * len(parts), self._jobs, units)
+        for _ in asked:
+            costs = np.concatenate([next(found) for _ in parts], axis=1)
+            self._done += 1
+            self._progress(self._done, self._total)
+            by_problem = costs.reshape(len(tilts), -1, _ORDERS).mean(axis=2)
+            means: list[float] = np.log(by_problem).mean(axis=1).tolist()
+            yield means
+        next(found, None)  # so that the processes end
 
 
 def tilted_at(prior: Prior, ratio: float, tilt: float) -> Prior:

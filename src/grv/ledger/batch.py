@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from .rows import Database, Row, Stored, index, insert, rows_of
 from .seals import Seals
 
 _COLUMNS = "(search, number, kind, at, body, seal)"
+_LAST = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
+_INDEXED = (
+    "SELECT account, searches.paid, number, seal FROM searches LEFT JOIN entries ON search = id"
+    " WHERE id = ? ORDER BY number DESC LIMIT 1"
+)
 _ACCOUNT = (
     "INSERT INTO accounts VALUES (?, ?, ?)"
     " ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
@@ -46,6 +52,7 @@ class Batch:
         self._db, self._seals, self._stored = db, seals, stored
         self._searches: dict[str, _Search] = {}
         self._accounts: dict[str, _Account] = {}
+        self._all_accounts = False  # whether all of them were read
         self._rows: list[Row] = []
         self._entries: list[Entry] = []
         self._texts: dict[str, str] = {}
@@ -60,7 +67,8 @@ class Batch:
         charge = charge_of(group.entries)
         try:
             account = self._account(search.account, group.entries)
-            group.caps.check(charge, account.paid, search.paid)
+            total = self._total(account) if math.isfinite(group.caps.total) else 0.0
+            group.caps.check(charge, account=account.paid, search=search.paid, total=total)
         except (OverBudget, LedgerError) as error:
             return error
         rows = rows_of(search.end, group.search, group.entries, self._texts, self._seals, times)
@@ -91,12 +99,11 @@ class Batch:
     def _search(self, group: Append) -> _Search:
         if group.search in self._searches:
             return self._searches[group.search]
-        query = "SELECT account, paid FROM searches WHERE id = ?"
-        row = self._db.execute(query, (group.search,)).fetchone()
-        last = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
-        end = self._db.execute(last, (group.search,)).fetchone() or (-1, "")
+        row = self._db.execute(_INDEXED, (group.search,)).fetchone()
         if row is not None:
+            end = (-1, "") if row[2] is None else (row[2], row[3])
             return _Search(end, str(row[0]), amount(row[1]))
+        end = self._db.execute(_LAST, (group.search,)).fetchone() or (-1, "")
         started = (each for each in group.entries if isinstance(each, Started))
         account = next((each.account for each in started), "")
         return _Search(end, account, 0.0)
@@ -113,6 +120,17 @@ class Batch:
                 check_unit(account.unit, unit := unit_of(entry))
                 account.unit = unit
         return account
+
+    def _total(self, account: _Account) -> float:
+        """What all accounts have possibly paid, if they have the unit of this one."""
+        if not self._all_accounts:
+            rows = self._db.execute("SELECT name, unit, paid FROM accounts").fetchall()
+            for name, unit, paid in rows:
+                self._accounts.setdefault(str(name), _Account(str(unit), amount(paid)))
+            self._all_accounts = True
+        for other in self._accounts.values():
+            check_unit(other.unit, account.unit or other.unit)
+        return sum(other.paid for other in self._accounts.values())
 
 
 def amount(value: object) -> float:

@@ -30,6 +30,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from ..core.errors import LedgerError
@@ -209,15 +210,15 @@ def kind_of(entry: Entry) -> str:
     return type(entry).__name__.lower()
 
 
-def to_text(entry: Entry) -> str:
-    """The entry as one line of JSON."""
+def to_text(entry: Entry, hashes: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The entry as one line of JSON; `hashes` stand for the texts of these fields."""
     match entry:
         case Found():
             record = {**_fields(entry), "verdict": entry.verdict.value}
         case Told(event, why):
             record = {"event": _event_record(event), "why": why}
         case _:
-            record = _fields(entry)
+            record = {**_fields(entry), **hashes}
     return _JSON.encode(record)
 
 
@@ -238,8 +239,11 @@ def _fields(entry: Entry) -> dict[str, Any]:
 
     `asdict` would copy them and take longer than JSON.
     """
-    fields = {name: getattr(entry, name) for name in entry.__slots__}
-    return {name: value for name, value in fields.items() if value or name not in _ADDED}
+    return {
+        name: value
+        for name in entry.__slots__
+        if (value := getattr(entry, name)) or name not in _ADDED
+    }
 
 
 def _event_record(event: Event) -> dict[str, Any]:

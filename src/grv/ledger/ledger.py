@@ -7,13 +7,14 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..core.errors import LedgerError
 from .entries import Entry, Started, charge_of
 
 _LOG = logging.getLogger(__name__)
 Listener = Callable[[str, Sequence[Entry]], None]
+Capped = Literal["search", "account", "total"]
 ROUNDING = 1e-9  # of a cap: sums of floats are not exact
 
 
@@ -21,29 +22,32 @@ class OverBudget(Exception):
     """A cap does not cover the entries, which were not appended.
 
     Attributes:
-        of_account: whether it is the cap of the account; otherwise it is that of the search.
+        of: what has this cap: the search, its account, or the whole ledger.
     """
 
-    def __init__(self, *, of_account: bool = False) -> None:
-        super().__init__("the account" if of_account else "the search")
-        self.of_account = of_account
+    def __init__(self, of: Capped) -> None:
+        super().__init__(f"the {of}")
+        self.of: Capped = of
 
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that may be possibly paid: by the account of a search, and by the search."""
+    """The most that may be possibly paid: by an account, by a search, by all accounts together."""
 
     account: float = math.inf
     search: float = math.inf
+    total: float = math.inf
 
-    def check(self, charge: float, account: float, search: float) -> None:
-        """Raise OverBudget if a charge takes the account or the search above its cap."""
+    def check(self, charge: float, *, account: float, search: float, total: float) -> None:
+        """Raise OverBudget if a charge takes one of them above its cap."""
         if charge <= 0:
             return
+        if total + charge > self.total * (1 + ROUNDING):
+            raise OverBudget("total")
         if account + charge > self.account * (1 + ROUNDING):
-            raise OverBudget(of_account=True)
+            raise OverBudget("account")
         if search + charge > self.search * (1 + ROUNDING):
-            raise OverBudget
+            raise OverBudget("search")
 
 
 NO_CAPS = Caps()
@@ -91,8 +95,8 @@ class Ledger(Protocol):
         """All entries of a search, in order; empty if there is no such search."""
         ...
 
-    def possibly_paid(self, account: str = "") -> float:
-        """What all searches of an account have possibly paid."""
+    def possibly_paid(self, account: str | None = "") -> float:
+        """What all searches of an account have possibly paid; None is all accounts together."""
         ...
 
     def claim(self, search: str) -> bool:
@@ -161,7 +165,7 @@ class MemoryLedger:
             account, unit = self._account(search, entries)
             charge = charge_of(entries)
             total, paid = self._totals.get(account, 0.0), self._paid.get(search, 0.0)
-            caps.check(charge, total, paid)
+            caps.check(charge, account=total, search=paid, total=self.possibly_paid(None))
             self._accounts[search], self._units[account] = account, unit
             self._totals[account], self._paid[search] = total + charge, paid + charge
             self._entries.setdefault(search, []).extend(entries)
@@ -193,9 +197,9 @@ class MemoryLedger:
         with self._lock:
             return tuple(self._entries.get(search, ()))
 
-    def possibly_paid(self, account: str = "") -> float:
-        """What all searches of an account have possibly paid."""
-        return self._totals.get(account, 0.0)
+    def possibly_paid(self, account: str | None = "") -> float:
+        """What all searches of an account have possibly paid; None is all accounts together."""
+        return sum(self._totals.values()) if account is None else self._totals.get(account, 0.0)
 
     def claim(self, search: str) -> bool:
         """Claim the search; False if it is already claimed."""

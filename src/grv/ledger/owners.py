@@ -36,20 +36,27 @@ class Owner:
         The name comes from the ledger. A name that grv could not have given has no owner, and no
         file of that name is touched.
         """
-        if not (isinstance(name, str) and _NAME.fullmatch(name)):
-            return False
-        try:
-            file = os.open(self._path(name), os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(file)
-        self._path(name).unlink(missing_ok=True)
-        return False
+        alive = is_alive(self._folder, name)
+        if alive is False:
+            self._path(name).unlink(missing_ok=True)
+        return bool(alive)
 
     def _path(self, name: str) -> Path:
         return self._folder / name
+
+
+def is_alive(folder: Path, name: object) -> bool | None:
+    """Whether the owner of this name still runs; None if it has no file."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        return None
+    try:
+        file = os.open(folder / name, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -145,6 +145,20 @@ class PostgresLedger(TableLedger):
                 with suppress(LedgerError), self._using() as db:  # if lost, it is free already
                     db.execute("SELECT pg_advisory_unlock(?)", (_lock_of(search),))
 
+    def claimed(self, searches: Sequence[str]) -> set[str]:
+        """Those of the searches that a live owner has claimed."""
+        rows = self.select(
+            "SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory'"
+            " AND objsubid = 1 AND granted AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        locks = {int(lock) for (lock,) in rows}
+        return {search for search in searches if _lock_of(search) in locks}
+
+    def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
+        """A condition that a column contains a text, in the same case."""
+        return f"position(? in {column}) > 0", text.encode("utf-8", "surrogatepass")
+
     def close(self) -> None:
         """Release all claims and close the connection."""
         if self._feed is not None:

@@ -83,11 +83,12 @@ def rows_of(
     moments: Iterator[float] = iter(times) if times is not None else iter(time.time, None)
     for entry, at in zip(entries, moments, strict=False):
         kind = kind_of(entry)
+        hashes: dict[str, str] = {}
         for name in TEXTS.get(kind, ()):
             if text := getattr(entry, name):
-                texts[hash := hash_of(text)] = text
-                entry = _with(entry, name, hash)
-        body = to_text(entry)
+                hashes[name] = hash_of(text)
+                texts[hashes[name]] = text
+        body = to_text(entry, hashes)
         number, seal = number + 1, seals.entry(seal, search, number + 1, at, kind, body)
         rows.append((search, number, kind, at, body, seal))
     return rows

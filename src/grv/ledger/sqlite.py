@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..core.errors import LedgerError
 from .migrations import check_format, migrate
-from .owners import Owner
+from .owners import Owner, is_alive
 from .place import alone, check_place, lacks_log
 from .rows import BROKEN, Database, storable
 from .seals import Seals, key_from_environment
@@ -101,6 +101,18 @@ class SqliteLedger(TableLedger):
                     "DELETE FROM claims WHERE search = ? AND owner = ?", (search, self._owner.name)
                 )
 
+    def claimed(self, searches: Sequence[str]) -> set[str]:
+        """Those of the searches that a live owner has claimed."""
+        wanted, folder = set(searches), Path(f"{self.path}.owners")
+        rows = self.select("SELECT owner, search FROM claims")
+        owners = {owner for owner, search in rows if search in wanted}
+        alive = {owner for owner in owners if is_alive(folder, owner)}
+        return {search for owner, search in rows if owner in alive and search in wanted}
+
+    def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
+        """A condition that a column contains a text; ASCII letters match in any case."""
+        return f"instr(lower(CAST({column} AS TEXT)), lower(?)) > 0", text
+
     def data_version(self) -> int:
         """A number that changes when another process writes; cheap to ask for."""
         with self._using() as db:
@@ -162,7 +174,7 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
         version = check_format(db, path)
         if read_only:
             if not version:
-                raise LedgerError(f"{path}: an empty file, not a ledger", path=path)
+                raise LedgerError(f"{path}: an empty file; nothing is recorded yet", path=path)
             db = _current(db, path, seals)
         else:
             db.execute("PRAGMA synchronous = FULL")  # durable when the commit returns

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
@@ -23,6 +24,21 @@ from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
 from .rows import Database, SearchSummary, read_rows, read_search, restored
 from .seals import Seals
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the searches of an account with one outcome, which is None if they go on.
+
+    `within` counts the searches that took at most the seconds of each bucket.
+    """
+
+    account: str
+    outcome: str | None
+    searches: int
+    paid: float
+    seconds: float
+    within: tuple[int, ...]
 
 
 class TableLedger(ABC):
@@ -74,6 +90,14 @@ class TableLedger(ABC):
     @abstractmethod
     def release(self, search: str) -> None:
         """Give up the claim on a search, if we have it."""
+
+    @abstractmethod
+    def claimed(self, searches: Sequence[str]) -> set[str]:
+        """Those of the searches that a live owner has claimed."""
+
+    @abstractmethod
+    def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
+        """A condition that a column of texts contains a text, with one parameter, and its value."""
 
     @abstractmethod
     def close(self) -> None:
@@ -135,11 +159,12 @@ class TableLedger(ABC):
                 raise error
             batch.finish()
 
-    def possibly_paid(self, account: str = "") -> float:
-        """What all searches of an account have possibly paid."""
+    def possibly_paid(self, account: str | None = "") -> float:
+        """What all searches of an account have possibly paid; None is all accounts together."""
+        which, values = ("", ()) if account is None else (" WHERE name = ?", (account,))
         with self._using() as db:
-            row = db.execute("SELECT paid FROM accounts WHERE name = ?", (account,)).fetchone()
-            return 0.0 if row is None else amount(row[0])
+            rows = db.execute(f"SELECT paid FROM accounts{which}", values).fetchall()
+        return sum((amount(paid) for (paid,) in rows), 0.0)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call the listener for all new entries, until the result is called."""
@@ -172,7 +197,7 @@ class TableLedger(ABC):
         """All searches, oldest first."""
         with self._using() as db:
             rows = db.execute("SELECT * FROM searches ORDER BY started, id").fetchall()
-        return iter([self._summary(row) for row in rows])
+        return iter(self.summaries(rows))
 
     def so_far(self) -> dict[str, tuple[int, int]]:
         """Candidates generated and verified, per search that has no bill yet."""
@@ -184,6 +209,38 @@ class TableLedger(ABC):
                 " GROUP BY search"
             ).fetchall()
         return {search: (int(generated), int(verified)) for search, generated, verified in rows}
+
+    def totals(self, buckets: Sequence[float]) -> list[Totals]:
+        """Sums over the searches, by account and outcome."""
+        took = [f"SUM(CASE WHEN ended - started <= {each:g} THEN 1 ELSE 0 END)" for each in buckets]
+        columns = ", ".join(["COUNT(*)", "SUM(paid)", "SUM(ended - started)", *took])
+        query = f"SELECT account, outcome, {columns} FROM searches GROUP BY account, outcome"
+        with self._using() as db:
+            rows = db.execute(query).fetchall()
+        return [
+            Totals(
+                str(account), outcome, int(count), amount(paid), float(seconds or 0), tuple(took)
+            )
+            for account, outcome, count, paid, seconds, *took in rows
+        ]
+
+    def results_since(self, position: int, most: int) -> list[tuple[int, str, str]]:
+        """Position, kind and body of drafts and verdicts after a position; no bodies of drafts."""
+        query = (
+            "SELECT position, kind, CASE kind WHEN 'found' THEN body ELSE '' END FROM entries"
+            " WHERE position > ? AND kind IN ('made', 'found') ORDER BY position LIMIT ?"
+        )
+        with self._using() as db:
+            return db.execute(query, (position, most)).fetchall()
+
+    def select(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        """The rows of a query, for pages that show a ledger."""
+        with self._using() as db:
+            return db.execute(query, values).fetchall()
+
+    def summaries(self, rows: Iterable[Sequence[object]]) -> list[SearchSummary]:
+        """Searches from rows with all columns of the index."""
+        return [self._summary(row) for row in rows]
 
     def check(self) -> list[str]:
         """The faults of the ledger, one line each; empty if there are none."""

@@ -15,7 +15,8 @@ from typing import Any
 from ..core.errors import LogError
 from ..files import json_lines, shown
 from ..text import is_name
-from .tables import ColumnTable, column
+from .buffers import column
+from .tables import ColumnTable
 
 RANKS = ("r_last", "r_score")  # what the published figures rank by
 _NO_SCORES = ("idx", "n_steps", "step_scores")

@@ -8,6 +8,7 @@ the line or row, and the value.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +22,11 @@ from ..files import shown
 from ..frames import frame_columns, index_names
 from ..options import choose, misspelt
 from ..text import is_name
+from .buffers import column
 from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
 from .log import Log, LoggedProblem, classes
 from .reading import Unlabelled
-from .tables import ColumnTable, column, read_table
+from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored")
@@ -134,7 +136,7 @@ class _Columns:
             at = int(np.flatnonzero(missing)[0])
             raise self._error(
                 at,
-                f"no label for candidate {candidates[at]} of {str(problems[at])!r}"
+                f"no label for candidate {candidates[at]} of {problems.name(at)!r}"
                 f" ({int(missing.sum())} have none; --unlabelled fail or drop accepts them, and"
                 " bound in grv compare)",
             )
@@ -147,14 +149,15 @@ class _Columns:
         prices, unpriced = self._prices(kept, refuted)
         if self.unlabelled != "bound":
             labels = np.maximum(labels, 0)
+        columns |= prices
         logged = [
-            _problem(id, rows, labels[rows], keys, columns | prices)
+            _problem(id, rows, labels[rows], keys, columns)
             for id, rows in self._rows_by_problem(problems, candidates, kept)
         ]
         if not logged:
             raise LogError("no candidate has a label", path=self.table.path)
         there = {problem.id for problem in logged}
-        named = dict.fromkeys(map(str, [*problems, *self.table.bare]))
+        named = dict.fromkeys(map(str, [*problems.names, *self.table.bare]))
         bare = tuple(id for id in named if id not in there)
         missed = int(missing.sum())
         return Log(
@@ -165,20 +168,30 @@ class _Columns:
         )
 
     def _rows_by_problem(
-        self, problems: Sequence[Any], candidates: NDArray[np.int64], kept: NDArray[np.bool_]
-    ) -> Iterator[tuple[str, NDArray[np.intp]]]:
+        self, problems: _Problems, candidates: NDArray[np.int64], kept: NDArray[np.bool_]
+    ) -> Iterator[tuple[str, slice | NDArray[np.intp]]]:
         """The rows of each problem, sorted by candidate; a candidate may occur only once."""
-        rows: dict[Any, list[int]] = {}
-        for at in np.flatnonzero(kept).tolist():
-            rows.setdefault(problems[at], []).append(at)
-        for id in sorted(rows):  # numbers by value, names by letters
-            numbers = np.array(rows[id], dtype=np.intp)
-            numbers = numbers[np.argsort(candidates[numbers], kind="stable")]
-            twice = np.flatnonzero(np.diff(candidates[numbers]) == 0)
-            if len(twice):
-                at = int(numbers[twice[0] + 1])
-                raise self._error(at, f"candidate {candidates[at]} of {str(id)!r} occurs twice")
-            yield str(id), numbers
+        by_name = sorted(range(len(problems.names)), key=problems.names.__getitem__)
+        places = np.empty(len(by_name), dtype=np.int32)  # numbers by value, names by letters
+        places[by_name] = np.arange(len(by_name), dtype=np.int32)
+        place = places[problems.codes]
+        numbers = None if kept.all() else np.flatnonzero(kept)
+        if numbers is not None:
+            place, candidates = place[numbers], candidates[numbers]
+        if not _in_order(place, candidates):
+            order = np.lexsort((candidates, place))
+            place, candidates = place[order], candidates[order]
+            numbers = order if numbers is None else numbers[order]
+        same = (place[1:] == place[:-1]) & (candidates[1:] == candidates[:-1])
+        if same.any():
+            twice = int(np.flatnonzero(same)[0]) + 1
+            at = twice if numbers is None else int(numbers[twice])
+            name = problems.name(at)
+            raise self._error(at, f"candidate {candidates[twice]} of {name!r} occurs twice")
+        starts = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
+        for start, stop in itertools.pairwise([*starts, len(place)]):
+            rows = slice(start, stop) if numbers is None else numbers[start:stop]
+            yield str(problems.names[by_name[place[start]]]), rows
 
     def _check_names(self) -> None:
         missing = [name for name in REQUIRED if name not in self.table.columns]
@@ -189,6 +202,8 @@ class _Columns:
                 hint = "; this is a file of problems: grv collect makes a log from it"
             elif not published and (close := misspelt(self.table.columns, missing)):
                 hint = f"; {close}"
+            elif not published:
+                hint = "; grv convert makes a log from a file with other names"
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
                 path=self.table.path,
@@ -216,9 +231,14 @@ class _Columns:
             )
         return likely[0]
 
-    def _problems(self) -> list[Any]:
+    def _problems(self) -> _Problems:
         """The problem of each row: all names, or all numbers."""
-        values: list[Any] = self.table.columns["problem"].tolist()
+        column = self.table.columns["problem"]
+        if column.dtype.kind == "i":
+            return _Problems.of_numbers(column)
+        values: list[Any] = column.tolist()
+        if set(map(type, values)) <= {str} and all(map(is_name, dict.fromkeys(values))):
+            return _Problems.of(values)
         for at, value in enumerate(values):
             if not is_name(value):
                 raise self._error(
@@ -230,7 +250,7 @@ class _Columns:
                     "problems must be all names or all numbers, but"
                     f" {shown(values[0])} came before {shown(value)}",
                 )
-        return values
+        return _Problems.of(values)
 
     def _scores(self, name: str) -> NDArray[np.float64]:
         scores = self._column(name, SCORE)
@@ -271,7 +291,9 @@ class _Columns:
         self, labels: NDArray[np.int8], keys: list[str | None] | None
     ) -> NDArray[np.bool_]:
         """Which candidates were refuted without verification."""
-        refuted = np.array([key == REFUTED for key in keys or [None] * self.table.rows])
+        refuted = np.zeros(self.table.rows, dtype=np.bool_)
+        if keys is not None:
+            refuted = np.array([key == REFUTED for key in keys])
         if "refuted" in self.table.columns:
             refuted |= self._column("refuted", LABEL) > 0
         if (wrong := np.flatnonzero(refuted & (labels > 0))).size:
@@ -281,24 +303,62 @@ class _Columns:
     def _column(self, name: str, kind: Kind) -> NDArray[Any]:
         values = self.table.columns[name]
         if kind.plain(values):
-            return values.astype(kind.dtype)
-        listed = []
-        for at, value in enumerate(values.tolist()):
+            return values.astype(kind.dtype, copy=False)
+        listed: list[Any] = values.tolist()
+        try:
+            return np.fromiter(map(kind.read, listed), dtype=kind.dtype, count=len(listed))
+        except ValueError:
+            raise self._first_error(name, kind, listed) from None
+
+    def _first_error(self, name: str, kind: Kind, values: Sequence[Any]) -> LogError:
+        """The error about the first value that is not of the kind."""
+        for at, value in enumerate(values):
             try:
-                listed.append(kind.read(value))
+                kind.read(value)
             except ValueError as error:
-                message = f"{name} must be {error}, not {shown(value)}"
-                raise self._error(at, message, name) from error
-        return np.array(listed, dtype=kind.dtype)
+                return self._error(at, f"{name} must be {error}, not {shown(value)}", name)
+        raise AssertionError("all values are of the kind")
 
     def _error(self, at: int, message: str, column: str = "") -> LogError:
         path, line = self.table.place(at, column)
         return LogError(message, path=path, line=line)
 
 
+@dataclass(frozen=True, eq=False)
+class _Problems:
+    """The problem of each row, as a number; and the names, by number, as they first occur."""
+
+    codes: NDArray[np.int32]
+    names: list[Any]
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> _Problems:
+        names = dict.fromkeys(values)
+        numbers = {name: number for number, name in enumerate(names)}
+        codes = np.fromiter(map(numbers.__getitem__, values), dtype=np.int32, count=len(values))
+        return cls(codes, list(names))
+
+    @classmethod
+    def of_numbers(cls, values: NDArray[np.integer]) -> _Problems:
+        names, first, codes = np.unique(values, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        number = np.empty(len(order), dtype=np.int32)
+        number[order] = np.arange(len(order), dtype=np.int32)
+        return cls(number[codes], names[order].tolist())
+
+    def name(self, row: int) -> str:
+        return str(self.names[self.codes[row]])
+
+
+def _in_order(place: NDArray[np.int32], candidates: NDArray[np.int64]) -> bool:
+    """Whether rows are sorted by problem, then by candidate."""
+    later = place[1:] > place[:-1]
+    return bool((later | ((place[1:] == place[:-1]) & (candidates[1:] > candidates[:-1]))).all())
+
+
 def _problem(
     id: str,
-    rows: NDArray[np.intp],
+    rows: slice | NDArray[np.intp],
     labels: NDArray[np.int8],
     keys: Sequence[str | None] | None,
     columns: Mapping[str, NDArray[Any]],
@@ -306,7 +366,8 @@ def _problem(
     codes: NDArray[np.int32] | None = None
     contradictory: tuple[str, ...] = ()
     if keys is not None:
-        codes, contradictory = classes([keys[row] for row in rows], labels)
+        own = keys[rows] if isinstance(rows, slice) else [keys[row] for row in rows]
+        codes, contradictory = classes(own, labels)
     unscored = int(np.isneginf(columns["scores"][rows]).sum())
     cut: dict[str, Any] = {name: column[rows] for name, column in columns.items()}
     return LoggedProblem(

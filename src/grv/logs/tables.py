@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
 from ..files import bounded_lines, error_line, json_lines
 from ..parquet import read_parquet
 from ..text import unquoted
+from .buffers import CellBuffer, ValueBuffer, column
 from .columns import names
+
+_ROWS = 1 << 16  # rows of a CSV file that are kept as lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,7 @@ class ColumnTable:
 
     path: str
     columns: dict[str, NDArray[Any]]
-    lines: range | list[int]
+    lines: Sequence[int]
     bare: tuple[int | str, ...] = ()
     elsewhere: Mapping[str, tuple[str, list[int]]] = field(default_factory=dict)
 
@@ -77,21 +80,20 @@ def _check_readable(path: str) -> None:
 
 
 def _read_jsonl(path: str) -> ColumnTable:
-    columns: dict[str, list[Any]] = {}
-    lines: list[int] = []
+    columns: dict[str, ValueBuffer] = {}
+    lines = array("q")
     for number, record in json_lines(path):
         for name in record:
             if name not in columns:
-                columns[name] = [None] * len(lines)
+                columns[name] = ValueBuffer(absent=len(lines))
         for name, values in columns.items():
-            values.append(record.get(name))
+            values.add(record.get(name))
         lines.append(number)
-    return ColumnTable(path, {name: column(values) for name, values in columns.items()}, lines)
+    return ColumnTable(path, {name: each.column() for name, each in columns.items()}, lines)
 
 
 def _read_csv(path: str) -> ColumnTable:
-    lines: list[int] = []
-    cells: list[list[str]] = []
+    lines, columns = array("q"), list[CellBuffer]()
     delimiter = "\t" if path.lower().endswith(".tsv") else ","
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(bounded_lines(file, path), delimiter=delimiter, strict=True)
@@ -99,6 +101,8 @@ def _read_csv(path: str) -> ColumnTable:
             head = [unquoted(name) for name in next(reader, [])]
             if len(set(head)) < len(head):
                 raise LogError("two columns have the same name", path=path, line=1)
+            columns = [CellBuffer() for _ in head]
+            rows: list[list[str]] = []
             for row in reader:
                 if not row:
                     continue
@@ -108,16 +112,27 @@ def _read_csv(path: str) -> ColumnTable:
                         path=path,
                         line=reader.line_num,
                     )
-                cells.append([unquoted(cell) for cell in row])
+                rows.append([unquoted(cell) for cell in row])
                 lines.append(reader.line_num)
+                if len(rows) == _ROWS:
+                    _move(rows, columns)
+            _move(rows, columns)
         except (UnicodeDecodeError, csv.Error) as error:
             line = reader.line_num or None
             raise LogError(f"not a CSV file: {error}", path=path, line=line) from error
-    columns = {
-        name: column(_READ_CELLS.get(name, _values)([row[at] for row in cells]))
-        for at, name in enumerate(head)
+    found = {
+        name: column(_READ_CELLS.get(name, _values)(cells.cells()))
+        for name, cells in zip(head, columns, strict=True)
     }
-    return ColumnTable(path, columns, lines)
+    return ColumnTable(path, found, lines)
+
+
+def _move(rows: list[list[str]], columns: list[CellBuffer]) -> None:
+    """Move the cells of the rows into their columns."""
+    if rows:
+        for cells, buffer in zip(zip(*rows, strict=True), columns, strict=True):
+            buffer.extend(list(cells))
+        rows.clear()
 
 
 def _read_parquet(path: str) -> ColumnTable:
@@ -135,8 +150,14 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
     from pyarrow import types
 
     tests = (types.is_boolean, types.is_integer, types.is_floating)
+    found: NDArray[Any]
     if chunks.null_count == 0 and any(test(chunks.type) for test in tests):
-        found: NDArray[Any] = chunks.to_numpy()
+        found = chunks.to_numpy()
+        return found
+    if types.is_string(chunks.type) or types.is_large_string(chunks.type):
+        coded = chunks.combine_chunks().dictionary_encode()  # equal texts share their memory
+        texts = column([*coded.dictionary.to_pylist(), None])
+        found = texts[coded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)]
         return found
     return column(chunks.to_pylist())
 
@@ -167,13 +188,3 @@ def _numbers(cells: list[str]) -> list[Any] | None:
 
 
 _READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "key": list}
-
-
-def column(values: list[Any]) -> NDArray[Any]:
-    """A typed array if all values have one simple type, otherwise an array of objects."""
-    kinds = set(map(type, values))
-    if kinds in ({bool}, {float}) or (kinds == {int} and max(map(abs, values)) < 2**63):
-        return np.array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values  # np.array would unpack lists
-    return array

@@ -79,6 +79,65 @@ class OrderBatch:
         return list(zip(places.tolist(), passed.tolist(), levels.tolist(), strict=True))
 
 
+class Orders:
+    """Problems with the orders in which their candidates arrive, from any problem on.
+
+    Attributes:
+        problems: in the sequence in which orders are drawn.
+        places: the place of each of them among the problems given.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[LoggedProblem],
+        orders: int,
+        *,
+        seed: int = 0,
+        scheme: Scheme | str = Scheme.STABLE,
+        keyed: bool = False,
+    ) -> None:
+        if orders < 1:
+            raise UsageError(f"there must be at least 1 order, not {orders}")
+        if seed < 0:
+            raise UsageError(f"the seed must not be negative, not {seed}")
+        self._paper = choose(Scheme, scheme, "the order scheme") is Scheme.PAPER
+        self._orders, self._seed, self._keyed = orders, seed, keyed
+        self.places = list(range(len(problems)))
+        if self._paper:
+            # The published code skips unsolvable problems; they must not change the orders of the
+            # others.
+            self.places.sort(key=lambda place: not problems[place].solvable)
+        self.problems = [problems[place] for place in self.places]
+        self._restart()
+
+    def _restart(self) -> None:
+        self._sequence, self._drawn = np.random.default_rng(self._seed), 0
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[OrderBatch]:
+        """Yield the problems from `start` up to `stop` (excluded), each with its orders."""
+        if self._paper:
+            if self._drawn > start:
+                self._restart()
+            for problem in self.problems[self._drawn : start]:
+                self._drawn_rows(problem)
+        for problem in self.problems[start:stop]:
+            rows = self._drawn_rows(problem) if self._paper else self._stable_rows(problem)
+            yield OrderBatch(problem, np.array(rows, dtype=np.intp), self._keyed)
+
+    def _drawn_rows(self, problem: LoggedProblem) -> list[NDArray[np.intp]]:
+        """The next orders of the one sequence of the published code."""
+        self._drawn += 1
+        return [self._sequence.permutation(len(problem)) for _ in range(self._orders)]
+
+    def _stable_rows(self, problem: LoggedProblem) -> list[NDArray[np.intp]]:
+        name = hashlib.blake2b(problem.id.encode(), digest_size=8).digest()
+        words = [self._seed, int.from_bytes(name, "big")]
+        return [
+            np.random.default_rng([*words, number]).permutation(len(problem))
+            for number in range(self._orders)
+        ]
+
+
 def batches(
     problems: Sequence[LoggedProblem],
     orders: int,
@@ -88,23 +147,4 @@ def batches(
     keyed: bool = False,
 ) -> Iterator[OrderBatch]:
     """Yield each problem with `orders` orders."""
-    if orders < 1:
-        raise UsageError(f"there must be at least 1 order, not {orders}")
-    if seed < 0:
-        raise UsageError(f"the seed must not be negative, not {seed}")
-    scheme = choose(Scheme, scheme, "the order scheme")
-    sequence = np.random.default_rng(seed)
-    # The published code skips unsolvable problems; they must not change the orders of the others.
-    first = sorted(problems, key=lambda problem: not problem.solvable)
-    for problem in first if scheme is Scheme.PAPER else problems:
-        if scheme is Scheme.PAPER:
-            rows = [sequence.permutation(len(problem)) for _ in range(orders)]
-        else:
-            rows = [_stable_order(problem, number, seed) for number in range(orders)]
-        yield OrderBatch(problem, np.array(rows, dtype=np.intp), keyed)
-
-
-def _stable_order(problem: LoggedProblem, number: int, seed: int) -> NDArray[np.intp]:
-    name = hashlib.blake2b(problem.id.encode(), digest_size=8).digest()
-    generator = np.random.default_rng([seed, int.from_bytes(name, "big"), number])
-    return generator.permutation(len(problem))
+    return Orders(problems, orders, seed=seed, scheme=scheme, keyed=keyed).batches()

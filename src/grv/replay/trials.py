@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,3 +72,23 @@ def patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray[
     copy = array.copy()
     copy[where] = new
     return copy
+
+
+def stacked(found: Sequence[Trials]) -> Trials:
+    """Those of several problems as arrays `[problems, orders]`, of rounds `[..., 3]`."""
+    return Trials(**{name: np.array(arrays) for name, arrays in _columns(found).items()})
+
+
+def joined(found: Sequence[Trials], places: Sequence[int]) -> Trials:
+    """Stacked trials, one after the other; the first problem belongs to the first place, etc."""
+    order = np.argsort(places, kind="stable")
+    is_sorted = bool((order == np.arange(len(order))).all())
+    arrays = {name: np.concatenate(each) for name, each in _columns(found).items()}
+    return Trials(**{n: each if is_sorted else each[order] for n, each in arrays.items()})
+
+
+def _columns(found: Sequence[Trials]) -> dict[str, list[NDArray[Any]]]:
+    """The arrays of all trials by name, without those that some trials do not have."""
+    names = [field.name for field in dataclasses.fields(Trials)]
+    columns = {name: [getattr(each, name) for each in found] for name in names}
+    return {name: each for name, each in columns.items() if all(a is not None for a in each)}

@@ -6,7 +6,7 @@ All costs come from `experiments.compare`, so a report and `grv compare` agree.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,8 @@ from ..experiments.comparison import Comparison, Row
 from ..experiments.rows import REFERENCE, baseline_of
 from ..experiments.significance import Resampled
 from ..logs.log import Log, LoggedProblem
-from ..replay.orders import OrderBatch, batches
+from ..parallel import divided, in_parts
+from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials
 from .request import Request, price_name
 from .statistics import interval
@@ -36,6 +37,7 @@ MATCHED = "uniform-matched"
 
 RATIOS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # c_ver / c_gen, for curves
 _CURVE = tuple(Costs(1.0, rho) for rho in RATIOS)
+_PART = 160_000  # candidates, times orders, of the problems that are visited together
 CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
 
 
@@ -216,18 +218,39 @@ class Dataset:
             return None
         return interval(self.totals(above) / self.totals(below))
 
-    def batches(
-        self, orders: int | None = None, of: Iterable[LoggedProblem] | None = None
-    ) -> Iterator[OrderBatch]:
-        """The problems compared, or others, in the orders of the comparison, or in `orders`."""
-        asked = self.request
-        return batches(
-            self.problems if of is None else tuple(of),
-            orders or asked.orders,
-            seed=asked.seed,
-            scheme=asked.order_scheme,
-            keyed=asked.keys,
+    def visit(
+        self,
+        work: Callable[[OrderBatch], T],
+        *,
+        orders: int | None = None,
+        of: Sequence[LoggedProblem] | None = None,
+        progress: Progress = lambda done, total: None,
+    ) -> Iterator[T]:
+        """Yield the results of `work` for each problem; processes share the problems.
+
+        Args:
+            work: what to do with the orders of a problem.
+            orders: how many, if not as many as in the comparison.
+            of: the problems, if not those compared.
+            progress: called with the number of problems done and the total.
+        """
+        asked, problems = self.request, self.problems if of is None else of
+        count = orders or asked.orders
+        drawn = Orders(
+            problems, count, seed=asked.seed, scheme=asked.order_scheme, keyed=asked.keys
         )
+        sizes = [len(problem) for problem in drawn.problems]
+        parts = divided(sizes, max(1, _PART // count))
+
+        def visited(number: int) -> list[T]:
+            return [work(batch) for batch in drawn.batches(*parts[number])]
+
+        done = 0
+        for results in in_parts(visited, len(parts), asked.jobs, count * sum(sizes)):
+            for result in results:
+                yield result
+                done += 1
+                progress(done, len(problems))
 
 
 class Stages:

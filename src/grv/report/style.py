@@ -113,3 +113,17 @@ def variables(dark: bool) -> str:
     parts += [f"--hue-{at}:{value}" for at, value in enumerate(hues)]
     parts += [f"--ramp-{at}:{value}" for at, value in enumerate(ramp)]
     return ";".join(parts)
+
+
+def themes() -> str:
+    """The colours of both themes as CSS: that of the system, unless the page names one."""
+    light, dark = variables(dark=False), variables(dark=True)
+    rules = [
+        f":root{{color-scheme:light;{light}}}",
+        "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
+        f"{{color-scheme:dark;{dark}}}}}",
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}",
+        *(f".hue-{at}{{--hue:var(--hue-{at})}}" for at in range(len(HUES_LIGHT))),
+        *(f".ramp-{at}{{--hue:var(--ramp-{at})}}" for at in range(len(RAMP_LIGHT))),
+    ]
+    return "\n".join(rules)

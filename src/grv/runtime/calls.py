@@ -116,6 +116,12 @@ class Caller:
             self.retried += 1
             await self._sleep(self._pause(tried, error.retry_after, self.calls.longest_pause))
 
+    def another(self) -> Caller:
+        """A caller that stops alone, and shares the number of calls at once and the outages."""
+        made = Caller(self.calls, sleep=self._sleep, clock=self._clock)
+        made.outages, made._slots = self.outages, self._slots
+        return made
+
     async def check_drafts(self, drafts: Sequence[Draft]) -> None:
         """Count drafts without text, and stop the run if all are. Record the drafts before."""
         if why := self.complaints.of_drafts(drafts):

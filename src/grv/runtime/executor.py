@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -49,6 +50,7 @@ from ..ledger.entries import (
 )
 from ..ledger.ledger import NO_CAPS, Caps, OverBudget
 from .calls import Caller
+from .parked import Outside, settle_parked
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
 from .spending import OutOfBudget, Plan
@@ -137,7 +139,7 @@ class _Attempts:
         try:
             await self._executor.record.write(intended, caps=self._executor.reserves.caps)
         except OverBudget as over:
-            raise OutOfBudget(of_run=over.of_account) from None
+            raise OutOfBudget(over.of) from None
         if self._executor.plan is not None:
             self._executor.plan.take(self.reserved)
 
@@ -176,10 +178,12 @@ class Executor:
         record: SearchRecord,
         meter: Meter | None = None,
         reserves: Reserves | None = None,
+        leaving: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
         self.meter, self.reserves = meter, reserves or Reserves()
         self.plan: Plan | None = None
+        self._outside = Outside(leaving)
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
         """The price of the part of a task that is not recorded yet."""
@@ -349,6 +353,7 @@ class Executor:
                 errors = await together([partial(self._find, id, scope) for id in missing])
         if errors and not self._passed(ids):
             raise errors[0]
+        await settle_parked(self.record, self.meter, ids)
         return Verified(
             {id: self.record.found[id].verdict for id in ids if id in self.record.found}
         )
@@ -384,4 +389,6 @@ class Executor:
                 found = Found(id, finding.verdict, finding.reason, finding.evidence, usage)
                 await self.record.write(found, *attempts.settled(1, finding.usage))
                 return finding.verdict
-        return (await self.record.arrival(id)).verdict
+        self.caller.complaints.parked()
+        with self._outside.wait():
+            return (await self.record.arrival(id)).verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
@@ -19,12 +19,19 @@ class LedgerWriter:
     A durable write takes as long for a hundred entries as for one, so a fast run does not wait for
     its ledger.
 
+    Args:
+        ledger: the ledger.
+        written: is told all entries of this writer once they are durable.
+
     Attributes:
         charged: what the entries of this writer have charged.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(
+        self, ledger: Ledger, written: Callable[[str, Sequence[Entry]], None] | None = None
+    ) -> None:
         self.ledger = ledger
+        self._written = written
         self.charged = 0.0
         self._next = _Write()
         self._busy = False
@@ -45,6 +52,8 @@ class LedgerWriter:
         if (error := mine.errors[at]) is not None:
             raise error
         self.charged += charge_of(entries)
+        if self._written is not None:
+            self._written(search, entries)
 
     async def _write_all(self) -> None:
         self._busy = True
@@ -71,10 +80,17 @@ class _Write:
         self.done = anyio.Event()
 
 
+async def claim(ledger: Ledger, search: str) -> bool:
+    """Claim a search. A caller that is cancelled meanwhile still learns the result."""
+    with anyio.CancelScope(shield=True):
+        claimed = await anyio.to_thread.run_sync(ledger.claim, search)
+    return claimed
+
+
 async def claim_when_free(ledger: Ledger, search: str) -> None:
     """Claim a search as soon as no other caller has it.
 
     The others may be processes, which cannot wake this one, so it looks again and again.
     """
-    while not await anyio.to_thread.run_sync(ledger.claim, search):  # noqa: ASYNC110
+    while not await claim(ledger, search):  # noqa: ASYNC110
         await anyio.sleep(JOIN_SECONDS)

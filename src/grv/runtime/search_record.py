@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import anyio
 import anyio.to_thread
@@ -17,6 +17,7 @@ from ..ledger.entries import (
     Entry,
     Failed,
     Found,
+    Intended,
     Made,
     Parked,
     Scored,
@@ -52,6 +53,7 @@ class SearchRecord:
         lost: candidates per call whose attempt may have been paid for and has no result: it
             failed, or its process died.
         parked: candidates and calls whose result comes from outside.
+        unsettled: what is reserved for verifications that were parked, by candidate.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class SearchRecord:
         self.scored: dict[int, Scored] = {}
         self.scored_again: dict[int, ScoredAgain] = {}
         self.found: dict[int, Found] = {}
+        self.unsettled: dict[int, float] = {}
+        self._reserved: dict[int, float] = {}  # for the last verification of each candidate
         self.ended: Ended | None = None
         self.failed: Failed | None = None
         self._started: Started | None = None
@@ -203,12 +207,18 @@ class SearchRecord:
             return
         for id in ids:
             self.found.pop(id, None)
-        first = next(
-            at
-            for at, told in enumerate(self._told)
-            if isinstance(told.event, Verified) and not ids.isdisjoint(told.event.verdicts)
-        )
-        del self._told[first:]
+        self._forget_from(ids)
+
+    def _forget_from(self, ids: Set[CandidateId]) -> None:
+        """Forget results from the first verdict on these candidates on: it was replaced.
+
+        The search then continues from there, also if it had ended.
+        """
+        for at, told in enumerate(self._told):
+            if isinstance(told.event, Verified) and not ids.isdisjoint(told.event.verdicts):
+                del self._told[at:]
+                self.ended = None
+                return
 
     def _take(self, entry: Entry) -> None:
         match entry:
@@ -218,11 +228,21 @@ class SearchRecord:
                 self.scored[candidate] = entry
             case ScoredAgain(candidate):
                 self.scored_again[candidate] = entry
-            case Found(candidate):
+            case Found(candidate, verdict):
+                earlier = self.found.get(candidate)
+                if earlier is not None and earlier.verdict is not verdict:
+                    self._forget_from({CandidateId(candidate)})
                 self.found[candidate] = entry
                 self.parked.discard(("verify", candidate))
+            case Intended("verify", candidates, reserved):
+                self._reserved |= {each: reserved / len(candidates) for each in candidates}
+            case Settled("verify", candidates):
+                for each in candidates:
+                    self.unsettled.pop(each, None)
             case Parked(call, candidates):
                 self.parked |= {(call, each) for each in candidates}
+                if call == "verify":
+                    self.unsettled |= {each: self._reserved.get(each, 0.0) for each in candidates}
             case Started():
                 self._started, self._told, self.ended, self.failed = entry, [], None, None
             case Told():

@@ -16,6 +16,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -39,20 +40,23 @@ from ..core.errors import LedgerError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..learning.prior_file import parse_policy
+from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
 from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
-from .ledger_writer import LedgerWriter, claim_when_free
-from .one_search import recorded_solution, run_search
+from .ledger_writer import LedgerWriter
+from .one_search import claimed_search, recorded_solution
 from .options import Calls
 from .prices import Meter
 from .progress import Listener, Progress
 from .results.solution import Solution, failed_solution
 from .spending import Gate, RunBudget, check_total
 from .tasks import first_error
+
+_LOOKED_UP = 64  # problems whose records are read at once
 
 Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]
 Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
@@ -215,7 +219,7 @@ class _Run:
         todo: int,
     ) -> None:
         self.config, self.caller, self.budget = config, caller, budget
-        self.writer, self.ledger = writer, writer.ledger
+        self.writer = writer
         self.listener, self.problems = listener, problems
         self.done = self.solved = problems - todo
 
@@ -225,15 +229,16 @@ class _Run:
             counts = (self.problems, self.done, self.solved, self.budget.paid)
             self.listener(Progress(*counts, self.caller.in_flight, self.caller.waiting))
 
-    async def solutions(self, todo: Iterable[Problem], gate: Gate) -> AsyncGenerator[Solution]:
+    async def solutions(self, todo: Sequence[Problem], gate: Gate) -> AsyncGenerator[Solution]:
         """Search as many problems at once as the gate admits; yield each solution when found."""
         send, receive = anyio.create_memory_object_stream[Solution](math.inf)
 
         async def everything() -> None:
             async with send, anyio.create_task_group() as group:
-                for problem in todo:
-                    await gate.enter()  # before the task starts: waiting tasks use memory
-                    group.start_soon(self._one, problem, gate, send)
+                for at in range(0, len(todo), _LOOKED_UP):
+                    for problem in await self._unsolved(todo[at : at + _LOOKED_UP], send):
+                        await gate.enter()  # before the task starts: waiting tasks use memory
+                        group.start_soon(self._one, problem, gate, send)
 
         self.tell()
         try:
@@ -248,13 +253,51 @@ class _Run:
         except BaseExceptionGroup as errors:
             raise first_error(errors) from errors
 
+    async def _unsolved(
+        self, problems: Sequence[Problem], send: anyio.abc.ObjectSendStream[Solution]
+    ) -> list[Problem]:
+        """The problems that have to be searched; the solutions of the others are recorded."""
+        ids = [self.config.search_id(problem) for problem in problems]
+        unsolved = []
+        recorded = await anyio.to_thread.run_sync(self._read, ids)
+        for problem, entries in zip(problems, recorded, strict=True):
+            solution = await recorded_solution(
+                problem, self.config, entries, self.caller, self.budget
+            )
+            if solution is None:
+                unsolved.append(problem)
+            else:
+                await send.send(solution)
+        return unsolved
+
+    def _read(self, ids: Sequence[str]) -> list[Sequence[Entry]]:
+        """The entries of these searches; none if they are damaged, which shows when they start."""
+        found: list[Sequence[Entry]] = []
+        for search in ids:
+            try:
+                found.append(self.writer.ledger.read(search))
+            except LedgerError as error:
+                if error.entry is None:
+                    raise
+                found.append(())
+        return found
+
     async def _one(
         self, problem: Problem, gate: Gate, send: anyio.abc.ObjectSendStream[Solution]
     ) -> None:
         """Search one problem. A damaged search is reported, and the others continue."""
         try:
-            solution = await self._recorded(problem) or await self._claimed(problem, gate)
-            await send.send(solution)
+            await send.send(
+                await claimed_search(
+                    problem,
+                    self.config,
+                    self.writer,
+                    self.caller,
+                    self.budget,
+                    self.tell,
+                    gate.outside,
+                )
+            )
         except LedgerError as error:
             if error.entry is None:
                 raise
@@ -262,26 +305,6 @@ class _Run:
             await send.send(failed)
         finally:
             gate.leave()
-
-    async def _recorded(self, problem: Problem) -> Solution | None:
-        return await recorded_solution(problem, self.config, self.ledger, self.caller, self.budget)
-
-    async def _claimed(self, problem: Problem, gate: Gate) -> Solution:
-        """Claim the search and run it; after another caller has run it, its result is recorded."""
-        search = self.config.search_id(problem)
-        if not await anyio.to_thread.run_sync(self.ledger.claim, search):
-            gate.leave()  # another caller runs this search: join it, without holding a slot
-            try:
-                await claim_when_free(self.ledger, search)
-            finally:
-                gate.enter_at_once()
-        try:
-            return await run_search(
-                problem, self.config, self.writer, self.caller, self.budget, self.tell
-            )
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self.ledger.release, search)
 
 
 def check_options(options: SolveOptions) -> None:

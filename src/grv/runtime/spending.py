@@ -7,29 +7,38 @@ covers all of it, and a problem only if there is money for a few verified candid
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import anyio.to_thread
 
 from ..core.errors import UsageError
 from ..core.values import Costs
+from ..ledger.ledger import Capped, Caps
 from .ledger_writer import LedgerWriter
 
 PROBLEM_SPENT = "the problem's budget does not pay for another step"
+ACCOUNT_SPENT = "the account's budget does not pay for another step"
 TOTAL_SPENT = "the total budget does not pay for another step"
+_SPENT: Mapping[Capped, str] = {
+    "search": PROBLEM_SPENT,
+    "account": ACCOUNT_SPENT,
+    "total": TOTAL_SPENT,
+}
 
 
 class OutOfBudget(Exception):
     """A budget does not cover the next action. This ends one search; it is not an error.
 
-    `of_run` says whether it is the budget of the run; otherwise it is that of the problem.
+    `of` says which budget: that of the problem, of its account, or of the whole ledger.
     """
 
-    def __init__(self, *, of_run: bool) -> None:
-        super().__init__(TOTAL_SPENT if of_run else PROBLEM_SPENT)
+    def __init__(self, of: Capped) -> None:
+        super().__init__(_SPENT[of])
 
 
 class Plan:
@@ -37,29 +46,47 @@ class Plan:
 
     def __init__(self, budget: RunBudget, amount: float) -> None:
         self._budget, self._left = budget, amount
-        budget.planned += amount
+        budget.add_planned(amount)
 
     def take(self, amount: float) -> None:
         """Count an amount that is now reserved in the ledger."""
         taken = min(amount, self._left)
         self._left -= taken
-        self._budget.planned -= taken
+        self._budget.add_planned(-taken)
 
 
 class RunBudget:
     """The highest amount that may be possibly paid on a ledger, in the unit of its costs.
 
     Attributes:
-        total: the cap.
-        planned: what actions that have started may still reserve.
+        total: the cap on all accounts together.
         account: the account that pays.
+        most: the cap on this account.
     """
 
-    def __init__(self, total: float, writer: LedgerWriter, account: str = "") -> None:
+    def __init__(self, total: float, writer: LedgerWriter) -> None:
         check_total(total)
-        self.total, self.account, self.planned = total, account, 0.0
+        self.total, self.account, self.most = total, "", math.inf
         self._writer = writer
-        self._before = writer.ledger.possibly_paid(account)
+        self._planned: defaultdict[str | None, float] = defaultdict(float)  # None is the total
+        self._before = writer.ledger.possibly_paid(None)
+
+    def of_account(self, account: str, most: float = math.inf) -> RunBudget:
+        """The same budget for searches that an account with a cap of its own pays."""
+        check_total(most)
+        made = copy.copy(self)  # what is planned stays shared
+        made.account, made.most = account, most
+        return made
+
+    @property
+    def caps(self) -> Caps:
+        """What the ledger enforces."""
+        return Caps(account=self.most, total=self.total)
+
+    @property
+    def planned(self) -> float:
+        """What actions that have started may still reserve."""
+        return self._planned[None]
 
     @property
     def paid(self) -> float:
@@ -71,20 +98,31 @@ class RunBudget:
         """The amount neither paid nor planned."""
         return self.total - self.paid - self.planned
 
+    def add_planned(self, amount: float) -> None:
+        """Plan to reserve more, or less."""
+        for name in (None, self.account):
+            self._planned[name] += amount
+
     @asynccontextmanager
     async def plan(self, amount: float) -> AsyncIterator[Plan]:
-        """Plan to spend an amount; OutOfBudget if the total does not cover it."""
+        """Plan to spend an amount; OutOfBudget if a cap does not cover it."""
         if amount and math.isfinite(self.total):
-            read = self._writer.ledger.possibly_paid
-            paid = await anyio.to_thread.run_sync(read, self.account)
+            paid = await self._read(None)
             self._before = paid - self._writer.charged
             if amount > self.left * (1 + 1e-9):
-                raise OutOfBudget(of_run=True)
+                raise OutOfBudget("total")
+        if amount and math.isfinite(self.most):
+            left = self.most - await self._read(self.account) - self._planned[self.account]
+            if amount > left * (1 + 1e-9):
+                raise OutOfBudget("account")
         plan = Plan(self, amount)
         try:
             yield plan
         finally:
             plan.take(math.inf)
+
+    async def _read(self, account: str | None) -> float:
+        return await anyio.to_thread.run_sync(self._writer.ledger.possibly_paid, account)
 
 
 def check_total(total: float) -> None:
@@ -115,9 +153,17 @@ class Gate:
             await self._someone_left.wait()
         self._inside += 1
 
-    def enter_at_once(self) -> None:
-        """Enter without waiting, after a join: as a rule, the result is already recorded."""
-        self._inside += 1
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Leave while another caller runs the search; enter again without waiting.
+
+        As a rule, the result is recorded by that time.
+        """
+        self.leave()
+        try:
+            yield
+        finally:
+            self._inside += 1
 
     def leave(self) -> None:
         """End a problem, so that another may start."""

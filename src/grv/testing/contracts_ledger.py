@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from ..core.values import CandidateId, Generated, Verdict, Verified
 from ..ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import Caps, Ledger, OverBudget
 
 LIFE: Sequence[Entry] = (
     Started("p", {"policy": "adaptive", "seed": 0}),
@@ -141,6 +141,25 @@ class LedgerContract:
     def test_an_unclaimed_search_can_be_released(self, ledger: Ledger) -> None:
         ledger.release("s")
         assert ledger.claim("s")
+
+    def test_a_cap_holds_for_a_search_an_account_and_all_accounts(self, ledger: Ledger) -> None:
+        def over(search: str, account: str, amount: float, caps: Caps) -> str | None:
+            started = Started("p", {}, account=account)
+            entries: list[Entry] = [started, Intended("verify", (0,), amount)]
+            try:
+                ledger.append(search, entries, caps)
+            except OverBudget as error:
+                return error.of
+            return None
+
+        assert over("a", "one", 6.0, Caps(account=7, search=6, total=10)) is None
+        assert over("b", "two", 5.0, Caps(total=10)) == "total"
+        assert over("c", "one", 2.0, Caps(account=7, total=10)) == "account"
+        assert over("a", "one", 1.0, Caps(search=6)) == "search"
+        assert over("b", "two", 4.0, Caps(account=4, total=10)) is None
+        paid = [ledger.possibly_paid(name) for name in ("one", "two", "", None)]
+        assert paid == [6, 4, 0, 10]
+        assert list(ledger.read("c")) == []
 
     def test_threads_can_append_at_once(self, ledger: Ledger) -> None:
 

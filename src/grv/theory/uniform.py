@@ -14,6 +14,8 @@ from ..core.values import Costs
 from .hindsight import Pair
 
 _EPSILON = 1e-12  # rates closer than this are equal
+_ALL = slice(None)
+_ROWS = 256  # numbers of candidates whose pairs are compared at once
 
 
 class PairTable:
@@ -30,8 +32,8 @@ class PairTable:
         self._least = np.zeros((size, size + 2), dtype=np.int32)  # [m - 1, least k]
         self._paid = np.zeros((size, size + 2), dtype=np.int32)  # [m - 1, verifications]
 
-    def add(self, least: NDArray[np.int32], paid: NDArray[np.int32]) -> None:
-        """Add the trials of one problem: two arrays `[trials, candidates]`."""
+    def add(self, least: NDArray[np.integer], paid: NDArray[np.integer]) -> None:
+        """Add trials of problems of one size: two arrays `[trials, candidates]`."""
         trials, n = least.shape
         _count(self._least, np.where(least > n, self.size + 1, least))
         _count(self._paid, paid)
@@ -39,26 +41,38 @@ class PairTable:
         self._paid[n:, self.size + 1] += trials
         self.trials += trials
 
-    def solved(self) -> NDArray[np.float64]:
+    def solved(self, rows: slice = _ALL) -> NDArray[np.float64]:
         """`[m - 1, k - 1]`: the share of trials that each pair solves; 0 if k > m."""
-        rates = np.cumsum(self._least, axis=1)[:, 1 : self.size + 1] / max(self.trials, 1)
-        return np.tril(rates)
+        rates = np.cumsum(self._least[rows], axis=1)[:, 1 : self.size + 1] / max(self.trials, 1)
+        return np.tril(rates, rows.start or 0)
 
-    def prices(self, costs: Costs) -> NDArray[np.float64]:
+    def prices(self, costs: Costs, rows: slice = _ALL) -> NDArray[np.float64]:
         """`[m - 1, k - 1]`: the mean cost of each pair."""
-        more = self.trials - np.cumsum(self._paid, axis=1)  # [m - 1, j]: trials with over j checks
+        # [m - 1, j]: the trials with over j checks
+        more = self.trials - np.cumsum(self._paid[rows], axis=1)
         verified = np.cumsum(more[:, : self.size], axis=1) / max(self.trials, 1)
-        m = np.arange(1, self.size + 1)[:, None]
+        m = np.arange(1, self.size + 1)[rows, None]
         return m * costs.candidate + verified * costs.verify
 
     def best_within(self, budget: float, costs: Costs) -> Pair | None:
         """The pair with the most success and a mean cost within budget; then least m, least k."""
-        rates = np.where(np.tril(self.prices(costs) <= budget), self.solved(), -1.0)
-        best = rates.max(initial=-1.0)
+        found = []
+        # A block of rows at a time, because all pairs of long problems take much memory.
+        for start in range(0, self.size, _ROWS):
+            rows = slice(start, min(start + _ROWS, self.size))
+            found.append((float(self._within(budget, costs, rows).max()), rows))
+        best = max((rate for rate, _ in found), default=-1.0)
         if best < 0:
             return None
+        rows = next(rows for rate, rows in found if rate >= best - _EPSILON)
+        rates = self._within(budget, costs, rows)
         m, k = divmod(int(np.argmax(rates >= best - _EPSILON)), self.size)
-        return Pair(m + 1, k + 1)
+        return Pair(rows.start + m + 1, k + 1)
+
+    def _within(self, budget: float, costs: Costs, rows: slice) -> NDArray[np.float64]:
+        """The share of trials that each pair solves; -1 if it is too expensive, or if k > m."""
+        cheap = np.tril(self.prices(costs, rows) <= budget, rows.start)
+        return np.where(cheap, self.solved(rows), -1.0)
 
     def cheapest_reaching(self, rate: float, costs: Costs) -> Pair | None:
         """The cheapest pair that solves at least this share of trials; then least m, least k."""
@@ -69,7 +83,7 @@ class PairTable:
         return Pair(m + 1, k + 1)
 
 
-def _count(counts: NDArray[np.int32], values: NDArray[np.int32]) -> None:
+def _count(counts: NDArray[np.int32], values: NDArray[np.integer]) -> None:
     """Add one to `counts[column, value]` for each value of each column."""
     columns = np.arange(values.shape[1]) * counts.shape[1]
     np.add.at(counts.reshape(-1), (values + columns).ravel(), np.int32(1))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -96,11 +99,17 @@ def demo(
     except UsageError as error:
         raise UsageError(f"{error}; grv demo --replay needs no model and no sandbox") from error
     say("", f"What was paid for is in {place}:")
-    say(f"  grv runs list {place}")
-    say(f"  grv runs show {place} '{problems[0].id}'")
+    say(f"  {_command()} runs list {place}")
+    say(f"  {_command()} runs show {place} '{problems[0].id}'")
     if interrupted:
-        say(f"To go on: grv demo --ledger {place}")
+        say(f"To go on: {_command()} demo --ledger {place}")
         raise KeyboardInterrupt
+
+
+def _command() -> str:
+    """How the user can call grv: it may be installed in a folder that shells do not search."""
+    called = Path(sys.argv[0])
+    return "grv" if called.name != "grv" or shutil.which("grv") else os.path.relpath(called)
 
 
 def _check_installed() -> None:

@@ -2,7 +2,8 @@
 
 A command is a function. A parameter whose default is an `option` is one option. A parameter whose
 type is a family stands for all options of that family. A parameter of type `list[Family]` stands
-for the runs of a job file: one run per table `[runs.NAME]`, or a single run without a name.
+for the runs of a job file: one run per table `[runs.NAME]`, or a single run without a name. The
+family may give these tables another name, in its attribute `TABLES`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import typer
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
 from ...own_code import allow, named_in
-from .job import ALLOW, Table, read_job, runs_of
+from .job import ALLOW, RUNS, Table, read_job, runs_of
 
 COMMANDS: set[str] = set()
 
@@ -37,7 +38,12 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         function(**shape.arguments(given))
 
-    ordered = sorted(parameters, key=lambda each: not isinstance(each.default, _Argument))
+    required = {each.name for each in shape.known.values() if each.required}
+
+    def place(each: inspect.Parameter) -> tuple[bool, bool]:
+        return not isinstance(each.default, _Argument), each.name not in required
+
+    ordered = sorted(parameters, key=place)
     run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in ordered}
     return run
@@ -91,7 +97,9 @@ class _Shape:
         self._allow_code(flags)
         job = flags.get("job") if "job" in self.known else None
         table = {} if job is None else read_job(job, self.name, self._by_job_name, COMMANDS)
-        tables = runs_of(job, table) if self.runs else {"": table}
+        tables = {"": table}
+        for family in self.runs.values():
+            tables = runs_of(job, table, getattr(family, "TABLES", RUNS))
         checked = {name: self._checked(each, job) for name, each in tables.items()}
         for each in checked.values():
             self._allow_code({n: v for n, v in each.items() if n not in flags}, job, flags)

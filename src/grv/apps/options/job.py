@@ -50,15 +50,15 @@ def read_job(path: str, command: str, known: Collection[str], commands: Collecti
     }
 
 
-def runs_of(path: str | None, table: Table) -> dict[str, Table]:
+def runs_of(path: str | None, table: Table, called: str = RUNS) -> dict[str, Table]:
     """The options of each run in a job file: the common ones, and those of its own table."""
-    common = {name: value for name, value in table.items() if name != RUNS}
-    tables = table.get(RUNS, {"": {}})
+    common = {name: value for name, value in table.items() if name != called}
+    tables = table.get(called, {"": {}})
     named = (
         isinstance(tables, dict) and tables and all(isinstance(t, dict) for t in tables.values())
     )
     if not named:
-        raise UsageError(f"{path}: runs must be tables, as in [runs.large]")
+        raise UsageError(f"{path}: {called} must be tables, as in [{called}.large]")
     return {name: common | _underscored(own) for name, own in tables.items()}
 
 

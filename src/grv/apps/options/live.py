@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,42 +15,25 @@ from ...backends.models import Models
 from ...backends.sandbox.limits import Isolation
 from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
+from ...core.values import Measured
 from ...options import Family, option
 from ...own_code import FORM, is_code, load
 from ...parsing import parse_cascade
-from ...runtime.options import Calls
+from ...runtime.options import Calls, Spending
 from ..console import status
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem, Scorer, Verifier
     from ...runtime.executor import Backends
+    from ...runtime.prices import Prices
     from ...runtime.solve import SolveOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiveOptions(Family):
-    """The options of every live command."""
+class BackendOptions(Family):
+    """What makes, ranks and verifies candidates."""
 
-    problems: str = option(
-        ...,
-        'A file of problems, JSON lines with "problem", "prompt" and "check".',
-        argument=True,
-        metavar="PROBLEMS",
-    )
-    prompts: str | None = option(
-        None,
-        "A TOML file with the template of the prompts, which may contain examples, and with the"
-        " texts that end a candidate (unless --stop is given).",
-        metavar="FILE",
-    )
-    out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
-    ledger: str | None = option(
-        None,
-        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
-        metavar="LEDGER",
-        shown="OUT.ledger",
-    )
     keys: bool = option(True, "If a candidate fails, do not verify equivalent ones.")
     verifier: str | None = option(
         None,
@@ -60,23 +44,7 @@ class LiveOptions(Family):
     )
     models: Models = field(default_factory=lambda: Models(generator=""))
     sampling: Sampling = field(default_factory=Sampling)
-    calls: Calls = field(default_factory=Calls)
     verification: Verification = field(default_factory=Verification)
-
-    @property
-    def ledger_path(self) -> str:
-        """The ledger: as given, or beside the results."""
-        return self.ledger if self.ledger is not None else f"{self.out}.ledger"
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The files that the run writes; a ledger in a database is none."""
-        from ...ledger.opening import is_address, refuse_password
-
-        if is_address(self.ledger_path):
-            refuse_password(self.ledger_path)
-            return (self.out,)
-        return (self.out, self.ledger_path)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -113,6 +81,47 @@ class LiveOptions(Family):
         own = {role: load(each).digest for role, each in given.items() if each and is_code(each)}
         return code | ({"code": own} if own else {})
 
+    @property
+    def sampling_with_stops(self) -> Sampling:
+        """How candidates are sampled."""
+        return self.sampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveOptions(BackendOptions):
+    """The options of commands that work on a file of problems."""
+
+    problems: str = option(
+        ...,
+        'A file of problems, JSON lines with "problem", "prompt" and "check".',
+        argument=True,
+        metavar="PROBLEMS",
+    )
+    prompts: str | None = option(
+        None,
+        "A TOML file with the template of the prompts, which may contain examples, and with the"
+        " texts that end a candidate (unless --stop is given).",
+        metavar="FILE",
+    )
+    out: str = option(..., "Where the results go.", "--out", "-o", metavar="FILE")
+    ledger: str | None = option(
+        None,
+        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
+        metavar="LEDGER",
+        shown="OUT.ledger",
+    )
+    calls: Calls = field(default_factory=Calls)
+
+    @property
+    def ledger_path(self) -> str:
+        """The ledger: as given, or beside the results."""
+        return self.ledger if self.ledger is not None else f"{self.out}.ledger"
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that the run writes; a ledger in a database is none."""
+        return (self.out, *ledger_files(self.ledger_path))
+
     @cached_property
     def _prompts(self) -> Prompts | None:
         from ...backends.problems.prompts import Prompts
@@ -144,6 +153,16 @@ class LiveOptions(Family):
         return found
 
 
+def ledger_files(place: str) -> tuple[str, ...]:
+    """The file of a ledger; none if it is in a database, whose address has no password."""
+    from ...ledger.opening import is_address, refuse_password
+
+    if is_address(place):
+        refuse_password(place)
+        return ()
+    return (place,)
+
+
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. The size of a cascade does not change what scores are."""
     from ...backends.specs import named
@@ -164,8 +183,13 @@ def check_resources(options: LiveOptions) -> None:
 
 
 @contextmanager
-def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Backends]:
-    """The generator, scorers and verifier. Every mistake in a check is found before any work."""
+def backends_of(
+    options: BackendOptions, problems: Sequence[Problem], verifier: Verifier | None = None
+) -> Iterator[Backends]:
+    """The generator, scorers and verifier. Every mistake in a check is found before any work.
+
+    The verifier may be given; then the caller closes it.
+    """
     from ...backends import specs
     from ...runtime.executor import Backends
 
@@ -181,7 +205,7 @@ def backends_of(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[B
             reward=models.reward,
         )
 
-    with _verifier(options, problems) as verifier:
+    with nullcontext(verifier) if verifier else _verifier(options, problems) as verifier:
         scorers = [scorer(spec) for spec in (first, second) if spec is not None]
         with status("preparing"):
             generator = specs.generator(
@@ -207,7 +231,7 @@ def _reads_logprobs(scorer: Scorer) -> bool:
 
 
 @contextmanager
-def _verifier(options: LiveOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
+def _verifier(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
     """The user's own verifier, or else the one that runs the problems' checks."""
     if options.verifier is not None:
         from ...backends.own import own_verifier
@@ -234,6 +258,28 @@ def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions
     options["keys"] = backends.key is not None
     options["identity"] = about
     return options
+
+
+def check_measured(generator: str, spending: Spending, prices: Prices) -> None:
+    """Refuse costs, prices and budgets that contradict each other, before any work."""
+    from ...runtime.prices import model_of
+
+    model, measured = model_of(generator), isinstance(spending.costs, Measured)
+    for call in ("generate", "verify") if measured else ():
+        if not prices.has(call, model):
+            table = "a table for the model, or with " if call == "generate" else ""
+            raise UsageError(
+                f"measured costs need a price to {call}: give --prices FILE with {table}"
+                f"{call}_second, {call}_minute or {call}_call in [other]"
+            )
+    if not measured and spending.most is not None:
+        raise UsageError("--most needs --costs measured:G,V; a price list has fixed costs")
+    budgets = (spending.budget, spending.total_budget)
+    if measured and spending.most is None and any(map(math.isfinite, budgets)):
+        raise UsageError(
+            "a budget over measured costs needs --most G,V, the most that one candidate and one"
+            " verification can cost: grv reserves it for calls in flight"
+        )
 
 
 def unprotected_lines(

@@ -87,7 +87,7 @@ class Summary:
         counts = [f"{count} {outcome}" for outcome, count in self.outcomes.items() if count]
         if self.unfinished:
             counts.append(f"{self.unfinished} unfinished; run the same command again to continue")
-        costs = [f"cost {self.cost + unfinished:g}"]
+        costs = [f"cost {self.cost:g}"]
         if spending.prices is not None or self.dollars:
             costs.append(f"{self.dollars:.4g} dollars")
         costs.append(f"{self.generated:g} candidates")
@@ -95,7 +95,7 @@ class Summary:
         costs.append(f"{time.monotonic() - self.started:.1f} s")
         lines = [f"{self.problems} problems: {', '.join(counts)}", ", ".join(costs)]
         if unfinished:
-            lines[1] += f"; {unfinished:g} of the cost is for unfinished problems"
+            lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
             lines.append(f"{self.refuted:g} candidates were refuted without verification")
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
@@ -134,7 +134,7 @@ def spending_lines(tell: Callable[[str], None]) -> Listener:
         last = time.monotonic()
         tell(
             f"{progress.done} of {progress.problems} problems done, {progress.solved} solved,"
-            f" {progress.spent:g} spent"
+            f" {progress.spent:g} spent, running problems included"
         )
 
     return show

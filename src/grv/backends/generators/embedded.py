@@ -75,6 +75,10 @@ class EmbeddedGenerator:
         """Everything that decides what the candidates are."""
         return f"EmbeddedGenerator(chat={self.chat}, {self.sampling})"
 
+    def sampled(self, sampling: Sampling) -> EmbeddedGenerator:
+        """The same model with another sampling."""
+        return EmbeddedGenerator(chat=self.chat, sampling=sampling, batch=self.batch)
+
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """`n` drafts, `batch` at once; a GeneratorError if the model cannot handle the prompt."""
         if n < 1:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import GeneratorError, UsageError
@@ -14,6 +16,13 @@ from ..protocols import Draft, Problem
 from .chat import keys_in, messages_of
 from .completions import drafts, seed_of
 from .sampling import Sampling, check_batch
+
+
+@dataclass
+class _Learned:
+    """What generators with the same connections have learned about their server."""
+
+    batch: int | None
 
 
 class OpenaiGenerator:
@@ -53,7 +62,8 @@ class OpenaiGenerator:
         if sampling is None:
             options = {"seed": None, **options}
         self.sampling = from_arguments(Sampling, sampling, options)
-        self.model, self.chat, self.logprobs, self.batch = model, chat, logprobs, batch
+        self.model, self.chat, self.logprobs = model, chat, logprobs
+        self._learned = _Learned(batch)
         if self.sampling.system and not chat:
             raise UsageError(
                 f"--system needs a chat model: openai:{model}, not openai-text:{model}"
@@ -71,6 +81,21 @@ class OpenaiGenerator:
             f"OpenaiGenerator({self.model!r}, chat={self.chat}, base_url={self._endpoint.shown!r}, "
             f"{self.sampling}, logprobs={self.logprobs})"
         )
+
+    @property
+    def batch(self) -> int | None:
+        """How many candidates one request asks for at most."""
+        return self._learned.batch
+
+    @batch.setter
+    def batch(self, batch: int | None) -> None:
+        self._learned.batch = batch
+
+    def sampled(self, sampling: Sampling) -> OpenaiGenerator:
+        """The same model and connections, with another sampling."""
+        made = copy.copy(self)
+        made.sampling = sampling
+        return made
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer."""

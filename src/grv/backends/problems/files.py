@@ -45,7 +45,10 @@ def _problem(place: str, record: Mapping[str, Any]) -> Problem:
         raise UsageError(f"{place}: {wrong}")
     for field in FIELDS:
         if field not in record and not (field == "prompt" and "messages" in record):
-            raise UsageError(f"{place}: no field {field!r}; a problem has {', '.join(FIELDS)}")
+            other = "; or give --verifier FILE.py:NAME" if field == "check" else ""
+            raise UsageError(
+                f"{place}: no field {field!r}; a problem has {', '.join(FIELDS)}{other}"
+            )
     if not is_name(name):
         raise UsageError(f"{place}: 'problem' must be a name, not {shown(name)}")
     messages: tuple[Message, ...] = ()

@@ -28,7 +28,8 @@ from .programs.checks import (
 )
 from .worker_pair import WorkerPair
 
-KINDS = ("asserts", "command", "function", "http", "math", "stdin")
+KINDS = ("asserts", "command", "function", "http", "human", "math", "stdin")
+DATA_KINDS = ("asserts", "function", "math", "stdin")  # they run no command and call no server
 _MOST_REPEATS = 100
 
 
@@ -217,8 +218,8 @@ def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
     test = record.text("test")
     try:
         compile(test, "<test>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as exc:
-        raise record.wrong("test", f"is not a program: {exc}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        raise record.wrong("test", f"is not a program: {exc or 'nested too deep'}") from None
     prompt = record.text("prompt", problem.prompt)
     return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
 
@@ -243,6 +244,7 @@ _PARSERS: Mapping[str, _Parser] = {
     "command": _text(".command", "CommandCheck", "argv"),
     "function": _function,
     "http": _text(".http", "HttpCheck", "url", "data"),
+    "human": _text(".human", "HumanCheck", "question", "rubric", "minutes"),
     "math": _text(".math.check", "MathCheck", "answer", "match"),
     "stdin": _stdin,
 }

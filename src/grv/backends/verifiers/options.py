@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,19 @@ from ..sandbox.limits import Isolation, Limits
 if TYPE_CHECKING:
     from .pool import CheckVerifier
     from .verdict_store import VerdictStore
+
+
+ENGINE_HELP = (
+    "Where programs run: local is this machine. ray is the Ray cluster at RAY_ADDRESS, or one on"
+    " this machine if that is not set; --workers are then per node."
+)
+
+
+class EngineName(enum.Enum):
+    """Where programs run."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,8 @@ class Verification(Family):
         " lack the function, texts without an answer.",
     )
 
+    engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
+
     @property
     def limits(self) -> Limits:
         """What programs may use if their check sets no limit."""
@@ -58,7 +74,13 @@ class Verification(Family):
         """The verifier; the caller closes it."""
         from .pool import CheckVerifier
 
+        engine = None
+        if self.engine is EngineName.RAY:
+            from ..cluster.engine import RayEngine
+
+            engine = RayEngine(workers=self.workers, isolation=self.isolation, limits=self.limits)
         return CheckVerifier(
+            engine=engine,
             workers=self.workers,
             isolation=self.isolation,
             limits=self.limits,

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.search import Policy
 from ...core.values import Cascade, Costs, Measured
-from ...policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
+from ...policies import (
+    Adaptive,
+    Alternate,
+    Balanced,
+    Fixed,
+    Hedged,
+    Learned,
+    Threshold,
+    Varied,
+    VerifyAll,
+)
 from ..engine import replayed
 from ..orders import OrderBatch
 from ..trials import Trials, patched
+from .learned import learned
 from .paths import path
 from .shells import adaptive
 from .simple import fixed, threshold, verify_all
@@ -39,20 +51,60 @@ def trials(
     Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
     if there are second scores.
     """
-    applies = cascade is None and not isinstance(costs, Measured)
-    kernel = KERNELS.get(type(policy)) if applies else None
+    kernel = KERNELS.get(type(policy)) if _applies(costs, cascade) else None
     found = None if kernel is None else kernel(policy, batch, costs, width)
     if found is None:
         return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
-    # A search that is solved for at most the value never gives up. At the end of the log, giving up
-    # may change a step.
-    sure = found.solved & (found.costs(costs) <= value) & (found.generated < len(batch.problem))
-    if math.isinf(value) or sure.all():
+    covered = np.ones(batch.size, dtype=np.bool_)
+    return _completed(policy, batch, costs, found, covered, width=width, value=value)
+
+
+def _applies(costs: Costs, cascade: Cascade | None) -> bool:
+    return cascade is None and not isinstance(costs, Measured)
+
+
+def _completed(
+    policy: Policy,
+    batch: OrderBatch,
+    costs: Costs,
+    found: Trials,
+    covered: NDArray[np.bool_],
+    *,
+    width: int | None,
+    value: float,
+) -> Trials:
+    """What a kernel found, and the engine's trials where the kernel does not cover the case."""
+    if math.isfinite(value):
+        # A search that is solved for at most the value never gives up. At the end of the log,
+        # giving up may change a step.
+        sure = found.solved & (found.costs(costs) <= value)
+        covered = covered & sure & (found.generated < len(batch.problem))
+    if covered.all():
         return found
-    rest = OrderBatch(batch.problem, batch.orders[~sure], batch.keyed)
+    rest = OrderBatch(batch.problem, batch.orders[~covered], batch.keyed)
     other = engine_trials(policy, rest, costs, width=width, value=value)
     names = ("solved", "generated", "verified", "rounds")
-    return Trials(*(patched(getattr(found, n), ~sure, getattr(other, n)) for n in names))
+    return Trials(*(patched(getattr(found, n), ~covered, getattr(other, n)) for n in names))
+
+
+def many_trials(
+    policy: Policy,
+    batches: Sequence[OrderBatch],
+    costs: Costs,
+    *,
+    width: int | None,
+    value: float = math.inf,
+    cascade: Cascade | None = None,
+) -> list[Trials]:
+    """The trials of each batch. The kernel of `learned` runs many problems together."""
+    if type(policy) is Learned and _applies(costs, cascade):
+        return [
+            _completed(policy, batch, costs, found, ~unlike, width=width, value=value)
+            for batch, (found, unlike) in zip(batches, learned(policy, batches, costs), strict=True)
+        ]
+    return [
+        trials(policy, batch, costs, width=width, value=value, cascade=cascade) for batch in batches
+    ]
 
 
 def engine_trials(

@@ -9,10 +9,11 @@ from pathlib import Path
 from ...core.errors import LogError, UsageError
 from ...learning.score_combination import read_scored
 from ...ledger.opening import is_ledger
+from ...logs.buffers import column
 from ...logs.log import Log
 from ...logs.readers import log_of
 from ...logs.reading import Unlabelled
-from ...logs.tables import ColumnTable, column
+from ...logs.tables import ColumnTable
 from ...parsing import parse_cascade
 from .given import Given
 from .source import Source, is_comparison, read_comparison

@@ -19,7 +19,7 @@ from typing import Any
 from ..part import QUESTIONS, Question
 from ..parts import PARTS, TABLES
 from ..report import LogFacts, Report
-from ..style import DASHES, HUES_LIGHT, RAMP_LIGHT, SHAPES, Style, styles, variables
+from ..style import DASHES, SHAPES, Style, styles, themes
 from ..table import Table
 from .glossary import glossary, meaning, meaning_of_prices
 
@@ -57,16 +57,7 @@ def _script() -> str:
 
 
 def _style() -> str:
-    hues = [f".hue-{at}{{--hue:var(--hue-{at})}}" for at in range(len(HUES_LIGHT))]
-    ramp = [f".ramp-{at}{{--hue:var(--ramp-{at})}}" for at in range(len(RAMP_LIGHT))]
-    light, dark = variables(dark=False), variables(dark=True)
-    themes = [
-        f":root{{color-scheme:light;{light}}}",
-        "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
-        f"{{color-scheme:dark;{dark}}}}}",
-        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}",
-    ]
-    return "\n".join([*themes, *hues, *ramp, _asset("page.css")])
+    return f"{themes()}\n{_asset('page.css')}"
 
 
 def _security_policy(script: str, style: str) -> str:

@@ -31,6 +31,7 @@ class Complaints:
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda line: None
+        self._told_parked = False
         self._texts = _Kind(
             "have no text",
             "check --max-tokens and the model: a model that thinks first may use up all tokens",
@@ -38,6 +39,15 @@ class Complaints:
         self._scores = _Kind(
             "have no score", "check the scorer, or choose another one, such as --score length"
         )
+
+    def parked(self) -> None:
+        """Say once that verdicts come from outside."""
+        if not self._told_parked:
+            self._told_parked = True
+            self.tell(
+                "candidates wait for a person: review them with grv review LEDGER, or on the page"
+                " of grv dashboard LEDGER --review"
+            )
 
     def of_drafts(self, drafts: Sequence[Draft]) -> str | None:
         """Count drafts without text; return why to stop, if the first `FIRST` are all like that."""

@@ -53,10 +53,12 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     verification failed; then there is a column `refuted`.
 
     If a problem was searched in several ways (another model, another score), the later searches
-    have the search's id in the name of the problem. A damaged search is left out, with a warning.
+    have the search's id in the name of the problem. Damaged searches are left out, with a warning;
+    a LedgerError if all are damaged.
     """
     rows: list[_Row] = []
     seen: set[str] = set()
+    damaged: list[LedgerError] = []
     verdicts = 0
     writer = LedgerWriter(ledger)
     for summary in ledger.searches():
@@ -68,10 +70,16 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
         except LedgerError as error:
             if error.entry is None:
                 raise
-            warnings.warn(f"left out: {error}; see grv runs repair", stacklevel=2)
+            damaged.append(error)
             continue
         rows += [{"problem": problem, "censored": True, **row} for row in _rows(record, prices)]
         verdicts += sum(id == other for id, other in record.verdicts_from().items())
+    if damaged:
+        more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+        words = f"{damaged[0]}{more}; see grv runs repair"
+        if not rows:
+            raise LedgerError(words) from damaged[0]
+        warnings.warn(f"left out: {words}", stacklevel=2)
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import html
-from ...backends.protocols import Draft, Problem, Usage
+from ...backends.protocols import Draft, Finding, Problem, Usage
 from ...core.search import Search
 from ...core.values import Bill, Verified, Verify
-from ...ledger.entries import Call
+from ...ledger.entries import Call, Found
 from ..executor import Executor
 
-FAILED = "failed"
+FAILED, UNFINISHED = "failed", "unfinished"  # outcomes besides those of `Reason`
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Solution:
 
     Attributes:
         problem: the problem's id.
-        outcome: solved, finished, exhausted, out of budget or failed.
+        outcome: solved, finished, exhausted, out of budget or failed; or unfinished, if it was
+            read before its end.
         draft: the verified answer; if there is none, the best unverified candidate, or None.
         verified: whether `draft` passed.
         bill: the amount spent, in the unit of the costs.
@@ -33,6 +34,7 @@ class Solution:
         unscored: the number of candidates without a score.
         search: the id of the search in the ledger.
         message: the reason, if the search failed or gave up.
+        finding: the verifier's finding on a verified answer.
     """
 
     problem: str
@@ -46,6 +48,7 @@ class Solution:
     unscored: int = 0
     search: str = ""
     message: str = ""
+    finding: Finding | None = None
 
     def _repr_html_(self) -> str:
         facts = [
@@ -109,7 +112,12 @@ def solution_of(
         sum(entry.score is None for entry in record.scored.values()),
         record.search,
         message,
+        None if answer is None else _finding(record.found[answer]),
     )
+
+
+def _finding(found: Found) -> Finding:
+    return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
 
 
 def _used(entries: Iterable[Any]) -> Usage:

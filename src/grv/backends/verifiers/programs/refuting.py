@@ -65,7 +65,10 @@ def not_compilable(program: Program) -> str | None:
     """The error that compiling a parsed program certainly raises; None if there may be none."""
     if program.tree is None:
         return None
-    if wrong := _misplaced(program.tree) or _late_future(program.tree):
+    wrong = _misplaced(program.tree)
+    if not wrong and "__future__" in program.source:
+        wrong = _late_future(program.tree)
+    if wrong:
         return wrong
     try:
         with parser_lock:

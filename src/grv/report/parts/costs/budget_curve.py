@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ....core.values import Costs
 from ....experiments.compare import LARGEST_TABLE
 from ....replay.hindsight import least_checks_of, paid_checks_of
+from ....replay.orders import OrderBatch
 from ....theory.uniform import PairTable
 from ... import columns as c
 from ...drawing import COST_AXIS, Axis, Drawing, Layer
@@ -56,11 +57,10 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
         )
         return
     pairs = PairTable(size)
+    width = dataset.request.width
     with dataset.progress.stage() as tell:
-        for done, batch in enumerate(dataset.batches(), 1):
-            least = least_checks_of(batch)
-            pairs.add(least, paid_checks_of(batch, least, width=dataset.request.width))
-            tell(done, len(dataset.problems))
+        for least, paid in dataset.visit(lambda batch: _checks(batch, width), progress=tell):
+            pairs.add(least, paid)
     solved = pairs.solved()
     for costs in dataset.costs:
         if type(costs) is not Costs:
@@ -71,6 +71,16 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
             rows.add(BUDGET_CURVE, dataset.name, price_name(costs), _BEST_PAIR, "curve", *step)
 
 
+def _checks(
+    batch: OrderBatch, width: int | None
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """The least and the paid verifications of a problem's trials, in a small type if possible."""
+    least = least_checks_of(batch)
+    paid = paid_checks_of(batch, least, width=width)
+    kind = np.int16 if len(batch.problem) < np.iinfo(np.int16).max else np.int32
+    return least.astype(kind), paid.astype(kind)
+
+
 def best_within_each(
     prices: NDArray[np.float64], solved: NDArray[np.float64]
 ) -> list[tuple[float, float, int, int]]:
@@ -79,7 +89,9 @@ def best_within_each(
     Both arrays are `[m - 1, k - 1]`. If there are more steps than a drawing shows, those that raise
     the share least are left out; the first and the last always stay.
     """
-    m, k = np.tril_indices(len(prices))
+    # A pair that solves no more than with one verification less is never a step.
+    more = np.diff(solved, axis=1, prepend=-1.0) > 0
+    m, k = np.nonzero(np.tril(more))
     cost, share = prices[m, k], solved[m, k]
     order = np.lexsort((k, m, -share, cost))
     best = np.maximum.accumulate(share[order])

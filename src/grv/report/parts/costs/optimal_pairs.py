@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.values import Measured
 from ....replay.hindsight import hindsight_trials, least_checks_of
 from ....replay.orders import OrderBatch
 from ... import columns as c
 from ...drawing import Axis, Drawing, Layer
-from ...part import Dataset, Part, RowCollector, TableSchema, price_name
+from ...part import Dataset, Part, RowCollector, TableSchema
 from ...table import Cell, points, significant
 
 OPTIMAL_PAIRS = TableSchema(
@@ -34,26 +36,30 @@ OPTIMAL_PAIRS = TableSchema(
 
 def add_log(rows: RowCollector, dataset: Dataset) -> None:
     """One row per solvable problem and price list."""
-    found: dict[str, list[tuple[Cell, ...]]] = {price_name(costs): [] for costs in dataset.costs}
     most = dataset.request.many_orders
     with dataset.progress.stage() as tell:
-        for done, batch in enumerate(dataset.batches(most), 1):
-            if batch.problem.solvable:
-                least = least_checks_of(batch)
-                for costs in dataset.costs:
-                    # With a cost per candidate, pairs are replayed one by one, which is slow.
-                    measured = isinstance(costs, Measured)
-                    orders = min(most, dataset.request.orders) if measured else most
-                    part = OrderBatch(batch.problem, batch.orders[:orders], batch.keyed)
-                    pairs = hindsight_trials(part, least[:orders], costs)
-                    means = (pairs.generated.mean(), pairs.verified.mean())
-                    row = points((*means, pairs.costs(costs).mean()))
-                    rate = significant(batch.problem.pass_rate)
-                    found[price_name(costs)].append((batch.problem.id, rate, *row, orders))
-            tell(done, len(dataset.problems))
-    for prices, of_prices in found.items():
-        for row_of_problem in of_prices:
-            rows.add(OPTIMAL_PAIRS, dataset.name, prices, *row_of_problem)
+        found = dataset.visit(partial(_rows, dataset), orders=most, progress=tell)
+        solvable = [each for each in found if each]
+    for at, (_, prices) in enumerate(dataset.named_costs):
+        for each in solvable:
+            rows.add(OPTIMAL_PAIRS, dataset.name, prices, *each[at])
+
+
+def _rows(dataset: Dataset, batch: OrderBatch) -> list[tuple[Cell, ...]]:
+    """The row of a problem at each price list; none if it is not solvable."""
+    if not batch.problem.solvable:
+        return []
+    least, most = least_checks_of(batch), dataset.request.many_orders
+    found: list[tuple[Cell, ...]] = []
+    for costs in dataset.costs:
+        # With a cost per candidate, pairs are replayed one by one, which is slow.
+        orders = min(most, dataset.request.orders) if isinstance(costs, Measured) else most
+        part = OrderBatch(batch.problem, batch.orders[:orders], batch.keyed)
+        pairs = hindsight_trials(part, least[:orders], costs)
+        means = (pairs.generated.mean(), pairs.verified.mean())
+        row = points((*means, pairs.costs(costs).mean()))
+        found.append((batch.problem.id, significant(batch.problem.pass_rate), *row, orders))
+    return found
 
 
 PART = Part("costs", (OPTIMAL_PAIRS,), of_log=add_log, stages=1)

@@ -51,7 +51,10 @@ def add_logs(rows: RowCollector, datasets: Sequence[Dataset]) -> None:
 
 def _add_pair(rows: RowCollector, first: Dataset, dataset: Dataset, shared: Sequence[str]) -> None:
     resampled = Resampled(len(shared), dataset.request.seed)
-    places = [[each.main.problems.index(id) for id in shared] for each in (dataset, first)]
+    places = []
+    for each in (dataset, first):
+        place = {id: at for at, id in enumerate(each.main.problems)}
+        places.append([place[id] for id in shared])
     for row in dataset.main.rows:
         here, there = dataset.tried[row.costs, row.policy], first.tried[row.costs, row.policy]
         costs = here.by_problem[places[0]], there.by_problem[places[1]]

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.search import Policy
 from ....experiments.rows import PolicyRow, parse_row
 from ....replay.kernels.dispatch import trials
+from ....replay.orders import OrderBatch
 from ... import columns as c
 from ...dataset import Tried
 from ...drawing import POLICY_AXIS, Axis, Drawing, Layer
@@ -64,20 +66,28 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
 
 def _spending(dataset: Dataset) -> dict[tuple[int, str], list[float]]:
     """The mean cost of each unsolvable problem, by price list and policy."""
-    spent: dict[tuple[int, str], list[float]] = {}
-    for batch in dataset.batches(of=dataset.log.unsolvable):
-        for at, costs in enumerate(dataset.costs):
-            for name in dataset.request.live:
-                kind = parse_row(name)
-                assert isinstance(kind, PolicyRow)
-                tried = trials(
-                    *(kind.policy, batch, costs),
-                    width=dataset.request.width,
-                    value=dataset.request.value,
-                    cascade=dataset.cascade,
-                )
-                spent.setdefault((at, name), []).append(float(tried.costs(costs).mean()))
-    return spent
+    policies: dict[str, Policy] = {}
+    for name in dataset.request.live:
+        kind = parse_row(name)
+        assert isinstance(kind, PolicyRow)
+        policies[name] = kind.policy
+    asked = [(at, name) for at in range(len(dataset.costs)) for name in policies]
+
+    def amounts(batch: OrderBatch) -> list[float]:
+        found = []
+        for at, name in asked:
+            costs = dataset.costs[at]
+            tried = trials(
+                *(policies[name], batch, costs),
+                width=dataset.request.width,
+                value=dataset.request.value,
+                cascade=dataset.cascade,
+            )
+            found.append(float(tried.costs(costs).mean()))
+        return found
+
+    by_problem = list(dataset.visit(amounts, of=dataset.log.unsolvable))
+    return {each: [spent[at] for spent in by_problem] for at, each in enumerate(asked)}
 
 
 def _shares(

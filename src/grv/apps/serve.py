@@ -1,0 +1,161 @@
+"""`grv serve`: verified completions for every OpenAI client."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..core.errors import UsageError
+from ..options import option
+from ..runtime.options import Calls
+from .console import check_outputs, say
+from .options.command import command
+from .options.live import ledger_files
+from .options.serving import ProfileOptions, Serving, check_profiles, profiles_of
+from .pages.dashboard import need_packages, pages_of
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping, Sequence
+
+    from starlette.routing import Route
+
+    from ..ledger.tables import TableLedger
+    from ..serve.clients import Clients
+    from ..serve.events import Events
+    from ..serve.profiles import Profile
+
+
+@command
+def serve(
+    profiles: list[ProfileOptions],
+    serving: Serving,
+    calls: Calls,
+    job: str | None = option(
+        None,
+        "A job file: one profile, named after its generator, or tables [profiles.NAME].",
+        argument=True,
+        metavar="JOB",
+    ),
+) -> None:
+    """Serve verified completions to every OpenAI client.
+
+    A request is an ordinary completion with one more field, grv: how the answer is verified, and
+    what it may cost. The response is an ordinary one, too: its text has passed the check. Equal
+    requests share one search and are paid for once. The ledger has everything that was paid for;
+    after a stop or a crash, the same request continues.
+
+    \b
+    # job.toml
+    generator = "openai:qwen2.5-coder"
+    base-url = "http://localhost:8001/v1"
+    costs = "1,10"
+    budget = 500          # the most that one request may cost
+
+    \b
+    grv serve job.toml --ledger serve.ledger --total-budget 20000
+    curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' -d '{
+      "model": "qwen2.5-coder", "messages": [{"role": "user", "content": "What is 6 times 7?"}],
+      "grv": {"check": {"kind": "math", "answer": "42"}}}'
+
+    Status 422: no verified answer, with the bill; 429: a budget is spent, or the server is full;
+    400: the request is wrong, and the error names the field. Other machines need --clients FILE.
+    """
+    need_packages("grv serve")
+    from ..ledger.opening import open_ledger
+    from ..serve.events import Events
+    from ..serve.server import bind
+
+    check_profiles(profiles)
+    clients = _check(profiles, serving, calls, job)
+    with (
+        profiles_of(profiles, calls) as made,
+        bind(serving.host, serving.port) as listening,
+        closing(open_ledger(serving.ledger)) as ledger,
+        closing(open_ledger(serving.ledger, read_only=True)) as reader,
+    ):
+        total = profiles[0].spending.total_budget
+        pages = pages_of(reader, ledger, clients, total)
+        first = _run(made, clients, ledger, total, serving, listening, Events(), pages)
+    if first == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+def _check(
+    profiles: Sequence[ProfileOptions], serving: Serving, calls: Calls, job: str | None
+) -> Clients:
+    """Refuse, before any work, what cannot be served; the clients."""
+    from ..backends.callables import processors
+    from ..runtime.faults.machine import check_machine
+    from ..serve.clients import Clients
+    from ..serve.door import is_loopback
+
+    files = ledger_files(serving.ledger)
+    check_outputs(files, (job, serving.clients, *(each.spending.prices for each in profiles)))
+    clients = Clients.load(serving.clients, [each.called for each in profiles])
+    if not clients.known and not is_loopback(serving.host):
+        raise UsageError(
+            f"--host {serving.host}: other machines could use it without a key; give --clients FILE"
+        )
+    workers = max(each.verification.workers or processors() for each in profiles)
+    in_flight = calls.concurrency * len(profiles) + serving.connections // 3
+    check_machine(in_flight, workers, files)
+    return clients
+
+
+def _tell(events: Events, model: str, message: str) -> None:
+    """Report an outage. What the server said is left out: it may repeat a request."""
+    events("outage", model=model, message=message.partition(": ")[0])
+
+
+def _run(
+    profiles: Mapping[str, Profile],
+    clients: Clients,
+    ledger: TableLedger,
+    total: float,
+    serving: Serving,
+    listening: socket.socket,
+    events: Events,
+    pages: Sequence[Route],
+) -> int:
+    import anyio
+
+    from ..serve.app import Application, Pace
+    from ..serve.door import Door, DoorBounds
+    from ..serve.metrics import Metrics
+    from ..serve.searches import Bounds, Searches
+    from ..serve.server import run
+
+    async def work() -> int:
+        bounds = Bounds(serving.searches, serving.queue)
+        searches = Searches(ledger, total, bounds, events, detailed=not clients.known)
+        door = Door(
+            DoorBounds(serving.connections, int(serving.request_mb * (1 << 20))),
+            keys=clients.known,
+        )
+        pace = Pace(serving.heartbeat, serving.slow)
+        metrics = Metrics(ledger, total)
+        for name, profile in profiles.items():
+            profile.caller.outages.tell = partial(_tell, events, name)
+        app = Application(profiles, clients, searches, metrics, door, events, pace, pages)
+        host, port = listening.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+        say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
+        events("listening", address=address, profiles=[*profiles])
+        try:
+            return await run(
+                app,
+                searches,
+                listening,
+                events,
+                slow=serving.slow,
+                grace=serving.grace,
+                connections=serving.connections,
+            )
+        finally:
+            for profile in profiles.values():
+                await profile.backends.aclose()
+
+    return anyio.run(work)

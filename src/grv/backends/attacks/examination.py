@@ -1,0 +1,69 @@
+"""Tries out the sandbox on this machine: right programs must pass, attacks must fail."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable
+
+from ..sandbox.isolation.seccomp import NOT_YET_RUN
+from ..sandbox.limits import Isolation
+from ..verifiers.pool import CheckVerifier
+from . import suite
+
+
+def examine(
+    isolation: Isolation, workers: int | None, tell: Callable[[str], None], verbose: bool
+) -> bool:
+    """Run right programs and attacks; whether all is well.
+
+    Args:
+        isolation: the isolation to examine.
+        workers: programs that run at once; None is one per processor.
+        tell: reports one line.
+        verbose: whether to report each program.
+
+    Raises:
+        UsageError: this machine lacks the isolation.
+    """
+    tell(f"Python {platform.python_version()} ({sys.executable})")
+    tell(f"Linux {platform.release()}, {platform.machine()}")
+    with CheckVerifier(workers=workers, isolation=isolation) as verifier:
+        tell(f"isolation {verifier.in_force}")
+        if verifier.in_force.seccomp in NOT_YET_RUN:
+            tell("  this architecture's filter has never run on a real machine")
+        for name, reason in verifier.in_force.missing.items():
+            tell(f"  without {name}: {reason}")
+        trials = suite.run_right_programs(verifier)
+        right = _reported("right programs that pass", trials, tell, verbose)
+    with (
+        suite.Surroundings() as around,
+        CheckVerifier(
+            workers=workers, isolation=isolation, limits=suite.LIMITS, refute=False
+        ) as verifier,
+    ):
+        trials = suite.run_attacks(verifier, around)
+        held = _reported("attacks that are held", trials, tell, verbose)
+        damage = around.damage()
+        folders = verifier.folders()
+        verifier.close()
+        damage += [f"left behind: {thing}" for thing in suite.left_behind(folders)]
+    for line in damage:
+        tell(f"DAMAGE {line}")
+    return right and held and not damage
+
+
+def _reported(
+    what: str, trials: Iterable[suite.Trial], tell: Callable[[str], None], verbose: bool
+) -> bool:
+    """Report the trials; whether all are ok."""
+    total = good = 0
+    for trial in trials:
+        total += 1
+        good += trial.ok
+        verdict, reason = trial.finding.verdict.value, trial.finding.reason
+        if verbose or not trial.ok:
+            mark = "ok  " if trial.ok else "BAD "
+            tell(f"  {mark}{trial.name}: {verdict}{f' ({reason})' if reason else ''}")
+    tell(f"{good} of {total} {what}")
+    return good == total

@@ -1,0 +1,1 @@
+"""Verification on a Ray cluster: the connection, the pool on each node, and the engine."""

@@ -1,0 +1,160 @@
+"""What runs on a node of the cluster: a pool of sandbox workers, as an actor of Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from ...core.errors import BackendError, GrvError, UsageError
+from ...text import checksum
+from ..protocols import Finding, Problem
+from ..sandbox.limits import InForce, Isolation, Limits
+from ..sandbox.run import WorkerDied
+from ..sandbox.worker import sweep
+from ..verifiers.checks import Check, parse_check
+from ..verifiers.engine import Job, LocalEngine, fault
+
+KEPT = 256  # problems that a node keeps, so that a check is sent to it once
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a node verifies: as the same options do on this machine."""
+
+    isolation: Isolation = Isolation.JAIL
+    limits: Limits = Limits()  # noqa: RUF009 (a frozen value)
+    attempts: int = 3
+    folder: str = ""  # the current directory, if the node has it
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a node says of itself: how it confines programs, or why it cannot."""
+
+    version: str
+    in_force: InForce | None
+    weakness: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One candidate to verify.
+
+    Attributes:
+        number: which request it is, of those of the driver.
+        check: the checksum of the problem's check, under which the node keeps the problem.
+        text: the candidate.
+        problem: None if the node should have it.
+    """
+
+    number: int
+    check: str
+    text: str
+    problem: Problem | None = None
+
+    @property
+    def seal(self) -> tuple[int, str, str]:
+        """What a reply must repeat: the request's number, and checksums of check and text."""
+        return self.number, self.check, checksum(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply to a request: a finding, an error to raise, or neither if the problem is missing.
+
+    The seal is made from the request as the node received it.
+    """
+
+    seal: tuple[int, str, str]
+    finding: Finding | None = None
+    error: GrvError | None = None
+
+
+def installed() -> str:
+    """What is installed here; nodes must have the same."""
+    version = sys.modules[__name__.partition(".")[0]].__version__
+    return f"grv {version} on Python {'.'.join(platform.python_version_tuple()[:2])}"
+
+
+class NodePool:
+    """The pool of one node. Ray calls its methods in one event loop.
+
+    Args:
+        workers: the number of candidates that run at once.
+        settings: how they are verified.
+    """
+
+    def __init__(self, workers: int, settings: Settings) -> None:
+        sweep()
+        if settings.folder:
+            with contextlib.suppress(OSError):
+                os.chdir(settings.folder)
+        self._settings, self._workers = settings, workers
+        self._engine = LocalEngine(workers, settings.isolation, settings.attempts)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="verify")
+        self._problems: OrderedDict[str, tuple[Problem, Check]] = OrderedDict()
+        self._jobs: dict[int, Job] = {}
+
+    async def hello(self) -> Hello:
+        """Try out the isolation."""
+        version = installed()
+        loop = asyncio.get_running_loop()
+        try:
+            force = await loop.run_in_executor(self._threads, lambda: self._engine.in_force)
+        except (UsageError, WorkerDied) as exc:
+            return Hello(version, None, str(exc))
+        return Hello(version, force)
+
+    async def judge(self, request: Request) -> Reply:
+        """Verify one candidate."""
+        seal = request.seal
+        if request.problem is not None:
+            check = parse_check(request.problem, self._settings.limits)
+            self._problems[request.check] = request.problem, check
+            if len(self._problems) > KEPT:
+                self._problems.popitem(last=False)
+        kept = self._problems.get(request.check)
+        if kept is None:
+            return Reply(seal)
+        job = self._jobs[request.number] = Job()
+        loop = asyncio.get_running_loop()
+        work = partial(self._engine.judge, job, *kept, request.text)
+        try:
+            return Reply(seal, await loop.run_in_executor(self._threads, work))
+        except (UsageError, BackendError) as exc:
+            return Reply(seal, error=exc)
+        except Exception as exc:  # an error with one candidate must not affect others
+            return Reply(seal, fault(exc))
+        finally:
+            del self._jobs[request.number]
+
+    async def call_off(self, number: int) -> None:
+        """Stop the program of a request."""
+        if (job := self._jobs.get(number)) is not None:
+            job.call_off()
+
+    async def examine(self, verbose: bool) -> tuple[bool, Sequence[str]]:
+        """Run right programs and attacks; whether all is well, and the lines that say so."""
+        from ..attacks.examination import examine
+
+        lines: list[str] = []
+        loop = asyncio.get_running_loop()
+        isolation, workers = self._settings.isolation, self._workers
+        well = await loop.run_in_executor(
+            None, lambda: examine(isolation, workers, lines.append, verbose)
+        )
+        return well, lines
+
+    async def close(self) -> None:
+        """End the workers, also those that are busy."""
+        for job in self._jobs.values():
+            job.call_off()
+        await asyncio.get_running_loop().run_in_executor(None, self._engine.close)

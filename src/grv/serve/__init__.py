@@ -1,0 +1,1 @@
+"""Verified completions over HTTP, for every OpenAI client."""

@@ -1,0 +1,257 @@
+"""The HTTP application: OpenAI's endpoints, the state of searches, and metrics."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from ..core.errors import GrvError
+from ..files import parse_json
+from ..runtime.results.solution import Solution
+from .clients import Client, Clients
+from .completions.requests import Request, parse_request
+from .completions.responses import completion, text_of
+from .completions.streaming import EventStream, answer, as_json, event, progress
+from .door import Door, read_body
+from .errors import ApiError
+from .events import Events, place_of
+from .metrics import Metrics
+from .profiles import Profile
+from .searches import Running, Searches
+from .states import state_of
+
+_SOON = 0.25  # seconds: a search that ends sooner answers a stream with its own status
+_PARSERS = 4  # threads that parse requests; the ledger has threads of its own
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Times, in seconds.
+
+    Attributes:
+        heartbeat: the longest silence of a stream.
+        slow: how long a client may take to send a request, or to read a part of a response.
+    """
+
+    heartbeat: float = 5.0
+    slow: float = 30.0
+
+
+class Application:
+    """Answers requests. It is an ASGI application."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        clients: Clients,
+        searches: Searches,
+        metrics: Metrics,
+        door: Door,
+        events: Events,
+        pace: Pace,
+        pages: Sequence[Route] = (),
+    ) -> None:
+        self._profiles, self._clients, self._searches = profiles, clients, searches
+        self._metrics, self._door, self._events, self._pace = metrics, door, events, pace
+        self._started = int(time.time())
+        self._parsers = anyio.CapacityLimiter(_PARSERS)
+        routes = [
+            Route("/v1/models", self._models, methods=["GET"]),
+            Route("/v1/models/{name:path}", self._model, methods=["GET"]),
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/completions", self._text, methods=["POST"]),
+            Route("/grv/searches/{search}", self._search, methods=["GET"]),
+            Route("/metrics", self._show_metrics, methods=["GET"]),
+            Route("/health", self._health, methods=["GET"]),
+            *pages,
+        ]
+        self._router = Router(routes, redirect_slashes=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; every error is JSON, and every request one event."""
+        if scope["type"] != "http":
+            return
+        started, status, whole = time.monotonic(), 0, not _has_body(scope)
+
+        async def listened() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = whole or not message.get("more_body", False)
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        scope["app"], scope["grv"] = self, {}
+        try:
+            with self._door.admit(scope):
+                await self._router(scope, listened, watched)
+        except (ApiError, HTTPException) as error:
+            await _respond(_api_error(error), scope, receive, watched, close=not whole)
+        except GrvError as error:
+            await _respond(self._searches.failure(error), scope, receive, watched)
+        except Exception as error:  # a mistake in one request must not end the connection of others
+            self._events("bug", error=type(error).__name__, place=place_of(error))
+            if not status:
+                bug = ApiError(500, "this is a bug in grv", code="bug")
+                await _respond(bug, scope, receive, watched)
+        finally:
+            seconds = round(time.monotonic() - started, 3)
+            route = getattr(scope.get("route"), "path", None)
+            about = {"method": scope["method"][:16], "route": route, **scope["grv"]}
+            self._events("request", **about, status=status, seconds=seconds)
+
+    def _client(self, http: HttpRequest) -> Client:
+        client = self._clients.of(http.headers.getlist("authorization"))
+        http.scope["grv"]["client"] = client.name or None
+        return client
+
+    def _allowed(self, client: Client) -> dict[str, Profile]:
+        """The profiles that a client may use."""
+        every = self._profiles.items()
+        allowed = client.profiles
+        return {name: each for name, each in every if allowed is None or name in allowed}
+
+    async def _health(self, http: HttpRequest) -> Response:
+        return _json({"status": "ok"})
+
+    async def _models(self, http: HttpRequest) -> Response:
+        names = self._allowed(self._client(http))
+        return _json({"object": "list", "data": [self._shown(name) for name in names]})
+
+    async def _model(self, http: HttpRequest) -> Response:
+        name = http.path_params["name"]
+        if name not in self._allowed(self._client(http)):
+            raise ApiError(404, "there is no such model", code="model_not_found", param="model")
+        return _json(self._shown(name))
+
+    def _shown(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._started, "owned_by": "grv"}
+
+    async def _search(self, http: HttpRequest) -> Response:
+        client, search = self._client(http), http.path_params["search"]
+        running = self._searches.is_running(search)
+
+        def read() -> dict[str, Any]:
+            return state_of(self._searches.ledger, search, client, running=running)
+
+        return _json(await anyio.to_thread.run_sync(read))
+
+    async def _show_metrics(self, http: HttpRequest) -> Response:
+        if not self._client(http).metrics:
+            raise ApiError(403, "this client may not read the metrics", code="forbidden")
+        text = await anyio.to_thread.run_sync(self._metrics.text, self._searches.running)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def _chat(self, http: HttpRequest) -> Response:
+        return await self._complete(http, chat=True)
+
+    async def _text(self, http: HttpRequest) -> Response:
+        return await self._complete(http, chat=False)
+
+    async def _complete(self, http: HttpRequest, *, chat: bool) -> Response:
+        arrived = time.monotonic()
+        client = self._client(http)
+        content = await read_body(http, self._door.bounds.body, self._pace.slow)
+
+        def parse() -> Request:
+            return parse_request(
+                _parsed(content), self._allowed(client), chat=chat, client=client.name
+            )
+
+        request = await anyio.to_thread.run_sync(parse, limiter=self._parsers)
+        http.scope["grv"] |= {"model": request.profile.name, "search": request.search}
+        until = arrived + (math.inf if request.deadline is None else request.deadline)
+        with ExitStack() as stack:
+            running = stack.enter_context(self._searches.hold(request, client))
+            if not request.stream:
+                solution = await self._solution(running, client, until)
+                text = text_of(request, solution, detailed=not self._clients.known)
+                return _json(completion(request, solution, text))
+            await _wait(running, min(until, time.monotonic() + _SOON))
+            if running.done.is_set():
+                solution = await self._solution(running, client, until)
+                text_of(request, solution, detailed=not self._clients.known)
+            events = self._stream(request, running, client, until)
+            return EventStream(events, stack.pop_all(), self._pace.slow)
+
+    async def _solution(self, running: Running, client: Client, until: float) -> Solution:
+        """The solution of a search, or what it has found when time is over."""
+        await _wait(running, until)
+        if running.error is not None:
+            raise running.error
+        return running.solution or await self._searches.so_far(running, client)
+
+    async def _stream(
+        self, request: Request, running: Running, client: Client, until: float
+    ) -> AsyncGenerator[bytes]:
+        waiting = progress(request, running, self._pace.heartbeat, until)
+        async with aclosing(waiting):
+            async for each in waiting:
+                yield each
+        try:
+            solution = await self._solution(running, client, until)
+            last = answer(request, solution, detailed=not self._clients.known)
+        except ApiError as error:
+            last = [event(error.body)]
+        except GrvError as error:
+            last = [event(self._searches.failure(error).body)]
+        for each in last:
+            yield each
+
+
+async def _wait(running: Running, until: float) -> None:
+    """Wait for the end of a search, but not longer than until then."""
+    seconds = until - time.monotonic()
+    with anyio.move_on_after(None if math.isinf(seconds) else max(0.0, seconds)):
+        await running.done.wait()
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return parse_json(content, finite=True)
+    except ValueError as error:
+        raise ApiError(400, f"the request is not JSON: {error}", code="invalid_json") from error
+
+
+def _json(data: Mapping[str, Any]) -> Response:
+    return Response(as_json(data), media_type="application/json")
+
+
+def _api_error(error: ApiError | HTTPException) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    return ApiError(error.status_code, error.detail, code="not_found")
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+async def _respond(
+    error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False
+) -> None:
+    """Send an error; close the connection if the rest of the request is not read."""
+    error.close = error.close or close
+    response = Response(
+        as_json(error.body),
+        error.status,
+        headers=error.headers,
+        media_type="application/json",
+    )
+    await response(scope, receive, send)

@@ -1,0 +1,1 @@
+"""Completions: requests, the answers to them, and streams."""

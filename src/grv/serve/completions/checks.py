@@ -1,0 +1,90 @@
+"""Checks of requests: only data, within the limits of the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ...backends.protocols import Problem
+from ...backends.sandbox.limits import Limits
+from ...backends.verifiers.checks import DATA_KINDS
+from ...core.errors import UsageError
+from ...files import is_number, shown
+from ...options import did_you_mean
+from ..errors import ApiError, wrong
+from ..profiles import Profile
+
+PARAM = "grv.check"
+_MOST_REPEATS = 10
+_PLACE = re.compile(r"problem .*?, (check[\w.\[\]]*): (.*)", re.DOTALL)
+
+
+def named_or_own(profile: Profile, given: Any) -> tuple[Mapping[str, Any], str]:
+    """The check of a request and its name, which is empty if the request has its own."""
+    if profile.own_verifier:
+        if given is not None:
+            raise wrong(PARAM, f"{profile.name} verifies by itself; leave the check out")
+        return {}, ""
+    if given is None:
+        if not profile.check:
+            raise wrong(PARAM, _missing(profile))
+        given = profile.check
+    if isinstance(given, str):
+        if given not in profile.checks:
+            hint = did_you_mean(given, [*profile.checks])
+            raise wrong(PARAM, f"there is no check {shown(given)}{hint}")
+        return profile.checks[given], given
+    if not isinstance(given, Mapping):
+        raise wrong(PARAM, f"must be a check or the name of one, not {shown(given)}")
+    _check_kind(given)
+    _check_limits(given, profile.limits)
+    return given, ""
+
+
+def _missing(profile: Profile) -> str:
+    named = f"; {profile.name} has the checks {', '.join(profile.checks)}" if profile.checks else ""
+    return (
+        'is missing: say how an answer is verified, as in {"kind": "math", "answer": "42"}' + named
+    )
+
+
+def _check_kind(check: Mapping[str, Any]) -> None:
+    """Refuse checks that run commands or call servers: only the server's file may name those."""
+    kind = check.get("kind")
+    if isinstance(kind, str) and kind not in DATA_KINDS:
+        there = ", ".join(DATA_KINDS)
+        hint = did_you_mean(kind, DATA_KINDS)
+        raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
+
+
+def _check_limits(check: Mapping[str, Any], allowed: Limits) -> None:
+    """Refuse limits above those of the server. Mistakes of other kinds are found later."""
+    repeat = check.get("repeat", 1)
+    if is_number(repeat) and repeat > _MOST_REPEATS:
+        raise wrong(f"{PARAM}.repeat", f"must be at most {_MOST_REPEATS}, not {shown(repeat)}")
+    given = check.get("limits", {})
+    for each in fields(Limits):
+        value = given.get(each.name) if isinstance(given, Mapping) else None
+        most = getattr(allowed, each.name)
+        if each.name == "cpu_seconds" and most is None:
+            most = allowed.seconds
+        if is_number(value) and value > most:
+            raise wrong(f"{PARAM}.limits.{each.name}", f"must be at most {most:g}, not {value:g}")
+
+
+def prepare(profile: Profile, problem: Problem) -> None:
+    """Parse the check; a mistake is an ApiError that names the field. May take long: it compiles.
+
+    The name of a problem is made by the server and means nothing to the client.
+    """
+    try:
+        profile.prepare(problem)
+    except UsageError as error:
+        raise _named(error) from error
+
+
+def _named(error: UsageError) -> ApiError:
+    match = _PLACE.fullmatch(str(error))
+    return wrong(PARAM, str(error)) if match is None else wrong(f"grv.{match[1]}", match[2])

@@ -1,0 +1,326 @@
+"""Requests: the ordinary fields of a completion, and `grv`. Every mistake names its field.
+
+A request is data. What it says can choose among what the server's file allows; it cannot name
+addresses, commands, files or code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...backends.generators.chat import transcript
+from ...backends.generators.sampling import Sampling
+from ...backends.protocols import Problem
+from ...core.errors import UsageError
+from ...core.search import Policy
+from ...core.values import Costs, Measured
+from ...files import is_number, shown
+from ...options import did_you_mean
+from ...parsing import parse_costs
+from ...policies import spec
+from ...runtime.config import SearchConfig
+from ...text import checksum
+from ..errors import ApiError, wrong
+from ..profiles import Plan, Profile
+from . import checks
+from .messages import parse_format, parse_messages
+from .require import Require
+
+_LONGEST_WAIT = 86_400.0  # seconds
+_LONGEST_NAME = 200  # characters of a policy, or of `fresh`
+_MOST_STOPS = 16
+# Policies that read files, or take long to prepare: only the server's file may name them.
+_SERVERS_POLICIES = ("centered-star", "known-law", "learned")
+
+_COMMON = ("model", "stream", "stream_options", "grv")
+_SAMPLING = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed")
+_PASSED_ON = ("frequency_penalty", "presence_penalty", "reasoning_effort")
+# Fields without influence on the answer.
+_IGNORED = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key")
+# Fields that are understood only with these values: grv gives one text.
+_FIXED: Mapping[str, tuple[Any, ...]] = {
+    "n": (1,),
+    "best_of": (1,),
+    "logprobs": (False,),
+    "echo": (False,),
+    "suffix": ("",),
+    "tools": ([],),
+    "tool_choice": ("none",),
+    "parallel_tool_calls": (True, False),
+    "modalities": (["text"],),
+}
+GRV = ("check", "policy", "costs", "budget", "value", "require", "deadline", "fresh")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A valid request.
+
+    Attributes:
+        chat: whether it is a chat; otherwise it continues a text.
+        profile: what its model stands for.
+        problem: what to answer, and how the answer is verified.
+        config: how to search.
+        check: the name of the check, if the server has it.
+        require: which answers it accepts.
+        deadline: seconds after which it is answered, however far the search is.
+        stream: whether the answer is streamed.
+        include_usage: whether a stream ends with the usage.
+    """
+
+    chat: bool
+    profile: Profile
+    problem: Problem
+    config: SearchConfig
+    check: str = ""
+    require: Require = Require.VERIFIED
+    deadline: float | None = None
+    stream: bool = False
+    include_usage: bool = False
+
+    @cached_property
+    def search(self) -> str:
+        """The id of its search: a hash of all that matters."""
+        return self.config.search_id(self.problem)
+
+    @cached_property
+    def key(self) -> str:
+        """What requests have in common that share a running search: also policy and budget."""
+        about = self.config.started(self.problem).about
+        return json.dumps([self.search, about], sort_keys=True, default=str)
+
+
+def parse_request(
+    body: Any, profiles: Mapping[str, Profile], *, chat: bool, client: str = ""
+) -> Request:
+    """The request in a body, of a client that may use these profiles.
+
+    It may take long, because checks are compiled.
+    """
+    given = _record(body, "", "the request")
+    known = (*_COMMON, *_SAMPLING, *_PASSED_ON, *_IGNORED, *_FIXED, "response_format")
+    _only(given, "", (*known, "messages" if chat else "prompt"))
+    for name, allowed in _FIXED.items():
+        if name in given and given[name] not in allowed:
+            raise wrong(name, f"{shown(given[name])} is not supported")
+    profile = _profile(given.get("model"), profiles)
+    asked = _record(given.get("grv", {}), "grv", "grv")
+    _only(asked, "grv.", GRV)
+    check, name = checks.named_or_own(profile, asked.get("check"))
+    problem = _problem(given, profile, check, _fresh(asked), chat=chat)
+    checks.prepare(profile, problem)
+    more = {"client": client} if client else {}
+    if name:
+        more["named_check"] = name
+    try:
+        config = profile.config(_plan(asked, profile), _sampling(given, profile), more)
+    except UsageError as error:
+        raise ApiError(400, str(error), code="invalid_value") from error
+    stream, options = _flag(given, "stream"), given.get("stream_options", {})
+    return Request(
+        chat,
+        profile,
+        problem,
+        config,
+        name,
+        _require(asked, profile),
+        _number(asked, "deadline", "grv.", least=1e-3, most=_LONGEST_WAIT),
+        stream,
+        _flag(_record(options, "stream_options", "stream_options"), "include_usage"),
+    )
+
+
+def _record(value: Any, param: str, what: str) -> dict[str, Any]:
+    """A JSON object without the fields that are null."""
+    if not isinstance(value, Mapping):
+        message = f"{what} must be a JSON object, not {shown(value)}"
+        raise ApiError(400, message, code="invalid_value", param=param or None)
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def _only(given: Mapping[str, Any], before: str, known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            param = f"{before}{name}"
+            problem = f"unknown field{did_you_mean(name, known)}"
+            raise ApiError(400, f"{param}: {problem}", code="unknown_parameter", param=param)
+
+
+def _profile(name: Any, profiles: Mapping[str, Profile]) -> Profile:
+    if not isinstance(name, str):
+        raise wrong("model", f"must be one of {', '.join(profiles)}")
+    if name not in profiles:
+        message = f"there is no model {shown(name)}{did_you_mean(name, [*profiles])}"
+        raise ApiError(404, message, code="model_not_found", param="model")
+    return profiles[name]
+
+
+def _problem(
+    given: Mapping[str, Any], profile: Profile, check: Mapping[str, Any], fresh: str, *, chat: bool
+) -> Problem:
+    """The problem. Its id is a hash of its content, so that equal requests are the same problem."""
+    messages: tuple[Mapping[str, Any], ...] = ()
+    if chat:
+        if not profile.chat:
+            message = f"{profile.name} continues a text: use /v1/completions"
+            raise ApiError(400, message, code="invalid_value", param="model")
+        messages = parse_messages(given.get("messages"))
+        prompt = transcript(messages)
+        asked = transcript([each for each in messages if each["role"] == "user"][-1:] or messages)
+    else:
+        prompt = asked = _prompt(given.get("prompt"))
+    content = json.dumps([chat, messages or prompt, dict(check), fresh], sort_keys=True)
+    return Problem(f"request {checksum(content)[:16]}", prompt, check, asked, messages=messages)
+
+
+def _prompt(given: Any) -> str:
+    if isinstance(given, list) and len(given) == 1:
+        (given,) = given
+    if not isinstance(given, str):
+        raise wrong("prompt", f"must be one text, not {shown(given)}")
+    return given
+
+
+def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
+    """The profile's sampling with what the request says."""
+    sampling = profile.sampling
+    changes: dict[str, Any] = {
+        "temperature": _number(given, "temperature", least=0, most=100),
+        "top_p": _number(given, "top_p", least=1e-9, most=1),
+        "max_tokens": _tokens(given, sampling.max_tokens),
+        "seed": _whole(given, "seed", least=-(2**63)),
+        "stop": _stops(given.get("stop")),
+    }
+    if "response_format" in given:
+        changes["response_format"] = parse_format(given["response_format"])
+    more = {name: _passed_on(given, name) for name in _PASSED_ON if name in given}
+    if more:
+        changes["extra_body"] = (sampling.extra_body or {}) | more
+    return dataclasses.replace(
+        sampling, **{name: value for name, value in changes.items() if value is not None}
+    )
+
+
+def _tokens(given: Mapping[str, Any], most: int | None) -> int | None:
+    """The most tokens of a candidate: not more than the server's file allows."""
+    for name in ("max_completion_tokens", "max_tokens"):
+        if (found := _whole(given, name, most=most)) is not None:
+            return found
+    return None
+
+
+def _passed_on(given: Mapping[str, Any], name: str) -> Any:
+    if name == "reasoning_effort":
+        if not (isinstance(given[name], str) and given[name].isalpha()):
+            raise wrong(name, f"must be a word, not {shown(given[name])}")
+        return given[name]
+    return _number(given, name, least=-2, most=2)
+
+
+def _stops(given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    stops = [given] if isinstance(given, str) else given
+    fits = isinstance(stops, list) and len(stops) <= _MOST_STOPS
+    if not fits or not all(isinstance(each, str) and each for each in stops):
+        raise wrong("stop", f"must be a text or a list of up to {_MOST_STOPS} texts")
+    return tuple(stops)
+
+
+def _plan(asked: Mapping[str, Any], profile: Profile) -> Plan:
+    """The profile's plan with what the request says. It may lower a budget, not raise it."""
+    plan = profile.plan
+    budget = _number(asked, "budget", "grv.", least=0, most=plan.budget)
+    value = _number(asked, "value", "grv.", least=0)
+    return Plan(
+        _policy(asked["policy"]) if "policy" in asked else plan.policy,
+        _costs(asked["costs"], plan.costs) if "costs" in asked else plan.costs,
+        plan.budget if budget is None else budget,
+        plan.value if value is None else value,
+    )
+
+
+def _policy(given: Any) -> Policy:
+    if not isinstance(given, str) or len(given) > _LONGEST_NAME:
+        raise wrong("grv.policy", f"must be the name of a policy, not {shown(given)}")
+    try:
+        name, _, _ = spec.split(given)
+        if name in _SERVERS_POLICIES:
+            raise wrong("grv.policy", f"only the server's file may name {name}")
+        return spec.parse(given)
+    except UsageError as error:
+        raise wrong("grv.policy", str(error)) from error
+
+
+def _costs(given: Any, least: Costs) -> Costs:
+    """The costs of a request. Lower ones would make its budget, and the total, say less."""
+    text = ",".join(map(str, given)) if isinstance(given, list) else str(given)
+    try:
+        costs = parse_costs(text)
+    except UsageError as error:
+        raise wrong("grv.costs", str(error)) from error
+    if isinstance(least, Measured):
+        return Measured(costs.generate, costs.verify)  # a first guess: what is paid is measured
+    if costs.generate < least.generate or costs.verify < least.verify:
+        raise wrong("grv.costs", f"must be at least {least.generate:g},{least.verify:g}")
+    return Costs(costs.generate, costs.verify, least.score)
+
+
+def _require(asked: Mapping[str, Any], profile: Profile) -> Require:
+    given = asked.get("require", profile.require.value)
+    if given not in [each.value for each in Require]:
+        raise wrong("grv.require", f'must be "verified" or "best", not {shown(given)}')
+    return Require(given)
+
+
+def _fresh(asked: Mapping[str, Any]) -> str:
+    """What distinguishes a fresh search: a text of the client, or a random one."""
+    given = asked.get("fresh", False)
+    if isinstance(given, str) and 0 < len(given) <= _LONGEST_NAME:
+        return given
+    if not isinstance(given, bool):
+        raise wrong("grv.fresh", f"must be true, or a text, not {shown(given)}")
+    return uuid.uuid4().hex if given else ""
+
+
+def _flag(given: Mapping[str, Any], name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise wrong(name, f"must be true or false, not {shown(value)}")
+    return value
+
+
+def _number(
+    given: Mapping[str, Any],
+    name: str,
+    before: str = "",
+    *,
+    least: float,
+    most: float | None = None,
+    fits: Callable[[Any], bool] = is_number,
+    what: str = "a number",
+) -> float | None:
+    """A number of a request, if it has one."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if not fits(value) or value < least or (most is not None and value > most):
+        limits = f" of at least {least:g}" if most is None else f" from {least:g} to {most:g}"
+        raise wrong(f"{before}{name}", f"must be {what}{limits}, not {shown(value)}")
+    return float(value) if what == "a number" else value
+
+
+def _whole(
+    given: Mapping[str, Any], name: str, *, least: int = 1, most: int | None = None
+) -> int | None:
+    def fits(value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value < 2**63
+
+    found = _number(given, name, least=least, most=most, fits=fits, what="a whole number")
+    return None if found is None else int(found)

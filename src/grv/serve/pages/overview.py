@@ -1,0 +1,191 @@
+"""The numbers of the overview: what runs, what was found, what it costs, what is left."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...core.values import Generated, Verdict, Verified
+from ...ledger.entries import Entry, Found, Started, Told
+from .store import Store, last_start
+
+VERDICTS = 20_000  # the newest entries among which verdicts are counted
+COMPARED = 500  # the newest solved searches that are compared with the baselines
+_WIDTHS = (60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)  # seconds per bar
+_BARS = 48
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """What the newest solved searches cost, beside two other ways to use their candidates.
+
+    Attributes:
+        searches: how many are compared.
+        cost: what they cost.
+        verify_all: every candidate verified in the order of arrival, up to the first known pass.
+        hindsight: the same candidates generated, and only the first known pass verified.
+        unknown: candidates before the first known pass that have no verdict. They count as failed.
+    """
+
+    searches: int
+    cost: float
+    verify_all: float
+    hindsight: float
+    unknown: int
+
+
+def overview(store: Store, total: float) -> dict[str, Any]:
+    """All numbers of the overview, as JSON data; `total` is the budget of the ledger."""
+    totals = store.ledger.totals(())
+    outcomes: Counter[str] = Counter()
+    for each in totals:
+        outcomes[each.outcome or "unfinished"] += each.searches
+    spent = sum(each.paid for each in totals)
+    accounts = store.accounts()
+    units = sorted({unit for _, unit, _ in accounts if unit})
+    return {
+        "now": time.time(),
+        "searches": sum(outcomes.values()),
+        "outcomes": dict(outcomes),
+        **_unfinished(store, outcomes["unfinished"]),
+        "unit": units[0] if len(units) == 1 else "",
+        "spent": spent,
+        "left": None if math.isinf(total) else max(0.0, total - spent),
+        "total": None if math.isinf(total) else total,
+        "accounts": [{"name": name, "paid": paid} for name, _, paid in accounts],
+        "bars": _bars(store),
+        "verdicts": _verdicts(store),
+        "baselines": _baselines(store),
+    }
+
+
+def _unfinished(store: Store, count: int) -> dict[str, Any]:
+    """How many unfinished searches run, wait for a person, or are stopped."""
+    ids = store.unfinished() if count else []
+    waiting = store.waiting(ids)
+    running = store.ledger.claimed(ids) - waiting.keys()
+    return {
+        "running": len(running),
+        "waiting": sum(len(each) for each in waiting.values()),
+        "stopped": len(ids) - len(running) - len(waiting),
+    }
+
+
+def _bars(store: Store) -> dict[str, Any]:
+    """What was spent over time: each search counts when it ended, an unfinished one at the end."""
+    query = "SELECT MIN(started), MAX(started), MAX(ended), COUNT(*) - COUNT(ended) FROM searches"
+    first, last, ended, going = store.ledger.select(query)[0]
+    if first is None:
+        return {"width": 60, "start": 0.0, "spent": [], "per_hour": 0.0, "seconds": 0.0}
+    end = max(float(last), float(ended or 0.0))
+    if going and store.ledger.claimed(store.unfinished()):
+        end = max(end, time.time())
+    width = next((each for each in _WIDTHS if end - float(first) <= each * _BARS), _WIDTHS[-1])
+    last_bar = math.floor(end / width)
+    first_bar = max(math.floor(float(first) / width), last_bar - _BARS + 1)
+    rows = store.ledger.select(
+        f"SELECT ROUND(COALESCE(ended, ?) / {width}.0 - 0.5), SUM(paid) FROM searches"
+        " WHERE COALESCE(ended, ?) >= ? GROUP BY 1",
+        (end, end, float(first_bar * width)),
+    )
+    spent: dict[int, float] = {}
+    for bar, paid in rows:
+        at = min(max(int(bar), first_bar), last_bar)
+        spent[at] = spent.get(at, 0.0) + float(paid)
+    hour = min(3600.0, max(end - float(first), 1.0))
+    (recent,) = store.ledger.select(
+        "SELECT COALESCE(SUM(paid), 0) FROM searches WHERE COALESCE(ended, ?) >= ?",
+        (end, end - hour),
+    )[0]
+    return {
+        "width": width,
+        "start": first_bar * width,
+        "spent": [spent.get(bar, 0.0) for bar in range(first_bar, last_bar + 1)],
+        "per_hour": float(recent) * 3600 / hour,
+        "seconds": end - float(first),
+    }
+
+
+def _verdicts(store: Store) -> dict[str, Any]:
+    """The newest verdicts, counted."""
+    position = store.ledger.position()
+    rows = store.ledger.select(
+        "SELECT body FROM entries WHERE position > ? AND kind = 'found'", (position - VERDICTS,)
+    )
+    counts = Counter(json.loads(body).get("verdict") for (body,) in rows)
+    return {
+        **{verdict.value: counts[verdict.value] for verdict in Verdict},
+        "newest": position > VERDICTS,
+    }
+
+
+def _baselines(store: Store) -> dict[str, Any] | None:
+    rows = store.ledger.select(
+        "SELECT id, generated, total FROM searches WHERE outcome = 'solved'"
+        " ORDER BY ended DESC LIMIT ?",
+        (COMPARED,),
+    )
+    entries = store.entries_of([str(id) for id, _, _ in rows], "started", "found")
+    measured = [
+        id for id, some in entries.items() if (s := last_start(some)) and s.about.get("measured")
+    ]
+    for id, told in store.entries_of(measured, "told").items():
+        entries[id] += told
+    compared = [
+        one
+        for id, generated, total in rows
+        if (one := compare(entries[str(id)], int(generated or 0), float(total or 0.0)))
+    ]
+    return asdict(_sum(compared)) if compared else None
+
+
+def _sum(rows: Sequence[Baselines]) -> Baselines:
+    return Baselines(
+        sum(each.searches for each in rows),
+        sum(each.cost for each in rows),
+        sum(each.verify_all for each in rows),
+        sum(each.hindsight for each in rows),
+        sum(each.unknown for each in rows),
+    )
+
+
+def compare(entries: Sequence[Entry], generated: int, cost: float) -> Baselines | None:
+    """One solved search beside the baselines; None if nothing in it passed."""
+    verdicts = {each.candidate: each.verdict for each in entries if isinstance(each, Found)}
+    passed = [id for id, verdict in verdicts.items() if verdict is Verdict.PASSED]
+    prices = _prices(entries, generated)
+    if not passed or prices is None:
+        return None
+    candidate, verify = prices
+    first = min(passed)
+    unknown = sum(id not in verdicts for id in range(first))
+    makes = (first + 1) * candidate
+    return Baselines(1, cost, makes + (first + 1) * verify, makes + verify, unknown)
+
+
+def _prices(entries: Iterable[Entry], generated: int) -> tuple[float, float] | None:
+    """What a candidate and a verification cost: by the price list, or on average."""
+    about: Mapping[str, Any] = {}
+    paid = {Generated: 0.0, Verified: 0.0}
+    verified = 0
+    for entry in entries:
+        match entry:
+            case Started():
+                about = entry.about
+            case Told(event) if isinstance(event, Generated | Verified):
+                paid[type(event)] += event.paid or 0.0
+                verified += len(event.verdicts) if isinstance(event, Verified) else 0
+    if about.get("measured"):
+        if not (generated and verified):
+            return None
+        return paid[Generated] / generated, paid[Verified] / verified
+    try:
+        generate, verify, score = (float(each) for each in about["costs"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return generate + score, verify

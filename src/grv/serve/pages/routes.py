@@ -1,0 +1,206 @@
+"""The routes of the pages: the files that a browser loads, and the API that they read."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import resources
+from typing import Any, get_args
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from ...core.errors import LedgerError
+from ...files import parse_json
+from ..door import read_body
+from ..errors import ApiError, wrong
+from .access import Access
+from .answers import HEADERS, as_json, json_response
+from .follower import Follower
+from .look import style
+from .one_search import candidates_of, listed_data, search_data
+from .overview import overview
+from .store import PAGE, TEXTS, Filter, Show, Sort, Store
+
+_KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "html": "text/html"}
+_FRESH = 2.0  # seconds that an overview is shown unless there are new entries
+_MOST_PAGES = 1_000_000
+_KEY = 4096  # bytes of a request to sign in
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Pages:
+    """The dashboard of a ledger.
+
+    Args:
+        store: reads the ledger, over a connection of its own.
+        access: who may see it.
+        total: the budget of the ledger.
+        reviewing: whether there is a page for reviewers.
+    """
+
+    def __init__(self, store: Store, access: Access, total: float, *, reviewing: bool) -> None:
+        self._store, self._access, self._total = store, access, total
+        self._reviewing = reviewing
+        self.follower = Follower(store)
+        self._overview: tuple[tuple[int, int], float, bytes] = ((0, 0), 0.0, b"")
+        self._lock = threading.Lock()
+
+    @property
+    def routes(self) -> list[Route]:
+        """What to add to an application."""
+        get = ["GET"]
+        return [
+            Route("/", page("overview.html"), methods=get),
+            Route("/searches/{search}", page("search.html"), methods=get),
+            Route("/sign-in", page("sign-in.html"), methods=get),
+            Route("/assets/{name}", self._asset, methods=get),
+            Route("/api/session", self._session, methods=get),
+            Route("/api/session", self._sign_in, methods=["POST"]),
+            Route("/api/session", self._sign_out, methods=["DELETE"]),
+            Route("/api/overview", self._show_overview, methods=get),
+            Route("/api/searches", self._list, methods=get),
+            Route("/api/searches/{search}", self._search, methods=get),
+            Route("/api/searches/{search}/{candidate:int}", self._candidate, methods=get),
+            Route("/api/events", self._events, methods=get),
+        ]
+
+    async def _asset(self, http: Request) -> Response:
+        return asset(http.path_params["name"])
+
+    async def _session(self, http: Request) -> Response:
+        return json_response({**self._access.session(http), "reviewing": self._reviewing})
+
+    async def _sign_in(self, http: Request) -> Response:
+        given = parsed(await read_body(http, _KEY, 10))
+        if not isinstance(given, dict) or not isinstance(given.get("key"), str):
+            raise wrong("key", "is missing")
+        return self._access.sign_in(http, given["key"].strip())
+
+    async def _sign_out(self, http: Request) -> Response:
+        return self._access.sign_out(http)
+
+    async def _show_overview(self, http: Request) -> Response:
+        self._access.viewer(http)
+        return Response(
+            await reading(self._current), media_type="application/json", headers=HEADERS
+        )
+
+    def _current(self) -> bytes:
+        """The overview; all viewers share it until there are new entries."""
+        with self._lock:
+            version, made, content = self._overview
+            now = self._store.version()
+            if now != version or time.monotonic() - made > _FRESH:
+                content = as_json(overview(self._store, self._total))
+                self._overview = (now, time.monotonic(), content)
+            return content
+
+    async def _list(self, http: Request) -> Response:
+        self._access.viewer(http)
+        wanted = filter_of(http.query_params)
+
+        def read() -> dict[str, Any]:
+            rows, count = self._store.page(wanted)
+            shown = [listed_data(each) for each in rows]
+            return {"searches": shown, "count": count, "page": wanted.page, "size": PAGE}
+
+        return json_response({**await reading(read), "texts": TEXTS if wanted.texts else None})
+
+    async def _search(self, http: Request) -> Response:
+        self._access.viewer(http)
+        search = http.path_params["search"]
+
+        def read() -> dict[str, Any]:
+            listed = self._store.one(search)
+            if listed is None:
+                raise ApiError(404, "there is no such search", code="not_found")
+            return search_data(listed, *self._store.entries(search))
+
+        return json_response(await reading(read))
+
+    async def _candidate(self, http: Request) -> Response:
+        self._access.viewer(http)
+        search, candidate = http.path_params["search"], http.path_params["candidate"]
+
+        def read() -> dict[str, Any]:
+            timed, _ = self._store.entries(search)
+            for each in candidates_of(timed):
+                if each["candidate"] == candidate:
+                    return each
+            raise ApiError(404, "there is no such candidate", code="not_found")
+
+        return json_response(await reading(read))
+
+    async def _events(self, http: Request) -> Response:
+        if not self._access.session(http)["reviews"]:
+            self._access.viewer(http)
+        return StreamingResponse(
+            self.follower.stream(), media_type="text/event-stream", headers=HEADERS
+        )
+
+
+async def reading(read: Callable[[], Any]) -> Any:
+    """What a function reads from the ledger, in a thread."""
+    try:
+        return await anyio.to_thread.run_sync(read)
+    except LedgerError as error:
+        raise ApiError(500, f"the ledger cannot be read: {error}", code="ledger") from error
+
+
+def parsed(content: bytes) -> Any:
+    """The JSON of a request."""
+    try:
+        return parse_json(content, finite=True)
+    except ValueError as error:
+        raise ApiError(400, f"the request is not JSON: {error}", code="invalid_json") from error
+
+
+def filter_of(given: Mapping[str, str]) -> Filter:
+    """The filter in the query of an address."""
+    show, sort = given.get("show", "all"), given.get("sort", "newest")
+    if show not in get_args(Show):
+        raise wrong("show", f"must be one of {', '.join(get_args(Show))}")
+    if sort not in get_args(Sort):
+        raise wrong("sort", f"must be one of {', '.join(get_args(Sort))}")
+    page = given.get("page", "0")
+    if not (page.isascii() and page.isdigit() and int(page[:9]) < _MOST_PAGES):
+        raise wrong("page", "must be the number of a page")
+    return Filter(
+        show,  # type: ignore[arg-type]  # checked above
+        given.get("account"),
+        given.get("q", "")[:200],
+        given.get("texts") == "1",
+        sort,  # type: ignore[arg-type]
+        int(page[:9]),
+    )
+
+
+def page(name: str) -> Handler:
+    """A route that answers with a file of HTML. What it shows comes from the API."""
+
+    async def show(http: Request) -> Response:
+        return asset(name)
+
+    return show
+
+
+def asset(name: str) -> Response:
+    """A file that a browser loads."""
+    content = _assets().get(name)
+    if content is None:
+        raise ApiError(404, "there is no such file", code="not_found")
+    kind = _KINDS[name.rpartition(".")[2]]
+    return Response(content, media_type=f"{kind}; charset=utf-8", headers=HEADERS)
+
+
+@functools.cache
+def _assets() -> dict[str, bytes]:
+    """All files that a browser may load, by name."""
+    folder = resources.files(__package__) / "assets"
+    files = {each.name: each.read_bytes() for each in folder.iterdir() if "." in each.name}
+    return {**files, "look.css": style().encode()}

@@ -1,0 +1,249 @@
+"""Reads what the pages show from the tables of a ledger. Nothing here writes.
+
+Every query is bounded: a page of rows, sums that the database computes over the index of searches,
+or the newest part of the entries. So a ledger of 100,000 searches opens as fast as a small one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...core.errors import LedgerError
+from ...ledger.entries import Entry, Found, Parked, Started, from_text
+from ...ledger.rows import SearchSummary, restored
+from ...ledger.tables import TableLedger
+
+PAGE = 50  # searches per page
+TEXTS = 1000  # the newest searches whose texts are looked through
+UNFINISHED = 5000  # the newest unfinished searches of which it is known whether they run
+_HASH = re.compile(r'"(blake2b-16:[0-9a-f]{32})"')
+_AT_ONCE = 500  # parameters of a query
+
+Show = Literal["all", "unfinished", "solved", "unsolved", "failed"]
+Sort = Literal["newest", "cost", "ended"]
+_SHOWN: Mapping[Show, str] = {
+    "all": "1 = 1",
+    "unfinished": "outcome IS NULL",
+    "solved": "outcome = 'solved'",
+    "unsolved": "outcome IS NOT NULL AND outcome NOT IN ('solved', 'failed')",
+    "failed": "outcome = 'failed'",
+}
+_SORTED: Mapping[Sort, str] = {
+    "newest": "started DESC, id DESC",
+    "cost": "paid DESC, id DESC",
+    "ended": "COALESCE(ended, 1e300) DESC, id DESC",
+}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which searches are shown, and in which order.
+
+    Attributes:
+        show: those with this outcome.
+        account: those of this account; None is all.
+        text: those whose problem or id contains it.
+        texts: whether to look for it in prompts and candidates too.
+        sort: the order.
+        page: the number of the page, from 0.
+    """
+
+    show: Show = "all"
+    account: str | None = None
+    text: str = ""
+    texts: bool = False
+    sort: Sort = "newest"
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A search in a list. `waiting` is the number of its candidates that wait for a person."""
+
+    summary: SearchSummary
+    running: bool
+    waiting: int
+
+    @property
+    def status(self) -> str:
+        """The outcome; for a search without one, what it does."""
+        if self.summary.outcome is not None:
+            return self.summary.outcome
+        return "waiting for review" if self.waiting else "running" if self.running else "stopped"
+
+
+class Store:
+    """Queries on a ledger, which should be a connection of its own, only for reading."""
+
+    def __init__(self, ledger: TableLedger) -> None:
+        self.ledger = ledger
+
+    def version(self) -> tuple[int, int]:
+        """A value that changes with every new entry."""
+        return self.ledger.data_version(), self.ledger.position()
+
+    def changed_since(self, position: int, most: int) -> list[str]:
+        """The searches with entries after a position, newest first; at most `most` entries back."""
+        rows = self.ledger.select(
+            "SELECT search FROM entries WHERE position > ? ORDER BY position DESC LIMIT ?",
+            (position, most),
+        )
+        return list(dict.fromkeys(str(search) for (search,) in rows))
+
+    def accounts(self) -> list[tuple[str, str, float]]:
+        """Name and unit of each account, and what it has possibly paid."""
+        rows = self.ledger.select("SELECT name, unit, paid FROM accounts ORDER BY name")
+        return [(str(name), str(unit), float(paid)) for name, unit, paid in rows]
+
+    def page(self, wanted: Filter) -> tuple[list[Listed], int]:
+        """A page of searches, and the number of all that the filter admits."""
+        where, values = self._where(wanted)
+        (count,) = self.ledger.select(f"SELECT COUNT(*) FROM searches WHERE {where}", values)[0]
+        rows = self.ledger.select(
+            f"SELECT * FROM searches WHERE {where} ORDER BY {_SORTED[wanted.sort]}"
+            " LIMIT ? OFFSET ?",
+            (*values, PAGE, PAGE * wanted.page),
+        )
+        return self._listed(self.ledger.summaries(rows)), int(count)
+
+    def one(self, search: str) -> Listed | None:
+        """One search; None if there is no such search."""
+        rows = self.ledger.select("SELECT * FROM searches WHERE id = ?", (search,))
+        found = self._listed(self.ledger.summaries(rows))
+        return found[0] if found else None
+
+    def entries(self, search: str) -> tuple[list[tuple[Entry, float]], str]:
+        """The entries of a search with their times, up to the first damaged one; and the damage."""
+        found: list[tuple[Entry, float]] = []
+        try:
+            for each in self.ledger.intact(search):
+                found.append(each)  # noqa: PERF402 - keeps those before the damage
+        except LedgerError as error:
+            return found, str(error)
+        return found, ""
+
+    def unfinished(self) -> list[str]:
+        """The newest searches without an outcome."""
+        rows = self.ledger.select(
+            "SELECT id FROM searches WHERE outcome IS NULL ORDER BY started DESC LIMIT ?",
+            (UNFINISHED,),
+        )
+        return [str(id) for (id,) in rows]
+
+    def entries_of(self, searches: Sequence[str], *kinds: str) -> dict[str, list[Entry]]:
+        """The entries of these kinds, by search, with hashes in place of texts."""
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for search, kind, body in self._rows_of(searches, kinds):
+            try:
+                found[search].append(from_text(kind, body))
+            except LedgerError:
+                continue  # damaged: the page of the search says so
+        return found
+
+    def waiting(self, searches: Sequence[str]) -> dict[str, set[int]]:
+        """The candidates of these searches that wait for a verdict from outside."""
+        found: dict[str, set[int]] = {}
+        for search, entries in self.entries_of(searches, "parked", "found").items():
+            waiting = still_waiting(entries)
+            if waiting:
+                found[search] = waiting
+        return found
+
+    def texts(self, hashes: Iterable[str]) -> dict[str, str]:
+        """Texts by their hashes, as entries of `entries_of` have them."""
+        wanted, found = sorted({hash for hash in hashes if hash}), dict[str, str]()
+        for at in range(0, len(wanted), _AT_ONCE):
+            some = wanted[at : at + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            query = f"SELECT hash, text FROM texts WHERE hash IN ({places})"
+            found |= {str(hash): restored(text) for hash, text in self.ledger.select(query, some)}
+        return found
+
+    def _rows_of(
+        self, searches: Sequence[str], kinds: Sequence[str]
+    ) -> Iterable[tuple[str, str, str]]:
+        wanted = ", ".join("?" * len(kinds))
+        for at in range(0, len(searches), _AT_ONCE):
+            some = searches[at : at + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            yield from self.ledger.select(
+                f"SELECT search, kind, body FROM entries WHERE search IN ({places})"
+                f" AND kind IN ({wanted}) ORDER BY search, number",
+                (*some, *kinds),
+            )
+
+    def _listed(self, summaries: Sequence[SearchSummary]) -> list[Listed]:
+        """What the index does not say: whether searches run, and how far they are."""
+        going = [each.id for each in summaries if each.generated is None]
+        counts = {search: (0, 0) for search in going}
+        for search, kind, _ in self._rows_of(going, ("made", "found")):
+            made, found = counts[search]
+            counts[search] = (made + 1, found) if kind == "made" else (made, found + 1)
+        running, waiting = self.ledger.claimed(going), self.waiting(going)
+        return [
+            Listed(
+                each
+                if each.id not in counts
+                else replace(each, generated=counts[each.id][0], verified=counts[each.id][1]),
+                each.id in running,
+                len(waiting.get(each.id, ())),
+            )
+            for each in summaries
+        ]
+
+    def _where(self, wanted: Filter) -> tuple[str, list[object]]:
+        parts, values = [_SHOWN[wanted.show]], list[object]()
+        if wanted.account is not None:
+            parts.append("account = ?")
+            values.append(wanted.account)
+        if wanted.text:
+            named, value = self.ledger.containing("problem", wanted.text)
+            ids = [wanted.text]
+            if wanted.texts:
+                ids += self._with_text(wanted.text, " AND ".join(parts), values)
+            parts.append(f"({named} OR id IN ({', '.join('?' * len(ids))}))")
+            values += [value, *ids]
+        return " AND ".join(parts), values
+
+    def _with_text(self, text: str, where: str, values: Sequence[object]) -> list[str]:
+        """The newest searches whose prompt or candidates contain a text."""
+        query = f"SELECT id FROM searches WHERE {where} ORDER BY {_SORTED['newest']} LIMIT ?"
+        ids = [str(id) for (id,) in self.ledger.select(query, (*values, TEXTS))]
+        by_hash: dict[str, set[str]] = defaultdict(set)
+        for search, _, body in self._rows_of(ids, ("started", "made")):
+            for hash in _HASH.findall(body):
+                by_hash[hash].add(search)
+        hashes, found = list(by_hash), set[str]()
+        contained, value = self.ledger.containing("text", text)
+        for at in range(0, len(hashes), _AT_ONCE):
+            some = hashes[at : at + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            query = f"SELECT hash FROM texts WHERE hash IN ({places}) AND {contained}"
+            for (hash,) in self.ledger.select(query, (*some, value)):
+                found |= by_hash[str(hash)]
+        return [id for id in ids if id in found][: _AT_ONCE - 1]
+
+
+def still_waiting(entries: Iterable[Entry]) -> set[int]:
+    """The parked candidates without a later verdict."""
+    waiting: set[int] = set()
+    for entry in entries:
+        match entry:
+            case Parked("verify", candidates):
+                waiting |= set(candidates)
+            case Found(candidate):
+                waiting.discard(candidate)
+    return waiting
+
+
+def last_start(entries: Iterable[Entry]) -> Started | None:
+    """The settings with which a search was started last."""
+    found = None
+    for entry in entries:
+        if isinstance(entry, Started):
+            found = entry
+    return found

@@ -1,0 +1,297 @@
+"""The searches of a server: equal requests share one, and the last stream that closes stops it.
+
+A search is that of `grv solve`: the runtime runs it, and the ledger has all that it pays for. What
+is here decides only how many run at once, who waits for which, and when one is stopped. A search
+that is stopped, or whose process dies, continues when the same request comes again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from ..core.errors import GrvError, LedgerError, RunStopped
+from ..ledger.entries import Entry, Found, Made, charge_of
+from ..ledger.tables import TableLedger
+from ..runtime.calls import GRACE_SECONDS, Caller
+from ..runtime.ledger_writer import LedgerWriter
+from ..runtime.one_search import find_answer, solution_so_far
+from ..runtime.results.solution import Solution
+from ..runtime.spending import RunBudget
+from .clients import Client
+from .completions.requests import Request
+from .errors import ApiError
+from .events import Events, place_of
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a server does at once.
+
+    Attributes:
+        searches: the number of searches at once.
+        queue: the number of searches that wait for one of these places.
+    """
+
+    searches: int = 64
+    queue: int = 256
+
+
+@dataclass(eq=False)
+class Running:
+    """A search of this process.
+
+    Attributes:
+        request: the request that started it.
+        caller: makes its calls.
+        generated, verified, cost: what it did in this process so far.
+        solution: its result, if it has ended.
+        error: why it has none.
+        holders: the number of requests that wait for it.
+        done: set at its end.
+        changed: set at the next change.
+    """
+
+    request: Request
+    caller: Caller
+    started: float = field(default_factory=time.monotonic)
+    generated: int = 0
+    verified: int = 0
+    cost: float = 0.0
+    solution: Solution | None = None
+    error: ApiError | None = None
+    holders: int = 0
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    done: anyio.Event = field(default_factory=anyio.Event)
+    changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def count(self, entries: Sequence[Entry]) -> None:
+        """Count what was recorded."""
+        self.generated += sum(isinstance(each, Made) for each in entries)
+        self.verified += sum(isinstance(each, Found) for each in entries)
+        self.cost += charge_of(entries)
+        self.tell()
+
+    def tell(self) -> None:
+        """Wake all that wait for a change."""
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """What a stream tells while it waits."""
+        counts = {"generated": self.generated, "verified": self.verified, "cost": self.cost}
+        return {"search": self.request.search, "outcome": None, **counts}
+
+
+class Searches:
+    """Starts, joins and stops searches on one ledger, inside the context `open`.
+
+    Args:
+        ledger: records what is paid for.
+        total: the most that all searches on the ledger may cost.
+        bounds: how many searches run at once.
+        events: is told how searches end.
+        detailed: whether clients learn why a backend failed. The reason may name addresses.
+
+    Attributes:
+        lost: why the ledger can be used no more; None if it can.
+        ledger_lost: set if `lost` is.
+    """
+
+    def __init__(
+        self, ledger: TableLedger, total: float, bounds: Bounds, events: Events, *, detailed: bool
+    ) -> None:
+        self.ledger, self._bounds, self._events, self._detailed = ledger, bounds, events, detailed
+        self._writer = LedgerWriter(ledger, self._written)
+        self._total = RunBudget(total, self._writer)
+        self._slots = anyio.Semaphore(bounds.searches)
+        self._running: dict[str, Running] = {}
+        self._by_id: defaultdict[str, list[Running]] = defaultdict(list)
+        self._unfinished = 0  # running or stopping
+        self._closed = False
+        self._ended = anyio.Event()
+        self.lost: LedgerError | None = None
+        self.ledger_lost = anyio.Event()
+        self._group: anyio.abc.TaskGroup
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Run searches until the end of the context."""
+        async with anyio.create_task_group() as self._group:
+            yield
+            self._group.cancel_scope.cancel()
+
+    def budget(self, client: Client) -> RunBudget:
+        """The budget of a client, within the total."""
+        return self._total.of_account(client.name, client.budget)
+
+    @property
+    def running(self) -> int:
+        """The number of searches that run or wait."""
+        return self._unfinished
+
+    def is_running(self, search: str) -> bool:
+        """Whether a search runs in this process."""
+        return search in self._by_id
+
+    @contextmanager
+    def hold(self, request: Request, client: Client) -> Iterator[Running]:
+        """The search of a request, running; without a holder it is stopped.
+
+        Raises:
+            ApiError: the server is full, or shuts down.
+        """
+        running = self._start(request, client)
+        running.holders += 1
+        try:
+            yield running
+        finally:
+            running.holders -= 1
+            if not running.holders and not running.done.is_set():
+                self._stop(running)
+
+    async def so_far(self, running: Running, client: Client) -> Solution:
+        """What a search has found that has not ended."""
+        request = running.request
+        caller = Caller(running.caller.calls)  # it makes no calls, and must not wait for a slot
+        return await solution_so_far(
+            request.problem, request.config, self.ledger, caller, self.budget(client)
+        )
+
+    def _start(self, request: Request, client: Client) -> Running:
+        key = request.key
+        if (known := self._running.get(key)) is not None:
+            return known
+        if self._closed:
+            raise _closing()
+        if self._unfinished >= self._bounds.searches + self._bounds.queue:
+            message = f"{self._unfinished} searches run or wait already; try again later"
+            raise ApiError(429, message, code="queue_full", retry_after=2)
+        running = Running(request, request.profile.caller.another())
+        self._running[key] = running
+        self._by_id[request.search].append(running)
+        self._unfinished += 1
+        self._group.start_soon(self._run, running, client)
+        return running
+
+    def _stop(self, running: Running) -> None:
+        """Cancel a search. What it has paid for is on record."""
+        if self._running.get(running.request.key) is running:
+            del self._running[running.request.key]  # the next request starts it again
+        running.scope.cancel()
+
+    async def _run(self, running: Running, client: Client) -> None:
+        request = running.request
+        try:
+            with running.scope:
+                async with self._slots:
+                    running.solution = await find_answer(
+                        request.problem,
+                        request.config,
+                        self._writer,
+                        running.caller,
+                        self.budget(client),
+                    )
+        except GrvError as error:
+            running.error = self.failure(error)
+        except Exception as error:  # a mistake in one search must not end the others
+            self._events("bug", error=type(error).__name__, place=place_of(error))
+            running.error = ApiError(500, "this is a bug in grv", code="bug")
+        finally:
+            self._end(running, client)
+
+    def _end(self, running: Running, client: Client) -> None:
+        if running.solution is None and running.error is None:
+            running.error = _closing()
+        key, search = running.request.key, running.request.search
+        if self._running.get(key) is running:
+            del self._running[key]
+        self._by_id[search].remove(running)
+        if not self._by_id[search]:
+            del self._by_id[search]
+        self._unfinished -= 1
+        running.done.set()
+        running.tell()
+        if not self._unfinished:
+            self._ended.set()
+        self._events(
+            "search",
+            client=client.name or None,
+            model=running.request.profile.name,
+            search=search,
+            outcome=running.solution.outcome if running.solution is not None else None,
+            generated=running.generated,
+            verified=running.verified,
+            cost=running.cost,
+            seconds=round(time.monotonic() - running.started, 3),
+        )
+
+    def failure(self, error: GrvError) -> ApiError:
+        """What to say about a search that could not continue. Clients learn no addresses."""
+        reason = f": {error}" if self._detailed else ""
+        if isinstance(error, RunStopped):
+            message = f"the model's server cannot be used{reason}"
+            return ApiError(503, message, code="model_unavailable", retry_after=10)
+        if isinstance(error, LedgerError):
+            self._events("ledger failed", damaged=error.entry is not None)
+            if error.entry is not None:
+                return ApiError(500, f"the search is damaged{reason}", code="damaged")
+            self._group.start_soon(self._try_ledger)
+            message = f"the ledger cannot be used{reason}"
+            return ApiError(503, message, code="ledger_unavailable", retry_after=10)
+        return ApiError(500, f"the search failed{reason}", code="search_failed")
+
+    async def _try_ledger(self) -> None:
+        """Find out whether the ledger is lost. A full disk still lets it be read."""
+        try:
+            await anyio.to_thread.run_sync(self.ledger.possibly_paid)
+        except LedgerError as error:
+            self.lost = error
+            self.ledger_lost.set()
+
+    def _written(self, search: str, entries: Sequence[Entry]) -> None:
+        for running in self._by_id.get(search, ()):
+            running.count(entries)
+
+    async def close(self, grace: float) -> None:
+        """Start no more searches; give those that run some seconds to end, then park them.
+
+        Calls in flight are paid for, so they get some more seconds; their results are recorded.
+        """
+        self._closed = True
+        with anyio.move_on_after(grace):
+            await self._wait()
+        async with anyio.create_task_group() as group:
+            for running in [each for some in self._by_id.values() for each in some]:
+                group.start_soon(running.caller.settle, min(GRACE_SECONDS, max(grace, 1.0)))
+        self.stop()
+        await self._wait()
+
+    def stop(self) -> None:
+        """Stop all searches at once."""
+        self._closed = True
+        for running in [each for some in self._by_id.values() for each in some]:
+            self._stop(running)
+
+    async def _wait(self) -> None:
+        while self._unfinished:
+            self._ended = anyio.Event()
+            await self._ended.wait()
+
+
+def _closing() -> ApiError:
+    return ApiError(
+        503,
+        "the server is shutting down; the same request continues where it stopped",
+        code="shutting_down",
+        retry_after=2,
+    )

@@ -1,0 +1,184 @@
+"""Runs the application on a socket until a signal arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Protocol as Interface
+
+import anyio
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..core.errors import LedgerError, UsageError
+from .door import HEADERS
+from .events import Events, Handler
+
+_IDLE = 75  # seconds that a connection may wait for its next request
+_CLOSING = 5  # seconds that responses have after the last search has ended
+_BACKLOG = 2048
+
+
+class Work(Interface):
+    """What runs beside the requests, inside the context `open`.
+
+    Attributes:
+        lost: why the ledger can be used no more; None if it can.
+        ledger_lost: set if `lost` is.
+    """
+
+    lost: LedgerError | None
+    ledger_lost: anyio.Event
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Run until the end of the context."""
+
+    async def close(self, grace: float) -> None:
+        """Start nothing new, and end within some seconds."""
+
+    def stop(self) -> None:
+        """End at once."""
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 for which the headers of a request must arrive in time."""
+
+    slow = 30.0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of the headers, if they are not complete."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, if it has begun."""
+        super().on_response_complete()
+        if self.conn.trailing_data[0]:
+            self._watch()
+
+    def _watch(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._unwatch()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(self.slow, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The socket to listen on; a UsageError if there is none to have."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {reason}; choose another --port or --host"
+        ) from error
+
+
+def _config(app: ASGIApp, events: Events, slow: float, connections: int) -> uvicorn.Config:
+    library = logging.getLogger("uvicorn")
+    library.handlers, library.propagate = [Handler(events)], False
+    library.setLevel(logging.WARNING)
+    protocol = type("_Protocol", (Protocol,), {"slow": slow})
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        h11_max_incomplete_event_size=HEADERS,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_CLOSING,
+        limit_concurrency=connections,
+    )
+
+
+async def run(
+    app: ASGIApp,
+    searches: Work,
+    listening: socket.socket,
+    events: Events,
+    *,
+    slow: float,
+    grace: float,
+    connections: int,
+) -> int:
+    """Serve until a signal arrives, and return its number.
+
+    The first signal lets searches end, and parks the rest; a second one stops at once.
+
+    Raises:
+        LedgerError: the ledger is lost, as when its database ends.
+    """
+    server = _Server(_config(app, events, slow, connections))
+    first = 0
+
+    async def watch() -> None:
+        nonlocal first
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                if first:
+                    searches.stop()
+                    server.force_exit = server.should_exit = True
+                    return
+                first = int(number)
+                group.start_soon(leave)
+
+    async def give_up() -> None:
+        await searches.ledger_lost.wait()
+        searches.stop()
+        server.should_exit = True
+
+    async def leave() -> None:
+        events("closing", seconds=grace)
+        await searches.close(grace)
+        server.should_exit = True
+
+    async with searches.open(), anyio.create_task_group() as group:
+        group.start_soon(watch)
+        group.start_soon(give_up)
+        await server.serve(sockets=[listening])
+        group.cancel_scope.cancel()
+    events("closed")
+    if searches.lost is not None:
+        raise searches.lost
+    return first

@@ -1,0 +1,59 @@
+"""The state of a search, from the ledger: it is there after a restart, too."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..backends.protocols import Finding, Usage
+from ..ledger.entries import Started, charge_of
+from ..ledger.tables import TableLedger
+from ..runtime.results.solution import FAILED
+from ..runtime.search_record import SearchRecord
+from .clients import Client
+from .completions.responses import evidence_of, tokens
+from .errors import ApiError
+
+_ID = re.compile("[0-9a-f]{24}")
+
+
+def state_of(ledger: TableLedger, search: str, client: Client, *, running: bool) -> dict[str, Any]:
+    """What is on record about a search of a client.
+
+    Raises:
+        ApiError: the client has no such search.
+    """
+    entries = ledger.read(search) if _ID.fullmatch(search) else ()
+    started = next((each for each in entries if isinstance(each, Started)), None)
+    if started is None or started.account != client.name:
+        raise ApiError(404, "there is no such search", code="not_found")
+    record = SearchRecord(None, search, entries)
+    ended = record.ended
+    answer = None if ended is None else ended.answer
+    found = None if answer is None else record.found[answer]
+    outcome = ended.reason if ended is not None else FAILED if record.failed is not None else None
+    status = "running" if running else "unfinished" if outcome is None else "ended"
+    used = [Usage.of(each.usage) for each in record.made.values()]
+    evidence = None
+    if found is not None:
+        finding = Finding(found.verdict, found.reason, found.evidence)
+        evidence = evidence_of(finding, str(started.about.get("named_check", "")))
+    return {
+        "id": search,
+        "object": "grv.search",
+        "status": status,
+        "outcome": None if running else outcome,
+        "verified": answer is not None,
+        "answer": None if answer is None else record.made[answer].text,
+        "bill": {
+            "cost": charge_of(entries) if ended is None else ended.total,
+            "possibly_paid": charge_of(entries),
+            "generated": len(record.made),
+            "verified": len(record.found),
+            "lost": record.lost.total(),
+        },
+        "usage": tokens(
+            sum(each.prompt_tokens for each in used), sum(each.completion_tokens for each in used)
+        ),
+        "evidence": evidence,
+    }
