@@ -285,7 +285,7 @@ class Assumed:
     candidate: float = 1e-4
 
 
-def needs(per_day: float, verify: float, given: Assumed = Assumed()) -> dict[str, float]:  # noqa: B008
+def needs(per_day: float, verify: float, given: Assumed = Assumed()) -> dict[str, float]:
     """What a number of candidates per day needs, given the core seconds of a verification."""
     each = per_day / DAY
     checks = each * given.verified

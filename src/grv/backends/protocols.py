@@ -82,7 +82,7 @@ class Score:
     reason: str = ""
 
 
-def scored(value: object, usage: Usage = Usage()) -> Score:  # noqa: B008 (a frozen value)
+def scored(value: object, usage: Usage = Usage()) -> Score:
     """A score from any value; only a finite number is a score.
 
     >>> scored(float("nan")).reason
