@@ -80,6 +80,17 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 _LONE_SURROGATE = re.compile("[\\ud800-\\udfff]")  # valid in JSON, but no file can hold it
 
 
+def counted(number: float, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "problem"), counted(0, "problem"), counted(3, "search")
+    ('1 problem', '0 problems', '3 searches')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:.15g} {noun}" + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
 def is_name(value: object) -> bool:
     r"""Whether a value can name a problem: text that UTF-8 can encode, or a whole number.
 

@@ -166,6 +166,11 @@ def test_the_summary_has_outcomes_cost_dollars_seconds_and_the_next_command() ->
     assert again.out.splitlines()[-1] == "next: grv runs list out.ledger"
 
 
+def test_a_repeated_run_says_that_it_paid_nothing() -> None:
+    assert "paid in this run" not in solve().out
+    assert ", 0 paid in this run," in solve().out
+
+
 def test_the_total_budget_and_the_budget_of_a_problem_are_told_apart() -> None:
     ran = solve(lambda _: None, "--total-budget", 40, text=WRONG)
     assert ran.out.startswith("3 problems: 3 out of the total budget\n")

@@ -244,7 +244,7 @@ def test_a_ledger_is_a_history_with_labels_up_to_the_pass(
     assert "no score 'judge'; there are 'logprob', 'length'" in complaint(
         "learn", "runs.ledger", "--score", "judge", "-o", "prior.json"
     )
-    assert "evidence: 1 problems" in said(
+    assert "evidence: 1 problem," in said(
         "learn", "runs.ledger", "--score", "length", "-o", "prior.json"
     )
     SqliteLedger("empty.ledger").close()

@@ -39,7 +39,7 @@ def test_each_problem_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     # Nothing is known of b's, so all are verified: (1 + 10) / (1/2), and there is no threshold.
     assert lines[1].split()[:7] == ["b", "2", "0.5000", "0.4545", "22.00", "-", "22.00"]
     assert lines[2].split() == ["vain", "1", "0.0000", *"-----"]
-    assert last == "1 problems have no pass, so they have no optimum."
+    assert last == "without a pass, and so without an optimum: 1 problem"
 
 
 def test_the_numbers_can_be_saved(log: Log) -> None:

@@ -116,7 +116,7 @@ def test_functions_generate_score_and_verify() -> None:
 def test_functions_collect_a_log() -> None:
     ran = here("collect", "problems", *ALL, "-n", 10, "--out", "log.csv")
     assert (ran.code, ran.err) == (0, "")
-    assert "10 candidates of 1 problems, 3 passed" in ran.out
+    assert "10 candidates of 1 problem, 3 passed" in ran.out
     assert here("collect", "problems", *ALL, "-n", 10, "--out", "new.csv", "--dry-run").code == 0
 
 

@@ -62,7 +62,7 @@ def test_a_live_search_neither_verifies_nor_bills_them_and_says_so(
     assert answer["answer"] == RIGHT
     assert answer["refuted"] == len(refuted)
     assert answer["cost"] == answer["generated"] + 10 * answer["verified"]
-    assert f"{len(refuted)} candidates were refuted without verification" in said
+    assert f"refuted without verification: {len(refuted)} candidates" in said
     events = [each.event for each in entries if isinstance(each, Told)]
     told = sum(each.keys.count(REFUTED) for each in events if isinstance(each, Generated))
     assert told == len(refuted)

@@ -15,6 +15,7 @@ import typer
 from ..core.errors import UsageError
 from ..options import MOST, option
 from ..own_code import is_code
+from ..text import counted
 from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
@@ -228,8 +229,9 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
     broken = sum(each.broken for each in there)
     lost = sum((Counter(each.lost) for each in there), Counter[str]())
     lines = [
-        f"{run.out}: {len(rows)} candidates of {len(there)} problems, {passed} passed;"
-        f" {solvable} problems are solvable; {sum(each.verified for each in there)} verifications"
+        f"{run.out}: {counted(len(rows), 'candidate')} of {counted(len(there), 'problem')},"
+        f" {passed} passed; {counted(solvable, 'problem')} with a pass;"
+        f" {counted(sum(each.verified for each in there), 'verification')}"
     ]
     if refuted := sum(row.refuted for _, row in rows):
         lines.append(f"{refuted} were refuted without verification: see grv runs show")

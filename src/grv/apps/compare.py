@@ -9,7 +9,7 @@ from ..experiments.settings import TableSettings
 from ..logs.reading import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_score
-from ..text import aligned
+from ..text import aligned, counted
 from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
 from .options.job import allow_option, job_option
@@ -93,8 +93,9 @@ def heading(comparison: Comparison) -> list[str]:
     log, settings = comparison.log, comparison.settings
     keys = "each key verified once" if settings["keys"] else "no keys"
     lines = [
-        f"{settings['log']}: {log.problems} problems, {log.solvable} of them solvable,"
-        f" {log.candidates} candidates, score {settings['score']}" + _cascade_words(settings),
+        f"{settings['log']}: {counted(log.problems, 'problem')}, {log.solvable} of them solvable,"
+        f" {counted(log.candidates, 'candidate')}, score {settings['score']}"
+        + _cascade_words(settings),
         f"{settings['orders']} orders per problem ({settings['order_scheme']}, seed"
         f" {settings['seed']}), {width_words(settings)}, {keys}; ratios to"
         f" {comparison.baseline}",

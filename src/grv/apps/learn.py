@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..options import option
 from ..parallel import Parallel
+from ..text import counted
 from .console import check_outputs, progress, say
 from .options.command import command
 
@@ -123,7 +124,7 @@ def _told(prior: Prior, out: str, hash: str) -> list[str]:
     evidence = prior.evidence
     lines = [
         f"{out}: for the score {prior.score}, hash {hash}",
-        f"evidence: {evidence.problems} problems, {evidence.passed} of them with a pass;"
+        f"evidence: {counted(evidence.problems, 'problem')}, {evidence.passed} of them with a pass;"
         f" {evidence.labels} labels of {evidence.candidates} candidates, worth"
         f" {math.floor(evidence.effective)} independent ones",
     ]

@@ -11,7 +11,7 @@ from ..logs.reading import Reading
 from ..options import MOST, option
 from ..parallel import Parallel
 from ..parsing import parse_costs
-from ..text import aligned
+from ..text import aligned, counted
 from .compare import LOG
 from .console import check_outputs, progress, say, say_table
 from .options.command import command
@@ -80,4 +80,4 @@ def oracle(
     say_table(aligned(head, cells))
     hopeless = sum(row.tau is None for row in rows)
     if hopeless:
-        say(f"{hopeless} problems have no pass, so they have no optimum.")
+        say(f"without a pass, and so without an optimum: {counted(hopeless, 'problem')}")

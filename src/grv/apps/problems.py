@@ -8,6 +8,7 @@ from collections import Counter
 
 from ..core.errors import UsageError
 from ..options import option
+from ..text import counted
 from .console import check_outputs, say
 from .options.command import command
 
@@ -73,7 +74,7 @@ def problems(
             raise UsageError(
                 f"--difficulty {difficulty}: no problem has it; there are {_counted(left_out)}"
             )
-    say(f"{out}: {kept.total()} problems" + (f" ({_counted(kept)})" if wanted else ""))
+    say(f"{out}: {counted(kept.total(), 'problem')}" + (f" ({_counted(kept)})" if wanted else ""))
     if left_out:
         say(f"left out: {_counted(left_out)}")
 

@@ -12,7 +12,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import option
-from ..text import aligned
+from ..text import aligned, counted
 from .console import check_outputs, say, say_table
 from .convert import LOG_OUT
 from .options.command import command
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..ledger.tables import TableLedger
 
 LEDGER = "The file or database given as --ledger."
+_DAMAGED = "damaged: {}; the entries up to the damage are there"
 
 runs = typer.Typer(help="Read a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -48,7 +49,9 @@ def list_runs(
     head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
     say_table(aligned(head, rows, left=4))
     counts = Counter(row[3] for row in rows)
-    say(f"{len(rows)} searches: " + ", ".join(f"{n} {o}" for o, n in counts.most_common()))
+    say(
+        f"{counted(len(rows), 'search')}: " + ", ".join(f"{n} {o}" for o, n in counts.most_common())
+    )
 
 
 @runs.command("show")
@@ -91,7 +94,7 @@ def check_ledger(
     wrong = opened.check()
     say(*wrong)
     if wrong:
-        say(f"{len(wrong)} problems found; grv runs repair saves what is intact")
+        say(f"{counted(len(wrong), 'problem')} found; grv runs repair saves what is intact")
         raise typer.Exit(1)
     keyed = "keyed" if opened.seals.name else "not keyed: they show damage, not forgery"
     say("all is well", f"the seals are {keyed}")
@@ -154,9 +157,9 @@ def repair_ledger(
         saved = repair(old, new)
     for line in saved.damaged:
         say(line)
-    say(f"{out}: {saved.searches} searches, {saved.entries} entries")
+    say(f"{out}: {counted(saved.searches, 'search')}, {saved.entries} entries")
     if saved.damaged:
-        say(f"{len(saved.damaged)} searches were damaged; their entries up to the damage are there")
+        say(_DAMAGED.format(counted(len(saved.damaged), "search")))
         raise typer.Exit(1)
 
 
@@ -180,10 +183,10 @@ def copy_ledger(
 
     with closing(_open(ledger)) as old, closing(_open(to, read_only=False)) as new:
         saved = repair(old, new)
-        said = f"{new.path}: {saved.searches} searches, {saved.entries} entries"
+        said = f"{new.path}: {counted(saved.searches, 'search')}, {saved.entries} entries"
     say(*saved.damaged, said + (f"; {saved.known} were there already" if saved.known else ""))
     if saved.damaged:
-        say(f"{len(saved.damaged)} searches are damaged; their entries up to the damage are there")
+        say(_DAMAGED.format(counted(len(saved.damaged), "search")))
         raise typer.Exit(1)
 
 

@@ -17,6 +17,7 @@ from ..core.values import Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, Learned, spec
 from ..runtime.options import Spending
+from ..text import counted
 from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
 from .options.job import job_option
@@ -129,7 +130,8 @@ def _solve_all(
     caller = Caller(options.calls)
     report(caller)
     check_options(how)  # before any file is created
-    ledger, summary = open_ledger(options.ledger_path), Summary(len(problems))
+    ledger = open_ledger(options.ledger_path)
+    summary = Summary(len(problems), before=ledger.possibly_paid(None))
     reasons = Reasons(partial(say, err=True))
     with closing(ledger), closing(_answers(options, problems)) as answers:
         model = model_of(options.models.generator)
@@ -152,11 +154,13 @@ def _solve_all(
             interrupted = anyio.run(drive, problems, how, caller, done)
         except RunStopped:
             if summary.outcomes:
-                paid = _paid(ledger, problems)
-                say(*summary.lines(options.ledger_path, options.spending, paid)[:2])
+                unfinished, paid = _paid(ledger, problems), ledger.possibly_paid(None)
+                said = summary.lines(options.ledger_path, options.spending, unfinished, paid)
+                say(*said[:2])
             raise
         unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
-    first, *more = summary.lines(options.ledger_path, options.spending, unfinished)
+        paid = ledger.possibly_paid(None)
+    first, *more = summary.lines(options.ledger_path, options.spending, unfinished, paid)
     say(first, *caller.complaints.summary(), *more[:-1])
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
     say(*unprotected_lines(options.verification, problems, options.verifier), more[-1])
@@ -242,11 +246,11 @@ def _at_most(spending: Spending, problems: int) -> str:
     total = min(spending.total_budget, each * problems)
     if math.isinf(total):
         return (
-            f"{problems} problems, without a limit: the search for an unsolvable problem never"
-            " ends; give --budget, --total-budget or --value"
+            f"{counted(problems, 'problem')}, without a limit: the search for an unsolvable problem"
+            " never ends; give --budget, --total-budget or --value"
         )
     return (
-        f"{problems} problems: at most {total:g} in all"
+        f"{counted(problems, 'problem')}: at most {total:g} in all"
         + (f", {each:g} each" if math.isfinite(each) else "")
         + f"; that is at most {math.floor(total / costs.candidate)} candidates, or"
         f" {math.floor(total / costs.verify)} verifications, or a mix of both"

@@ -15,6 +15,7 @@ import typer
 from ..backends.verifiers.options import Verification
 from ..core.values import REFUTED, Verdict
 from ..options import option
+from ..text import counted
 from .console import check_outputs, progress, say
 from .options.command import command
 from .options.job import job_option
@@ -77,7 +78,7 @@ def verify(
     seconds = time.monotonic() - started
     before = f" ({resumed} were there before)" if resumed else ""
     say(
-        f"{total} candidates of {len(candidates)} problems: "
+        f"{counted(total, 'candidate')} of {counted(len(candidates), 'problem')}: "
         + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict),
         f"{total - resumed - done.refuted} verified in {seconds:.1f} s{before}",
         *([f"{done.refuted} refuted without verification"] if done.refuted else []),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from .. import html
+from ..text import counted
 from .comparison import Comparison, Row
 from .rows import PolicyRow, kind_of
 from .significance import SIGNIFICANT, shown_p
@@ -105,12 +106,13 @@ def comparison_html(comparison: Comparison) -> str:
     log, settings = comparison.log, comparison.settings
     head, rows = comparison.cells()
     about = (
-        f"{log.problems} problems, {log.solvable} solvable, {log.candidates} candidates, score"
-        f" {settings.get('score')}; {settings.get('orders')} orders"
+        f"{counted(log.problems, 'problem')}, {log.solvable} solvable,"
+        f" {counted(log.candidates, 'candidate')}, score {settings.get('score')};"
+        f" {settings.get('orders')} orders"
     )
     if comparison.baseline is not None:
         about += f"; ratios to {comparison.baseline}"
-    left_out = f"Left out, without a known pass: {len(log.excluded)} problems."
+    left_out = f"Left out, without a known pass: {counted(len(log.excluded), 'problem')}."
     bounds = "Labels are missing: each number is a range, from all of them pass to all fail."
     prices = dict.fromkeys(row.prices for row in comparison.rows)
     sentences = [] if not comparison.problems else [

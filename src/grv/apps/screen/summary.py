@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...files import is_number
+from ...text import counted
 
 if TYPE_CHECKING:
     from ...runtime.options import Spending
@@ -54,6 +55,7 @@ class Summary:
         problems: the number of problems.
         outcomes: the number of problems per outcome.
         first: the first problem with each outcome.
+        before: what the ledger had possibly paid when the run started.
     """
 
     problems: int
@@ -64,6 +66,7 @@ class Summary:
     generated: float = 0
     verified: float = 0
     refuted: float = 0
+    before: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
     def add(self, record: Mapping[str, Any], outcome: str) -> None:
@@ -82,22 +85,33 @@ class Summary:
         """The problems without an outcome: interrupted, or another process works on them."""
         return self.problems - self.outcomes.total()
 
-    def lines(self, ledger: str, spending: Spending, unfinished: float = 0.0) -> list[str]:
-        """The summary. `unfinished` is what was spent on problems without an outcome."""
+    def lines(
+        self, ledger: str, spending: Spending, unfinished: float = 0.0, paid: float = 0.0
+    ) -> list[str]:
+        """The summary.
+
+        Args:
+            ledger: where the ledger is.
+            spending: the options.
+            unfinished: what was spent on problems without an outcome.
+            paid: what the ledger has possibly paid now.
+        """
         counts = [f"{count} {outcome}" for outcome, count in self.outcomes.items() if count]
         if self.unfinished:
             counts.append(f"{self.unfinished} unfinished; run the same command again to continue")
         costs = [f"cost {self.cost:g}"]
         if spending.prices is not None or self.dollars:
             costs.append(f"{self.dollars:.4g} dollars")
-        costs.append(f"{self.generated:g} candidates")
-        costs.append(f"{self.verified:g} verifications")
+        if self.before:
+            costs.append(f"{paid - self.before:g} paid in this run")
+        costs.append(counted(self.generated, "candidate"))
+        costs.append(counted(self.verified, "verification"))
         costs.append(f"{time.monotonic() - self.started:.1f} s")
-        lines = [f"{self.problems} problems: {', '.join(counts)}", ", ".join(costs)]
+        lines = [f"{counted(self.problems, 'problem')}: {', '.join(counts)}", ", ".join(costs)]
         if unfinished:
             lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
-            lines.append(f"{self.refuted:g} candidates were refuted without verification")
+            lines.append(f"refuted without verification: {counted(self.refuted, 'candidate')}")
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
 
     def _next(self, ledger: str, spending: Spending) -> str:
