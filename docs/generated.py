@@ -60,14 +60,14 @@ def command_names() -> list[tuple[str, ...]]:
     """Every command and every command of a group: (), ("demo",), ("runs", "list"), ..."""
     import typer
 
-    from grv.apps.cli import app
+    from grv.apps.cli import application
 
     def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield words
         for name, inner in getattr(command, "commands", {}).items():
             yield from walk(inner, (*words, name))
 
-    return list(walk(typer.main.get_command(app), ()))
+    return list(walk(typer.main.get_command(application()), ()))
 
 
 def python() -> str:

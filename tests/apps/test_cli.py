@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grv import __version__
-from grv.apps import cli
+from grv.apps import cli, doctor
 
 GRV = str(Path(sys.executable).with_name("grv"))
 
@@ -247,17 +247,24 @@ def test_a_bug_is_said_in_one_line_and_its_traceback_can_be_had(
     def broken() -> None:
         raise ZeroDivisionError("oh")
 
-    cli.app.command("broken")(broken)
-    try:
-        assert cli.run(["broken"]) == 2
-        assert capsys.readouterr().err == (
-            "grv: this is a bug in grv: ZeroDivisionError: oh (set GRV_DEBUG=1 for the traceback)\n"
-        )
-        monkeypatch.setenv("GRV_DEBUG", "1")
-        assert cli.run(["broken"]) == 2
-        assert "Traceback" in capsys.readouterr().err
-    finally:
-        cli.app.registered_commands.pop()
+    monkeypatch.setattr(doctor, "doctor", broken)
+    assert cli.run(["doctor"]) == 2
+    assert capsys.readouterr().err == (
+        "grv: this is a bug in grv: ZeroDivisionError: oh (set GRV_DEBUG=1 for the traceback)\n"
+    )
+    monkeypatch.setenv("GRV_DEBUG", "1")
+    assert cli.run(["doctor"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_command_loads_no_other_command() -> None:
+    code = "import json, sys; from grv.apps.cli import run; run(['shells', '--help'])"
+    code += "; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = {*json.loads(done.stdout.splitlines()[-1])}
+    assert "grv.apps.theory.shells" in loaded
+    assert not {"grv.apps.solve", "grv.apps.serve", "grv.apps.report"} & loaded
 
 
 @pytest.mark.parametrize(

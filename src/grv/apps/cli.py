@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TextIO
 
 import typer
@@ -17,70 +17,43 @@ from ..core.errors import GrvError, LedgerError
 from ..options import did_you_mean
 from ..own_code import blamed, raised
 from ..text import visible
-from . import (
-    collect,
-    compare,
-    convert,
-    doctor,
-    learn,
-    oracle,
-    problems,
-    report,
-    runs,
-    serve,
-    simulate,
-    solve,
-    verify,
-)
-from .demo import demo
-from .pages import dashboard, review
-from .theory import bounds as theory
-from .theory import shells, star
+from .options.all_commands import COMMANDS
 
-app = typer.Typer(
-    name="grv",
-    help="Find a verified answer from a language model for the least money.\n\n"
+_HELP = (
+    "Find a verified answer from a language model for the least money.\n\n"
     "Generate, rank, verify: grv decides for each problem when to generate more candidates and when"
     " to pay for verifying the best one. grv solve does it live; grv compare replays it on logs of"
-    " earlier candidates, scores and verdicts.",
-    epilog="Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"
-    " 130 interrupted.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    " earlier candidates, scores and verdicts."
 )
-app.command("demo", short_help="Watch a small language model solve a dozen problems.")(demo.demo)
-app.command("solve", short_help="Find a verified answer to each problem, live.")(solve.solve)
-app.command("collect", short_help="Make a log of candidates, scores and verdicts, live.")(
-    collect.collect
+_EPILOG = (
+    "Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"
+    " 130 interrupted."
 )
-app.command("serve", short_help="Serve verified completions to every OpenAI client.")(serve.serve)
-app.command("dashboard", short_help="Watch a ledger in a browser.")(dashboard.dashboard)
-app.command("review", short_help="Give verdicts on candidates that wait for a person.")(
-    review.review
-)
-app.add_typer(runs.runs, name="runs")
-app.command("problems", short_help="Make a file of problems from a published dataset.")(
-    problems.problems
-)
-app.command("compare")(compare.compare)
-app.command("report", short_help="A page that says what policies cost and what to do.")(
-    report.report
-)
-app.command("learn", short_help="Learn a prior from logs: when verifying pays.")(learn.learn)
-app.command("oracle", short_help="Print the lowest possible cost of each problem.")(oracle.oracle)
-app.command("simulate", short_help="Try policies on problems whose laws are known.")(
-    simulate.simulate
-)
-app.command("shells", short_help="Print the cost shells of the adaptive policy.")(shells.shells)
-app.command("star", short_help="Compute the star number of a class of concepts.")(star.star)
-app.add_typer(theory.theory, name="theory")
-app.command("convert", short_help="Join labels and scores from files into one log.")(
-    convert.convert
-)
-app.command("verify", short_help="Give every candidate of a file its verdict.")(verify.verify)
-app.command("doctor", short_help="Try the sandbox: attacks must fail.")(doctor.doctor)
+
+
+def application(names: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
+    """The command line. Only the commands of these names are loaded; the others are names."""
+    app = typer.Typer(
+        name="grv",
+        help=_HELP,
+        epilog=_EPILOG,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    for name, command in COMMANDS.items():
+        found = command.load() if name in names else _not_loaded
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name, short_help=command.summary)(found)
+    app.callback(invoke_without_command=True)(_root)
+    return app
+
+
+def _not_loaded() -> None:
+    """Stands for a command that this process does not run."""
 
 
 # The base class of all errors in a command line; typer does not export it.
@@ -89,7 +62,6 @@ _BadCommandLine = next(
 )
 
 
-@app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
@@ -102,9 +74,10 @@ def _root(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Every error becomes one line."""
-    command = typer.main.get_command(app)
     given = list(sys.argv[1:] if arguments is None else arguments)
+    wanted = [word for word in given if not word.startswith("-")][:1]
     try:
+        command = typer.main.get_command(application(wanted))
         # `command.main` would handle Ctrl-C and a closed pipe differently.
         with _warnings_in_one_line(), command.make_context("grv", given) as context:
             command.invoke(context)

@@ -23,15 +23,13 @@ import typer
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
 from ...own_code import allow, named_in
+from .all_commands import COMMANDS
 from .job import ALLOW, RUNS, Table, read_job, runs_of
-
-COMMANDS: set[str] = set()
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function as typer takes it, with one parameter per option."""
     shape = _Shape.of(function)
-    COMMANDS.add(shape.name)
     parameters = [_parameter(each) for each in shape.known.values() if not each.info.job_only]
 
     @functools.wraps(function)

@@ -1,0 +1,51 @@
+"""All commands: where each is defined, and what it is for. A command is loaded when it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `grv`.
+
+    Attributes:
+        place: its module in `apps`, and the name of its function or group there.
+        summary: what it is for, in the list of commands.
+    """
+
+    place: str
+    summary: str
+
+    def load(self) -> Any:
+        """The function of the command, or its group of commands."""
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(f"..{module}", __package__), name)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "demo": Command("demo.demo:demo", "Watch a small language model solve a dozen problems."),
+    "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
+    "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
+    "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
+    "dashboard": Command("pages.dashboard:dashboard", "Watch a ledger in a browser."),
+    "review": Command("pages.review:review", "Give verdicts on candidates that wait for a person."),
+    "runs": Command("runs:runs", "Read a ledger of live runs."),
+    "problems": Command("problems:problems", "Make a file of problems from a published dataset."),
+    "compare": Command("compare:compare", "Compare what policies would have cost on a log."),
+    "report": Command("report:report", "A page that says what policies cost and what to do."),
+    "learn": Command("learn:learn", "Learn a prior from logs: when verifying pays."),
+    "oracle": Command("oracle:oracle", "Print the lowest possible cost of each problem."),
+    "simulate": Command("simulate:simulate", "Try policies on problems whose laws are known."),
+    "shells": Command("theory.shells:shells", "Print the cost shells of the adaptive policy."),
+    "star": Command("theory.star:star", "Compute the star number of a class of concepts."),
+    "theory": Command("theory.bounds:theory", "Measure the bounds of the learning theory."),
+    "convert": Command("convert:convert", "Join labels and scores from files into one log."),
+    "verify": Command("verify:verify", "Give every candidate of a file its verdict."),
+    "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
+}
