@@ -7,7 +7,7 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.logs.log import Log, LoggedProblem, classes
-from grv.testing import World, all_wrong, empty, tied
+from grv.testing import World, all_wrong, empty, population, tied
 
 
 def test_levels_are_places_of_distinct_scores_best_first() -> None:
@@ -60,3 +60,10 @@ def test_a_key_with_both_labels_is_no_class() -> None:
 
     assert codes.tolist() == [-1, 1, -1, 1]
     assert contradictory == ("b",)
+
+
+def test_a_log_is_shown_in_one_line_whatever_its_size() -> None:
+    log = population("math", problems=4, candidates=20, seed=1)
+    assert repr(log).startswith("<Log 'math population, seed 1': 4 problems, ")
+    assert repr(log).endswith(", 80 candidates, score score>")
+    assert repr(log.problems[0]).startswith("<LoggedProblem 'math-0000': 20 candidates, ")

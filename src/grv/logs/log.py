@@ -68,6 +68,10 @@ class LoggedProblem:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def __repr__(self) -> str:
+        counts = f"{len(self)} candidates, {int(self.passed.sum())} passed"
+        return f"<LoggedProblem {self.id!r}: {counts}>"
+
     def codes(self, *, keyed: bool) -> NDArray[np.int32] | None:
         """The classes that a search uses: `REFUTED_CODE` for refuted candidates, -1 for none.
 
@@ -181,6 +185,10 @@ class Log:
         from .readers import log_of_frame
 
         return log_of_frame(frame, score=score, second=second, unlabelled=unlabelled)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.problems)} problems, {len(self.solvable)} solvable"
+        return f"<Log {self.path!r}: {counts}, {self.candidates} candidates, score {self.score}>"
 
     def _repr_html_(self) -> str:
         counts = [
