@@ -1,4 +1,4 @@
-"""Version 2 of the openai client, in an environment of its own. Needs a registry."""
+"""Other clients, each in an environment of its own: openai 2, LangChain. Needs a registry."""
 
 from __future__ import annotations
 
@@ -40,24 +40,40 @@ async def ask():
         return made.model_extra["grv"]["verified"]
 
 assert asyncio.run(ask()) is True
-print(openai.__version__)
+assert openai.__version__.startswith("2.")
+"""
+
+
+_LANGCHAIN = """
+import sys
+from langchain_openai import ChatOpenAI
+
+CHECK = {"grv": {"check": {"kind": "math", "answer": "42"}}}
+chat = ChatOpenAI(base_url=sys.argv[1], api_key="x", model="m", extra_body=CHECK, max_retries=0)
+made = chat.invoke("hello")
+assert "42" in made.content, made
+assert made.usage_metadata["total_tokens"] > 0
+assert "".join(each.content for each in chat.stream("hello")) == made.content
 """
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_version_2_of_the_client_works(tmp_path: Path) -> None:
-    version = "openai>=2,<3"
+@pytest.mark.parametrize(
+    ("package", "script"),
+    [("openai>=2,<3", _ASK), ("langchain-openai", _LANGCHAIN)],
+    ids=["openai 2", "langchain"],
+)
+def test_other_clients_work(tmp_path: Path, package: str, script: str) -> None:
     venv.create(tmp_path / "env", with_pip=False, symlinks=True)
     python = tmp_path / "env" / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", version]
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", package]
     if subprocess.run(install, capture_output=True, check=False).returncode:
-        pytest.skip(f"{version} cannot be installed here")
+        pytest.skip(f"{package} cannot be installed here")
     with Model(every=2) as model:
         write_job(tmp_path, model)
         with serving(tmp_path) as server:
             ran = subprocess.run(
-                [str(python), "-c", _ASK, server.url], capture_output=True, text=True, check=False
+                [str(python), "-c", script, server.url], capture_output=True, text=True, check=False
             )
     assert ran.returncode == 0, ran.stderr
-    print(ran.stdout)
