@@ -53,6 +53,9 @@ class PlainSearches(MeritSearches):
         failed: Flags = self.failed[who, ranks]
         return failed
 
+    def _is_open(self, who: Places, ranks: Places) -> Flags:
+        return np.ones(len(who), dtype=np.bool_)
+
     def _settle(self, going: Places) -> Places:
         first = self.first[self.of[going]]
         owing = first < self.longest
