@@ -14,7 +14,7 @@ from ..ledger.entries import Entry, Found, Scored, Started
 from ..ledger.opening import open_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .history import PastProblem
 
@@ -32,7 +32,7 @@ def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     if wanted not in scorers:
         raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
     found = [
-        _problem(f"{summary.problem} ({summary.id})", entries)
+        entries_past(f"{summary.problem} ({summary.id})", entries)
         for summary, entries in searches
         if _scorer(entries) == wanted
     ]
@@ -44,27 +44,31 @@ def _scorer(entries: Sequence[Entry]) -> str:
     return str(started.about.get("score", "score")) if started else "score"
 
 
-def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
+def entries_past(id: str, entries: Sequence[Entry]) -> PastProblem:
+    """What the entries of a search say about its problem."""
+    scored: dict[int, Scored] = {}
+    found: dict[int, Found] = {}
+    for entry in entries:
+        if isinstance(entry, Scored):
+            scored[entry.candidate] = entry
+        elif isinstance(entry, Found):
+            found[entry.candidate] = entry
+    return search_past(id, scored, found)
+
+
+def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found]) -> PastProblem:
+    """What a search says about its problem: scores and verdicts by candidate."""
     import numpy as np
 
     from .history import PastProblem
 
-    scores: dict[int, float] = {}
-    refuted: list[bool] = []
-    verdicts: dict[int, Verdict] = {}
-    for entry in entries:
-        match entry:
-            case Scored(candidate, score, key) if candidate not in scores:
-                scores[candidate] = -np.inf if score is None else score
-                refuted.append(key == REFUTED)
-            case Found(candidate, verdict):
-                verdicts[candidate] = verdict
-    known = [verdicts.get(candidate) for candidate in scores]
-    sure = np.array(refuted, dtype=np.bool_)
+    known = [found[each].verdict if each in found else None for each in scored]
+    sure = np.array([each.key == REFUTED for each in scored.values()], dtype=np.bool_)
+    scores = [-np.inf if each.score is None else each.score for each in scored.values()]
     decided = [verdict in (Verdict.PASSED, Verdict.FAILED) for verdict in known]
     return PastProblem(
         id,
-        np.array(list(scores.values()), dtype=np.float64),
+        np.array(scores, dtype=np.float64),
         np.array([verdict is Verdict.PASSED for verdict in known], dtype=np.bool_),
         np.array(decided, dtype=np.bool_) | sure,
         refuted=sure if sure.any() else None,

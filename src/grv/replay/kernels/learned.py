@@ -38,6 +38,7 @@ class LearnedTrials:
         verified: the number of candidates verified.
         asked: the rounds of generation, including the one that found no more candidates.
         unlike: whether the scores differ from the history; the other numbers are then invalid.
+        checked: `[limits, orders, candidates]`, whether a candidate was verified, by rank.
     """
 
     solved: Flags
@@ -45,6 +46,7 @@ class LearnedTrials:
     verified: Places
     asked: Places
     unlike: Flags
+    checked: Flags
 
 
 def learned_trials(
@@ -65,6 +67,7 @@ def learned_trials(
         searches.verified.reshape(shape),
         searches.asked.reshape(shape),
         searches.unlike.reshape(shape),
+        searches.checked.reshape(*shape, -1),
     )
 
 

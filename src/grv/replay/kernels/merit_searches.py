@@ -69,6 +69,7 @@ class MeritSearches(abc.ABC):
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
         self.blind = np.zeros(searches, dtype=np.intp)  # the number of blind draws
         self.wanted = np.zeros(searches, dtype=np.bool_)  # see `Guard.has_room`
+        self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
 
     @abc.abstractmethod
@@ -90,6 +91,19 @@ class MeritSearches(abc.ABC):
     @abc.abstractmethod
     def _is_open(self, who: Places, ranks: Places) -> Flags:
         """Whether one candidate of each of these searches can be verified."""
+
+    @property
+    @abc.abstractmethod
+    def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
+
+    @property
+    def checked(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified."""
+        found = self.failures
+        solved = np.flatnonzero(self.solved)
+        found[solved, self.last[solved]] = True
+        return found
 
     @abc.abstractmethod
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
@@ -233,6 +247,11 @@ class ClassedSearches(MeritSearches):
         open_: Flags = self.waiting[who, ranks]
         return open_
 
+    @property
+    def failures(self) -> Flags:
+        failed: Flags = self.counts > 0
+        return failed
+
     def _settle(self, going: Places) -> Places:
         """Verify the best of the completed block.
 
@@ -319,7 +338,7 @@ class ClassedSearches(MeritSearches):
     def _check(self, who: Places, ranks: Places) -> None:
         orders = self.of[who]
         self.verified[who] += 1
-        self.solved[who] = self.stack.passed[orders, ranks]
+        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
         failed = ~self.solved[who]
         who, ranks, orders = who[failed], ranks[failed], orders[failed]
         levels = self.stack.levels[orders, ranks]

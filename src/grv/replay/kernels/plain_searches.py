@@ -56,6 +56,10 @@ class PlainSearches(MeritSearches):
     def _is_open(self, who: Places, ranks: Places) -> Flags:
         return np.ones(len(who), dtype=np.bool_)
 
+    @property
+    def failures(self) -> Flags:
+        return self.failed.copy()
+
     def _settle(self, going: Places) -> Places:
         first = self.first[self.of[going]]
         owing = first < self.longest
@@ -128,7 +132,7 @@ class PlainSearches(MeritSearches):
     def _check(self, who: Places, ranks: Places) -> None:
         orders = self.of[who]
         self.verified[who] += 1
-        self.solved[who] = self.stack.passed[orders, ranks]
+        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
         failed = ~self.solved[who]
         who, ranks = who[failed], ranks[failed]
         self.failed[who, ranks] = True
