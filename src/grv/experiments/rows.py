@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..learning.prior_file import parse_policy
 from ..own_code import is_code
-from ..policies import POLICIES, spec
+from ..policies import POLICIES, Learning, spec
 
 DEFAULT_ROWS = (
     "hindsight",
@@ -58,6 +59,11 @@ class DifficultyRow:
 
 
 RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
+
+
+def is_learning(kind: RowKind | None) -> TypeGuard[PolicyRow]:
+    """Whether the row learns from one problem to the next."""
+    return isinstance(kind, PolicyRow) and isinstance(kind.policy, Learning)
 
 
 def parse_row(text: str) -> RowKind:

@@ -44,6 +44,15 @@ def last_refit(finished: int) -> int:
     return max(itertools.takewhile(lambda at: at <= finished, refits()), default=0)
 
 
+def next_refit(finished: int) -> int:
+    """The number of finished problems at the next fit.
+
+    >>> [next_refit(n) for n in (0, 5, 6, 9, 10, 21, 22)]
+    [6, 6, 10, 10, 15, 22, 33]
+    """
+    return next(at for at in refits() if at > finished)
+
+
 def window(finished: int) -> slice:
     """Which of the finished problems the prior in force is fitted to, in the order of their ends.
 

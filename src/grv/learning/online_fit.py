@@ -19,6 +19,7 @@ from .fit import Fitted, Numbers, Placed, TiedLabels, chances_of, maximised, pri
 from .history import PastProblem
 
 TILT = -0.6  # the logarithm of the limit of a merit
+VOTES = 0.5  # a merit grows with this power of the number of candidates with the same key
 EVEN = 2.0  # problems of which nothing is known
 TIES = np.linspace(0.1, 1.0, 19)
 TIE, TIE_WEIGHT = 0.5, 3.0  # the tie without evidence, and its weight in passes
@@ -37,7 +38,7 @@ def censored_prior(problems: Sequence[PastProblem], score: str) -> Prior:
     counts = labels.counts(tie)
     fitted = maximised(*counts, placed.shares, placed.centres, EVEN)
     prior = prior_from(problems, score, scale, placed, fitted, tie, float(counts[0].sum()))
-    return dataclasses.replace(prior, tilts=(TILT,), keyed_tilts=(TILT,))
+    return dataclasses.replace(prior, votes=VOTES, tilts=(TILT,), keyed_tilts=(TILT,))
 
 
 def _tie_by_looks(problems: Sequence[PastProblem]) -> float:

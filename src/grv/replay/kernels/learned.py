@@ -48,6 +48,13 @@ class LearnedTrials:
     unlike: Flags
     checked: Flags
 
+    def trials(self, rows: slice, limit: int = 0) -> Trials:
+        """The trials of some orders with one of the limits."""
+        checks = self.verified[limit, rows]
+        counts = self.generated[limit, rows].astype(np.int32), checks.astype(np.int32)
+        rounds = rounds_of(self.asked[limit, rows], checks)
+        return Trials(self.solved[limit, rows], *counts, rounds)
+
 
 def learned_trials(
     prior: Prior,
@@ -82,8 +89,5 @@ def learned(
     for batch in batches:
         rows = slice(start, start + batch.size)
         start += batch.size
-        checks = found.verified[0, rows]
-        counts = found.generated[0, rows].astype(np.int32), checks.astype(np.int32)
-        rounds = rounds_of(found.asked[0, rows], checks)
-        made.append((Trials(found.solved[0, rows], *counts, rounds), found.unlike[0, rows]))
+        made.append((found.trials(rows), found.unlike[0, rows]))
     return made
