@@ -22,6 +22,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parallel import divided
 from ..policies.learned.prior import Evidence, Looks, Prior, Scale
 from ..theory.scales import distances, on_scale, pooled_shares
 from .history import History, PastProblem
@@ -37,6 +38,7 @@ _SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
 _ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
 _MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
 _ROUNDS = 40
+_TOGETHER = 65_536  # candidates of the problems that are compared with the history together
 _LEAST_SPREAD = 1e-3  # the minimum variance of the problems' means, on the common scale
 
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
@@ -81,7 +83,9 @@ class Placed:
     @classmethod
     def of(cls, problems: Sequence[PastProblem], scale: Scale) -> Placed:
         """Place every candidate relative to its problem's mean."""
-        normals = [on_scale(scale.values, scale.normals, problem.scores) for problem in problems]
+        ends = np.cumsum([len(problem.scores) for problem in problems])
+        together = np.concatenate([problem.scores for problem in problems])
+        normals = np.split(on_scale(scale.values, scale.normals, together), ends[:-1])
         means = np.array([each.mean() for each in normals])
         within = float(np.mean([each.var() for each in normals]))
         chance = float(np.mean([each.var() / len(each) for each in normals]))
@@ -92,10 +96,11 @@ class Placed:
         ]
         every = np.concatenate(relative)
         edges = np.quantile(every, _CUTS)
-        bins = tuple(np.searchsorted(edges, each, side="right") for each in relative)
-        counts = np.bincount(np.concatenate(bins), minlength=len(edges) + 1) + 1.0
-        ends = np.concatenate([[every.min()], edges, [every.max()]])
-        centres = (ends[:-1] + ends[1:]) / 2
+        placed = np.searchsorted(edges, every, side="right")
+        counts = np.bincount(placed, minlength=len(edges) + 1) + 1.0
+        limits = np.concatenate([[every.min()], edges, [every.max()]])
+        centres = (limits[:-1] + limits[1:]) / 2
+        bins = tuple(np.split(placed, ends[:-1]))
         return cls(bins, counts / counts.sum(), edges, centre, anchor, centres)
 
 
@@ -238,7 +243,7 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
     scored = [p.scores[np.isfinite(p.scores)] for p in problems]
     scored = [each for each in scored if len(each)]
     if len(scored) < 2:
-        return Looks(1.0 if not scored else _distance(scale, scored[0]), 0.0)
+        return Looks(1.0 if not scored else float(_distances(scale, scored)[0]), 0.0)
     lows, highs = np.array([(each.min(), each.max()) for each in scored]).T
     # The range of all other problems: the second lowest is needed for the problem of the lowest.
     low, next_low = np.partition(lows, 1)[:2]
@@ -248,13 +253,22 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
         bottom = next_low if lowest == low else low
         top = next_high if highest == high else high
         out.append(float(np.mean((each < bottom) | (each > top))))
-    return Looks(max(_distance(scale, each) for each in scored), max(out))
+    return Looks(float(_distances(scale, scored).max()), max(out))
 
 
-def _distance(scale: Scale, scores: Numbers) -> float:
-    """As `policies.learned.drift.distance`, for many scores."""
-    pooled = pooled_shares(on_scale(scale.values, scale.normals, scores))
-    return float(distances(scores[None, :], pooled[None, :])[0])
+def _distances(scale: Scale, scored: Sequence[Numbers]) -> Numbers:
+    """`[problems]`: as `policies.learned.drift.distance`, for problems of about equal sizes."""
+    order = np.argsort([len(each) for each in scored], kind="stable").tolist()
+    found = np.zeros(len(scored))
+    for start, stop in divided([len(scored[at]) for at in order], _TOGETHER):
+        places = order[start:stop]
+        padded = np.full((len(places), len(scored[places[-1]])), -np.inf)
+        for row, at in enumerate(places):
+            padded[row, : len(scored[at])] = scored[at]
+        values, inverse = np.unique(padded, return_inverse=True)
+        pooled = pooled_shares(on_scale(scale.values, scale.normals, values))
+        found[places] = distances(padded, pooled[inverse].reshape(padded.shape))
+    return found
 
 
 def prior_of(history: History, tie: float = 1.0) -> Prior:
@@ -265,9 +279,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
     labels, passes = counts_of(problems, placed, tie)
     fitted = maximised(labels, passes, placed.shares)
     even = 1 / len(fitted.weights)
-    mixed = dataclasses.replace(
-        fitted, weights=(1 - _UNIFORM) * fitted.weights + _UNIFORM * even
-    )
+    mixed = dataclasses.replace(fitted, weights=(1 - _UNIFORM) * fitted.weights + _UNIFORM * even)
     effective = float(labels.sum())
     prior = prior_from(problems, history.score, scale, placed, mixed, tie, effective)
     evidence = dataclasses.replace(

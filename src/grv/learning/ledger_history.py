@@ -6,11 +6,12 @@ others carry no additional information. A candidate that was refuted without ver
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
-from ..ledger.entries import Entry, Found, Scored, Started
+from ..ledger.entries import Data, Entry, Found, Scored, Started
 from ..ledger.opening import open_ledger
 
 if TYPE_CHECKING:
@@ -21,16 +22,10 @@ if TYPE_CHECKING:
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger with the score `score`, or its only score; and the score's name."""
-    ledger = open_ledger(path, read_only=True)
-    searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
+    with closing(open_ledger(path, read_only=True)) as ledger:
+        searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
-    if not searches:
-        raise UsageError(f"{path}: this ledger has no searches")
-    if score is None and len(scorers) > 1:
-        raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
-    wanted = score if score is not None else next(iter(scorers))
-    if wanted not in scorers:
-        raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
+    wanted = _chosen(path, score, scorers)
     found = [
         entries_past(f"{summary.problem} ({summary.id})", entries)
         for summary, entries in searches
@@ -39,9 +34,33 @@ def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     return [problem for problem in found if len(problem.scores)], wanted
 
 
+def check_score(path: str, score: str) -> None:
+    """Raise `UsageError` if no search of a ledger has this score."""
+    with closing(open_ledger(path, read_only=True)) as ledger:
+        found = ledger.ended_searches()
+    _chosen(path, score, dict.fromkeys(score_of(about) for _, about in found))
+
+
+def score_of(about: Data) -> str:
+    """The name of a search's score, by its settings."""
+    return str(about.get("score", "score"))
+
+
+def _chosen(path: str, score: str | None, scorers: dict[str, None]) -> str:
+    """The score that is wanted, or the only one."""
+    if not scorers:
+        raise UsageError(f"{path}: this ledger has no searches")
+    if score is None and len(scorers) > 1:
+        raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
+    wanted = score if score is not None else next(iter(scorers))
+    if wanted not in scorers:
+        raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
+    return wanted
+
+
 def _scorer(entries: Sequence[Entry]) -> str:
     started = next((entry for entry in entries if isinstance(entry, Started)), None)
-    return str(started.about.get("score", "score")) if started else "score"
+    return score_of(started.about if started else {})
 
 
 def entries_past(id: str, entries: Sequence[Entry]) -> PastProblem:

@@ -1,8 +1,8 @@
 """Fits a prior to censored labels in milliseconds, without any replay.
 
-How much equal scores count as evidence, the *tie*, is fitted too. Of two candidates that are equally
-likely to pass by their bins, and after equally many failures in their problem, one may have the
-score of a candidate that has failed. The tie is the factor by which that one passes less often.
+How much equal scores count as evidence, the *tie*, is fitted too. Take two candidates that are
+equally likely to pass by their bins, after equally many failures on their problem. If only one of
+them has the score of a candidate that has failed, it passes less often. The tie is that factor.
 """
 
 from __future__ import annotations

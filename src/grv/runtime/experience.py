@@ -1,4 +1,4 @@
-"""What the policy `learning` knows: the finished problems of a ledger, and the prior fitted to them.
+"""What the policy `learning` knows: the finished problems of a ledger, and a prior fitted to them.
 
 Searches of one generator and score share it. A search takes the prior that is there when it
 starts. After the search that makes a new fit due, the prior is fitted in a thread; other searches
@@ -9,13 +9,14 @@ So a run that is interrupted and continued, one problem at a time, takes the sam
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 
 from ..core.errors import LedgerError
+from ..learning.ledger_history import entries_past, ledger_past, score_of, search_past
 from ..learning.online import fitted_prior, last_refit, window
+from ..ledger.entries import Data
 from ..policies import Learning
 from .config import SearchConfig
 from .ledger_writer import LedgerWriter
@@ -26,13 +27,22 @@ if TYPE_CHECKING:
     from ..ledger.ledger import Ledger
     from ..policies.learned.prior import Prior
 
-Kind = tuple[str, str]  # generator and score
+
+class Kind(NamedTuple):
+    """What the searches of one history have in common: generator, scorer and score."""
+
+    generator: str
+    scorer: str
+    score: str
+
+    @classmethod
+    def of(cls, about: Data) -> Kind:
+        """That of a search, by its settings."""
+        named = (str(about.get(name, "")) for name in ("generator", "scorer"))
+        return cls(*named, score_of(about))
 
 
-def kind_of(about: Mapping[str, Any]) -> Kind:
-    """The generator and the score of a search, by its settings."""
-    score = about.get("score", about.get("scorer", "score"))
-    return str(about.get("generator", "")), str(score)
+_NO_KIND = Kind("", "", "")
 
 
 class Experience:
@@ -43,14 +53,15 @@ class Experience:
         """That of a configuration; it knows nothing if the policy is another one."""
         if not isinstance(config.policy, Learning):
             return _NOTHING
-        name = (cls, kind_of(config.about), config.policy.history)
+        kind, history = Kind.of(config.about), config.policy.history
+        name = (cls, kind, history)
         if name not in writer.shared:
-            writer.shared[name] = Experience(writer.ledger, *name[1:])
+            writer.shared[name] = Experience(writer.ledger, kind, history)
         found: Experience = writer.shared[name]
         return found
 
     def __init__(
-        self, ledger: Ledger | None, kind: Kind = ("", ""), history: tuple[str, ...] = ()
+        self, ledger: Ledger | None, kind: Kind = _NO_KIND, history: tuple[str, ...] = ()
     ) -> None:
         self._ledger, self._kind, self._history = ledger, kind, history
         self._given: list[PastProblem] | None = None  # of the ledgers given as history
@@ -74,16 +85,12 @@ class Experience:
     def _load(self) -> None:
         with self._lock:
             if self._given is None:
-                from ..learning.ledger_history import ledger_past
-
-                score = self._kind[1]
+                score = self._kind.score
                 given = [each for path in self._history for each in ledger_past(path, score)[0]]
                 self._fit(given)
                 self._given = given
 
     def _add(self, record: SearchRecord) -> None:
-        from ..learning.ledger_history import search_past
-
         with self._lock:
             past = search_past(record.search, record.scored, record.found)
             self._known[record.search] = past
@@ -95,17 +102,15 @@ class Experience:
     def _fit(self, given: list[PastProblem]) -> None:
         """Fit the prior to what the ledger shows now, also of other processes."""
         assert self._ledger is not None
-        ended = [id for id, about in self._ledger.ended_searches() if kind_of(about) == self._kind]
+        ended = [id for id, about in self._ledger.ended_searches() if Kind.of(about) == self._kind]
         self._finished = dict.fromkeys(ended)
         every = [*given, *ended]
         wanted = window(len(every))
         if wanted.stop > self._fitted:
             used = [self._past(x) if isinstance(x, str) else x for x in every[wanted]]
-            self._prior, self._fitted = fitted_prior(used, self._kind[1]), wanted.stop
+            self._prior, self._fitted = fitted_prior(used, self._kind.score), wanted.stop
 
     def _past(self, search: str) -> PastProblem:
-        from ..learning.ledger_history import entries_past
-
         if search not in self._known:
             assert self._ledger is not None
             try:

@@ -50,8 +50,8 @@ class Learned:
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing for its bounds; it is cheap if the future is like the past"
     proven: ClassVar[str] = (
-        "at most 5 J* if higher scores pass no less often; at most 5 times verify-all for any score;"
-        " both whatever the prior says"
+        "at most 5 J* if higher scores pass no less often; at most 5 times verify-all for any"
+        " score; both whatever the prior says"
     )
 
     def __post_init__(self) -> None:

@@ -249,6 +249,7 @@ class ClassedSearches(MeritSearches):
 
     @property
     def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
         failed: Flags = self.counts > 0
         return failed
 

@@ -58,6 +58,7 @@ class PlainSearches(MeritSearches):
 
     @property
     def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
         return self.failed.copy()
 
     def _settle(self, going: Places) -> Places:
