@@ -25,8 +25,10 @@ class Varied:
     - No candidate has a key, and several times in a row the best candidate had exactly the same
       score. It then verifies once the first candidate of a second ranking.
     - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
-    - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
-      the oldest candidate.
+    - Nothing more can be generated. If equal scores count as evidence and there are no keys, the
+      worth of a score then falls with the number of better candidates, and by half with each of its
+      failures. Otherwise it verifies the rest by the second ranking, and every third time the
+      oldest candidate.
 
     The second ranking prefers scores that failed less often, then keys with more candidates, then
     higher scores. Failures of a score count only if equal scores suggest equal answers, and are not
@@ -62,7 +64,7 @@ class Varied:
                 yield Generate(draws, f"{draws} more to choose from")
                 variety.add_new()
                 yield from self._best(pool, variety, run)
-        yield from self._finish(variety)
+        yield from self._finish(pool, variety)
 
     def _best(self, pool: Pool, variety: Variety, run: _ScoreRun) -> Iterator[Step]:
         """Verify the best candidate, or another one if its score had too many slots in a row."""
@@ -76,9 +78,13 @@ class Varied:
         else:
             yield from _verify(best, f"the best of {pool.waiting} open candidates", variety)
 
-    def _finish(self, variety: Variety) -> Iterator[Step]:
+    def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
         """Verify the rest when no more can be generated."""
         variety.recheck_ties()
+        if variety.ties_count and not pool.keyed:
+            for id in variety.rest():
+                yield from _verify(id, "the best of the rest; each failure halves a score", variety)
+            return
         least = ", of the scores that failed least" if variety.ties_count else ""
         turn = 0
         while (id := variety.first()) is not None:

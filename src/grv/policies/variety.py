@@ -19,8 +19,8 @@ import heapq
 import itertools
 import math
 import operator
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 
 from ..core.pool import Pool
 from ..core.values import CandidateId, Verdict
@@ -122,6 +122,36 @@ class Variety:
             else:
                 heapq.heapreplace(self._heap, now)
         return None
+
+    def rest(self) -> Iterator[CandidateId]:
+        """All open candidates of a pool without keys, when no more can be generated.
+
+        The worth of a score is 1 for the best. It is divided by the number of candidates with a
+        better score, plus one, and halved by each failure at this score. So scores that have failed
+        are not exhausted first, but lower scores do not all come before them either.
+        """
+        better, waiting, heap = 0, dict[float, deque[CandidateId]](), list[tuple[int, float]]()
+        for score, ids in self._by_score():
+            waiting[score] = deque(id for id in ids if self._pool.is_open(id))
+            heap.append((1 + better, -score))
+            better += len(ids)
+        unit = {-negative: start for start, negative in heap}
+        while heap:
+            price, negative = heap[0]
+            now = unit[-negative] << self._failures.get(-negative, 0)
+            if not waiting[-negative]:
+                heapq.heappop(heap)
+            elif price != now:
+                heapq.heapreplace(heap, (now, negative))
+            else:
+                yield waiting[-negative].popleft()
+
+    def _by_score(self) -> list[tuple[float, list[CandidateId]]]:
+        """All candidates by their score, the best score first; of one score, the oldest first."""
+        found: dict[float, list[CandidateId]] = {}
+        for number, score in enumerate(self._pool.scores):
+            found.setdefault(score, []).append(CandidateId(number))
+        return sorted(found.items(), reverse=True)
 
     def oldest(self) -> CandidateId | None:
         """The oldest open candidate; if ties count, of those whose score failed least often."""

@@ -8,6 +8,7 @@ only then.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -133,6 +134,8 @@ class _Search:
     def finish(self) -> bool:
         """Verify the rest one by one; return whether one passes."""
         self.recheck_ties()
+        if self.ties_count:
+            return self._finish_by_worth()
         ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
         heapq.heapify(ages)
         turn = 0
@@ -140,6 +143,28 @@ class _Search:
             turn += 1
             by_age = turn % ONE_IN == 0
             if self.verify(self._top(ages, self.places) if by_age else self.first()):
+                return True
+        return False
+
+    def _finish_by_worth(self) -> bool:
+        """See `Variety.rest`."""
+        waiting: dict[int, deque[int]] = {}
+        heap: list[tuple[int, int]] = []
+        for place, level in enumerate(self.levels):
+            if level not in waiting:
+                waiting[level] = deque()
+                heap.append((1 + place, level))
+            if self._open[place]:
+                waiting[level].append(place)
+        unit = {level: start for start, level in heap}
+        while heap:
+            price, level = heap[0]
+            now = unit[level] << self._failures.get(level, 0)
+            if not waiting[level]:
+                heapq.heappop(heap)
+            elif price != now:
+                heapq.heapreplace(heap, (now, level))
+            elif self.verify(waiting[level].popleft()):
                 return True
         return False
 
