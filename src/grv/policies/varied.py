@@ -25,10 +25,9 @@ class Varied:
     - No candidate has a key, and several times in a row the best candidate had exactly the same
       score. It then verifies once the first candidate of a second ranking.
     - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
-    - Nothing more can be generated. If equal scores count as evidence and there are no keys, the
-      worth of a score then falls with the number of better candidates, and by half with each of its
-      failures. Otherwise it verifies the rest by the second ranking, and every third time the
-      oldest candidate.
+    - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
+      the oldest candidate. If failures of a score count and there are no keys, it ranks scores by
+      worth: it falls with the number of better candidates, and by half with each failure.
 
     The second ranking prefers scores that failed less often, then keys with more candidates, then
     higher scores. Failures of a score count only if equal scores suggest equal answers, and are not
@@ -81,16 +80,16 @@ class Varied:
     def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
         """Verify the rest when no more can be generated."""
         variety.recheck_ties()
-        if variety.ties_count and not pool.keyed:
-            for id in variety.rest():
-                yield from _verify(id, "the best of the rest; each failure halves a score", variety)
-            return
+        weighed = variety.ties_count and not pool.keyed
         least = ", of the scores that failed least" if variety.ties_count else ""
         turn = 0
-        while (id := variety.first()) is not None:
+        while (id := variety.worthiest() if weighed else variety.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
                 yield from _verify(variety.oldest(), f"the oldest of the rest{least}", variety)
+            elif weighed:
+                why = "the best of the rest; each failure halves the worth of a score"
+                yield from _verify(id, why, variety)
             else:
                 yield from _verify(id, f"the best of the rest{least}", variety)
 

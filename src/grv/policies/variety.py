@@ -20,7 +20,7 @@ import itertools
 import math
 import operator
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ..core.pool import Pool
 from ..core.values import CandidateId, Verdict
@@ -77,6 +77,8 @@ class Variety:
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
         self._ages: list[tuple[int, CandidateId]] | None = None
+        # For each score: 1 over its worth, the negative score, the same before failures, its ids.
+        self._rest: list[tuple[int, float, int, deque[CandidateId]]] | None = None
 
     def add_new(self) -> None:
         """Rank the new candidates. Call it after every draw, to spread the work."""
@@ -123,28 +125,30 @@ class Variety:
                 heapq.heapreplace(self._heap, now)
         return None
 
-    def rest(self) -> Iterator[CandidateId]:
-        """All open candidates of a pool without keys, when no more can be generated.
+    def worthiest(self) -> CandidateId | None:
+        """The open candidate of the worthiest score, in a pool without keys and without new draws.
 
-        The worth of a score is 1 for the best. It is divided by the number of candidates with a
-        better score, plus one, and halved by each failure at this score. So scores that have failed
-        are not exhausted first, but lower scores do not all come before them either.
+        The worth of a score is 1 over the number of candidates with a better score, plus one. Each
+        failure at this score halves it. So scores that have failed are not exhausted first, but
+        lower scores do not all come before them either.
         """
-        better, waiting, heap = 0, dict[float, deque[CandidateId]](), list[tuple[int, float]]()
-        for score, ids in self._by_score():
-            waiting[score] = deque(id for id in ids if self._pool.is_open(id))
-            heap.append((1 + better, -score))
-            better += len(ids)
-        unit = {-negative: start for start, negative in heap}
-        while heap:
-            price, negative = heap[0]
-            now = unit[-negative] << self._failures.get(-negative, 0)
-            if not waiting[-negative]:
-                heapq.heappop(heap)
+        if self._rest is None:
+            self._rest, better = [], 0
+            for score, ids in self._by_score():
+                heapq.heappush(self._rest, (1 + better, -score, 1 + better, deque(ids)))
+                better += len(ids)
+        while self._rest:
+            price, negative, first, ids = self._rest[0]
+            now = first << self._failures.get(-negative, 0)
+            while ids and not self._pool.is_open(ids[0]):
+                ids.popleft()
+            if not ids:
+                heapq.heappop(self._rest)
             elif price != now:
-                heapq.heapreplace(heap, (now, negative))
+                heapq.heapreplace(self._rest, (now, negative, first, ids))
             else:
-                yield waiting[-negative].popleft()
+                return ids[0]
+        return None
 
     def _by_score(self) -> list[tuple[float, list[CandidateId]]]:
         """All candidates by their score, the best score first; of one score, the oldest first."""

@@ -83,6 +83,7 @@ class _Search:
         self._sorted = 0  # the number of arrivals in `_first`
         self._checked = 0  # the number of arrivals at the last check of the ties
         self._failures: dict[int, int] = {}
+        self._rest: list[tuple[int, int, int, deque[int]]] | None = None
 
     def generate(self, n: int) -> int:
         """Generate at most `n` candidates; return how many came."""
@@ -134,39 +135,36 @@ class _Search:
     def finish(self) -> bool:
         """Verify the rest one by one; return whether one passes."""
         self.recheck_ties()
-        if self.ties_count:
-            return self._finish_by_worth()
         ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
         heapq.heapify(ages)
         turn = 0
         while self.verified < self.drawn:
             turn += 1
             by_age = turn % ONE_IN == 0
-            if self.verify(self._top(ages, self.places) if by_age else self.first()):
+            ranked = self._worthiest if self.ties_count else self.first
+            if self.verify(self._top(ages, self.places) if by_age else ranked()):
                 return True
         return False
 
-    def _finish_by_worth(self) -> bool:
-        """See `Variety.rest`."""
-        waiting: dict[int, deque[int]] = {}
-        heap: list[tuple[int, int]] = []
-        for place, level in enumerate(self.levels):
-            if level not in waiting:
-                waiting[level] = deque()
-                heap.append((1 + place, level))
-            if self._open[place]:
-                waiting[level].append(place)
-        unit = {level: start for start, level in heap}
-        while heap:
-            price, level = heap[0]
-            now = unit[level] << self._failures.get(level, 0)
-            if not waiting[level]:
-                heapq.heappop(heap)
+    def _worthiest(self) -> int:
+        """See `Variety.worthiest`; there must be an open candidate."""
+        if self._rest is None:
+            levels: dict[int, deque[int]] = {}
+            for place, level in enumerate(self.levels):
+                levels.setdefault(level, deque()).append(place)
+            self._rest = [(1 + each[0], level, 1 + each[0], each) for level, each in levels.items()]
+            heapq.heapify(self._rest)
+        while True:
+            price, level, first, places = self._rest[0]
+            now = first << self._failures.get(level, 0)
+            while places and not self._open[places[0]]:
+                places.popleft()
+            if not places:
+                heapq.heappop(self._rest)
             elif price != now:
-                heapq.heapreplace(heap, (now, level))
-            elif self.verify(waiting[level].popleft()):
-                return True
-        return False
+                heapq.heapreplace(self._rest, (now, level, first, places))
+            else:
+                return places[0]
 
     def _failed(self, place: int) -> int:
         return self._failures.get(self.levels[place], 0) if self.ties_count else 0
