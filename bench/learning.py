@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.experiments.arrivals import arrival, left_by
+from grv.experiments.arrivals import left_by, positions
 from grv.experiments.compare import compare
 from grv.learning.history import PastProblem
 from grv.learning.online import last_refit, prior_after
@@ -111,7 +111,8 @@ def measured(data: Path, orders: int, seed: int, *, quick: bool = False) -> Iter
                     found.pop(REFERENCE, None)
                     title = f"{name.removeprefix('score_')} of {path.stem} at {ratio}"
                     _tell(f"{title}{', keys' if keyed else ''}")
-                    yield Cell(path.stem, title, keyed, found, base, _positions(base.shape, seed))
+                    arrived = positions(range(len(base)), orders, seed)
+                    yield Cell(path.stem, title, keyed, found, base, arrived)
 
 
 def _costs(log: Log, ratio: float, orders: int, seed: int, *, keyed: bool) -> dict[str, Numbers]:
@@ -121,12 +122,6 @@ def _costs(log: Log, ratio: float, orders: int, seed: int, *, keyed: bool) -> di
         raise SystemExit(f"{log.path}: not every solvable problem was solved")
     pairs = zip(found.rows, found.trials, strict=True)
     return {row.policy: trials.costs(prices) for row, trials in pairs}
-
-
-def _positions(shape: tuple[int, ...], seed: int) -> NDArray[np.intp]:
-    """`[problems, orders]`: when each problem arrives."""
-    problems, orders = shape
-    return np.stack([np.argsort(arrival(problems, r, seed)) for r in range(orders)], axis=1)
 
 
 def figures(cells: list[Cell]) -> dict[str, Any]:

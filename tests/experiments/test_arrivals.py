@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from grv.backends.protocols import Draft, Finding, Problem, Score
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Latency, Measured, Verdict
 from grv.experiments import arrivals
-from grv.experiments.arrivals import Arrivals, arrival, cost_by_position
+from grv.experiments.arrivals import Arrivals, arrival, cost_by_position, positions
 from grv.experiments.compare import compare
 from grv.experiments.settings import Settings
 from grv.experiments.simulate import simulate
@@ -76,7 +77,7 @@ class Logged:
         stop = min(first + n, len(self.orders[problem.id]))
         return [Draft(str(at)) for at in range(first, stop)]
 
-    async def score(self, problem: Problem, drafts: list[Draft]) -> list[Score]:
+    async def score(self, problem: Problem, drafts: Sequence[Draft]) -> list[Score]:
         scores = self.log[problem.id].scores
         return [Score(float(scores[self._at(problem, each)])) for each in drafts]
 
@@ -130,7 +131,10 @@ def test_the_cost_by_position_follows_the_arrivals() -> None:
     spent = np.arange(6.0)[:, None] * [1, 10]
     first, second = arrival(6, 0, 4), arrival(6, 1, 4)
     expected = [(a + 10 * b) / 2 for a, b in zip(first, second, strict=True)]
-    assert cost_by_position(spent, 4) == tuple(expected)
+    assert cost_by_position(spent, positions(range(6), 2, 4)) == tuple(expected)
+    moved = [3, 1, 0, 2, 5, 4]  # where the problems are that orders are drawn for in turn
+    back = cost_by_position(spent[np.argsort(moved)], positions(moved, 2, 4))
+    assert back == tuple(expected)
 
 
 def test_a_comparison_has_the_cost_by_position_of_every_row(tmp_path: Path) -> None:

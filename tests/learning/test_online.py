@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from grv.learning.history import PastProblem
 from grv.learning.online import MOST, fitted_prior, last_refit, next_refit, prior_after, window
@@ -106,15 +107,15 @@ def test_without_equal_scores_nothing_is_discounted() -> None:
     assert censored_prior([searched(i) for i in range(30)], "s").tie == 1
 
 
+def marks_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """0 for the lowest score, 1 for the next, and so on."""
+    return np.unique(scores, return_inverse=True)[1].astype(np.float64)
+
+
 def test_marks_are_not_evidence_without_a_reason() -> None:
     """Of few problems with scores from 1 to 5, nothing can be said; their looks decide."""
     marks = [clustered(i, same=False) for i in range(6)]
-    steps = [
-        PastProblem(
-            p.id, np.searchsorted(np.unique(p.scores), p.scores) + 1.0, p.passed, p.labelled
-        )
-        for p in marks
-    ]
+    steps = [PastProblem(p.id, marks_of(p.scores), p.passed, p.labelled) for p in marks]
     assert censored_prior(steps, "s").tie > censored_prior(marks, "s").tie
 
 

@@ -149,7 +149,7 @@ def assert_blind_draws_keep_up(search: Search, costs: Costs, factor: float) -> N
             spent += len(turn.event.scores)
             if len(turn.event.scores) < turn.action.n:  # type: ignore[union-attr]
                 return
-            if turn.action.why == "guard: one to verify blind":  # type: ignore[union-attr]
+            if turn.action.why == "guard: one to verify blind":
                 assert len(turn.event.scores) == 1
                 blind = drawn - 1
                 if not still_open(search, blind):

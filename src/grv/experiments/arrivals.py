@@ -43,16 +43,29 @@ def arrival(problems: int, repetition: int, seed: int) -> Place:
     return np.random.default_rng([seed, _STREAM, repetition]).permutation(problems)
 
 
-def cost_by_position(spent: NDArray[np.float64], seed: int) -> tuple[float, ...]:
+def positions(places: Sequence[int], repetitions: int, seed: int) -> Place:
+    """`[problems, repetitions]`: when each problem arrives; 0 is the first.
+
+    Args:
+        places: the place of each problem, in the sequence in which orders are drawn.
+        repetitions: the number of repetitions.
+        seed: the seed of the orders.
+    """
+    found = np.empty((len(places), repetitions), dtype=np.intp)
+    for repetition in range(repetitions):
+        found[places, repetition] = np.argsort(arrival(len(places), repetition, seed))
+    return found
+
+
+def cost_by_position(spent: NDArray[np.float64], arrived: Place) -> tuple[float, ...]:
     """The mean over repetitions of what the first problem cost, the second, and so on.
 
     Args:
         spent: `[problems, repetitions]`, the cost of each problem.
-        seed: the seed of the orders.
+        arrived: `[problems, repetitions]`, its position.
     """
-    problems, repetitions = spent.shape
-    columns = [spent[arrival(problems, r, seed), r] for r in range(repetitions)]
-    return tuple(np.mean(columns, axis=0).tolist())
+    by_position = np.take_along_axis(spent, np.argsort(arrived, axis=0), axis=0)
+    return tuple(by_position.mean(axis=1).tolist())
 
 
 def by_repetition(found: Sequence[Trials]) -> Trials:

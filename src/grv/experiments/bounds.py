@@ -22,7 +22,7 @@ from ..core.errors import LogError, UsageError
 from ..core.values import Costs, Measured
 from ..logs.log import Log
 from .comparison import Bounds, Comparison, Row
-from .rows import DifficultyRow, HindsightRow, RowKind, UniformRow, is_learning, kind_of
+from .rows import DifficultyRow, HindsightRow, RowKind, UniformRow, kind_of, learning_of
 from .settings import Settings, Unsolvable
 
 
@@ -30,7 +30,7 @@ def has_bounds(kind: RowKind | None, settings: Settings) -> bool:
     """Whether a row can be bounded if labels are missing."""
     if isinstance(kind, HindsightRow):  # with these settings it skips trials, by their labels
         return math.isinf(settings.value) and settings.unsolvable is Unsolvable.EXCLUDE
-    return not isinstance(kind, UniformRow | DifficultyRow) and not is_learning(kind)
+    return not isinstance(kind, UniformRow | DifficultyRow) and learning_of(kind) is None
 
 
 def check_bounded(

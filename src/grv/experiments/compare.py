@@ -23,7 +23,7 @@ from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
-from .arrivals import Arrivals, by_repetition, cost_by_position
+from .arrivals import Arrivals, by_repetition, cost_by_position, positions
 from .assigned_pairs import AssignedPairs
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
@@ -33,7 +33,7 @@ from .rows import (
     RowKind,
     UniformRow,
     baseline_of,
-    is_learning,
+    learning_of,
     parse_row,
 )
 from .settings import Settings, Unsolvable
@@ -136,7 +136,8 @@ class _Comparer:
         self.baseline = baseline_of([name for name, _ in rows.values()], settings.baseline)
         s = settings
         self.orders = Orders(problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
-        self.learning = {n: k.policy for n, (_, k) in rows.items() if is_learning(k)}
+        found = {number: learning_of(kind) for number, (_, kind) in rows.items()}
+        self.learning = {n: policy for n, policy in found.items() if policy is not None}
         others = {number: row for number, row in rows.items() if number not in self.learning}
         self.visits = Visits(self.orders, others, prices, settings, cascade)
         self.passes = 2 if self.visits.matched or self.visits.grouped else 1
@@ -190,6 +191,11 @@ class _Comparer:
             self._keep(visited)
             for number in range(start, stop):
                 self.progress(done + number + 1, self.passes * len(self.problems))
+
+    @cached_property
+    def _arrived(self) -> NDArray[np.intp]:
+        """`[problems, orders]`: when each problem arrives, for rows that learn."""
+        return positions(self.orders.places, self.settings.orders, self.settings.seed)
 
     def _learn(self) -> None:
         """Try the rows that learn as they go; one repetition after the other is independent."""
@@ -273,8 +279,7 @@ class _Comparer:
             for number, (name, kind) in self.rows.items():
                 row = self._row(name, costs, stacked[number], reference)
                 if self.learning:
-                    spent = stacked[number].costs(costs)[self.orders.places]
-                    by_position = cost_by_position(spent, self.settings.seed)
+                    by_position = cost_by_position(stacked[number].costs(costs), self._arrived)
                     row = dataclasses.replace(row, cost_by_position=by_position)
                 rows.append(self._detailed(row, kind, pairs[at].get(number), stacked[number]))
                 kept.append(stacked[number])

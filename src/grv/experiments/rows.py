@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from ..core.errors import UsageError
 from ..core.search import Policy
@@ -61,9 +60,11 @@ class DifficultyRow:
 RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
 
 
-def is_learning(kind: RowKind | None) -> TypeGuard[PolicyRow]:
-    """Whether the row learns from one problem to the next."""
-    return isinstance(kind, PolicyRow) and isinstance(kind.policy, Learning)
+def learning_of(kind: RowKind | None) -> Learning | None:
+    """The policy of a row that learns from one problem to the next; None for other rows."""
+    if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learning):
+        return kind.policy
+    return None
 
 
 def parse_row(text: str) -> RowKind:

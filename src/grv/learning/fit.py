@@ -144,8 +144,8 @@ class TiedLabels:
         if tie < 1:
             worth = (1 - tie**self.sizes) / ((1 - tie) * self.sizes)
         length = self.shape[0] * self.shape[1]
-        labels = np.bincount(self.cells, weights=worth, minlength=length)
-        passes = np.bincount(self.cells, weights=worth * self.passed, minlength=length)
+        labels: Numbers = np.bincount(self.cells, weights=worth, minlength=length).astype(float)
+        passes: Numbers = np.bincount(self.cells, worth * self.passed, length).astype(float)
         return labels.reshape(self.shape), passes.reshape(self.shape)
 
 

@@ -41,7 +41,8 @@ class Learning:
     )
 
     def __post_init__(self) -> None:
-        history = (self.history,) if isinstance(self.history, str) else tuple(self.history)
+        given: object = self.history  # a specification may give one name
+        history = (given,) if isinstance(given, str) else tuple(self.history)
         if not all(isinstance(each, str) and each for each in history):
             raise UsageError(
                 f"learning: the history must be names of ledgers, not {self.history!r}"

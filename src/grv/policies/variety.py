@@ -138,16 +138,16 @@ class Variety:
                 heapq.heappush(self._rest, (1 + better, -score, 1 + better, deque(ids)))
                 better += len(ids)
         while self._rest:
-            price, negative, first, ids = self._rest[0]
+            price, negative, first, waiting = self._rest[0]
             now = first << self._failures.get(-negative, 0)
-            while ids and not self._pool.is_open(ids[0]):
-                ids.popleft()
-            if not ids:
+            while waiting and not self._pool.is_open(waiting[0]):
+                waiting.popleft()
+            if not waiting:
                 heapq.heappop(self._rest)
             elif price != now:
-                heapq.heapreplace(self._rest, (now, negative, first, ids))
+                heapq.heapreplace(self._rest, (now, negative, first, waiting))
             else:
-                return ids[0]
+                return waiting[0]
         return None
 
     def _by_score(self) -> list[tuple[float, list[CandidateId]]]:

@@ -38,8 +38,8 @@ class Kind(NamedTuple):
     @classmethod
     def of(cls, about: Data) -> Kind:
         """That of a search, by its settings."""
-        named = (str(about.get(name, "")) for name in ("generator", "scorer"))
-        return cls(*named, score_of(about))
+        generator, scorer = (str(about.get(name, "")) for name in ("generator", "scorer"))
+        return cls(generator, scorer, score_of(about))
 
 
 _NO_KIND = Kind("", "", "")
@@ -104,7 +104,7 @@ class Experience:
         assert self._ledger is not None
         ended = [id for id, about in self._ledger.ended_searches() if Kind.of(about) == self._kind]
         self._finished = dict.fromkeys(ended)
-        every = [*given, *ended]
+        every: list[PastProblem | str] = [*given, *ended]
         wanted = window(len(every))
         if wanted.stop > self._fitted:
             used = [self._past(x) if isinstance(x, str) else x for x in every[wanted]]
