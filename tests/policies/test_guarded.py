@@ -30,7 +30,7 @@ from grv.testing import World, labelled, run
 from grv.testing.strategies import price_lists, worlds
 from grv.testing.worlds import all_wrong
 from grv.theory.decimals import exact_ratio
-from grv.theory.guard import FACTOR, allowance
+from grv.theory.guard import FACTOR, LEAST_FOR_BOTH, allowance, blind_limit
 from grv.theory.slots import block_draws
 
 PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
@@ -100,9 +100,11 @@ class Guarded:
 
     inner: Inner
     factor: float = FACTOR
+    blind: bool = True
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        return guarded(self.inner(pool, costs), pool, Guard(pool, costs, self.factor))
+        guard = Guard(pool, costs, self.factor, blind=self.blind)
+        return guarded(self.inner(pool, costs), pool, guard)
 
 
 def best_of_each_block(search: Search, costs: Costs) -> list[tuple[int, int]]:
@@ -136,45 +138,81 @@ def assert_the_guard_was_kept(search: Search, costs: Costs, factor: float) -> No
             assert verified.get(best, math.inf) <= end
 
 
+def assert_blind_draws_keep_up(search: Search, costs: Costs, factor: float) -> None:
+    """Before the n-th blind draw is verified, no more than its limit is spent."""
+    rho, spent, made, drawn = float(exact_ratio(costs)), 0.0, 0, 0
+    blind: int | None = None  # the blind draw that is not verified yet
+    for turn in search.trace:
+        if isinstance(turn.event, Generated):
+            assert blind is None  # it is verified at once
+            drawn += len(turn.event.scores)
+            spent += len(turn.event.scores)
+            if len(turn.event.scores) < turn.action.n:  # type: ignore[union-attr]
+                return
+            if turn.action.why == "guard: one to verify blind":
+                assert len(turn.event.scores) == 1
+                blind = drawn - 1
+                if not still_open(search, blind):
+                    blind, made = None, made + 1
+        elif isinstance(turn.event, Verified):
+            spent += rho * len(turn.event.verdicts)
+            if blind is not None:
+                assert tuple(turn.event.verdicts) == (blind,)
+                assert spent <= blind_limit(rho, made, factor) + 1e-6
+                blind, made = None, made + 1
+        if blind is None:
+            assert spent + 1 + rho <= blind_limit(rho, made, factor) + 1e-6 or search.pool.exhausted
+
+
+def still_open(search: Search, id: int) -> bool:
+    """Whether a candidate was verified in the end; if not, its key was refuted on arrival."""
+    return CandidateId(id) in search.pool.verdicts
+
+
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
 @settings(max_examples=40)
 @given(worlds(broken=False), price_lists())
 def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
     inner: Inner, world: World, costs: Costs
 ) -> None:
-    policy = Guarded(inner)
-    assert_the_guard_was_kept(run(policy, costs, world, width=1), costs, FACTOR)
+    search = run(Guarded(inner), costs, world, width=1)
+    assert_the_guard_was_kept(search, costs, FACTOR)
+    assert_blind_draws_keep_up(search, costs, FACTOR)
 
 
-@pytest.mark.parametrize("factor", [2.0, FACTOR])
-@pytest.mark.parametrize("rho", [0.5, 3, 10, 30])
+@pytest.mark.parametrize("factor", [2.0, LEAST_FOR_BOTH, FACTOR])
+@pytest.mark.parametrize("rho", [0.5, 0.99, 3, 3.9, 10, 30])
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
 def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
     inner: Inner, rho: float, factor: float
 ) -> None:
     """The best of a block may be its last, after another one that was the best was verified."""
     costs, world = Costs(1, rho), labelled(300, lambda i: (float(i), False))
+    both = factor >= LEAST_FOR_BOTH
 
-    search = run(Guarded(inner, factor), costs, world, width=1)
+    search = run(Guarded(inner, factor, blind=both), costs, world, width=1)
 
     assert_the_guard_was_kept(search, costs, factor)
+    if both:
+        assert_blind_draws_keep_up(search, costs, factor)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @settings(max_examples=50)
 @given(worlds(broken=False), price_lists())
 def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> None:
-    for factor in (2.0, FACTOR):
+    for factor in (LEAST_FOR_BOTH, FACTOR):
         search = run(Learned(PRIOR, factor=factor), costs, world, width=1)
         assert_the_guard_was_kept(search, costs, factor)
+        assert_blind_draws_keep_up(search, costs, factor)
 
 
 @pytest.mark.parametrize("rho", [0.5, 3, 10])
 def test_after_a_policy_gives_up_equal_rounds_follow(rho: float) -> None:
-    """At whole ratios these are the rounds of Balanced."""
+    """At whole ratios these are the rounds of Balanced, if there are no blind draws."""
     costs = Costs(1, rho)
     first, later = block_draws(exact_ratio(costs))
-    ours = run(Guarded(gives_up), costs, all_wrong(200))
+    ours = run(Guarded(gives_up, blind=False), costs, all_wrong(200))
     theirs = run(Balanced(), costs, all_wrong(200))
 
     draws = [t.action.n for t in ours.trace if isinstance(t.action, Generate)]
@@ -239,6 +277,61 @@ def test_whatever_the_policy_does_it_costs_at_most_the_factor(
 def test_a_wrong_prior_costs_at_most_the_factor(inner: int, law: str, rho: float) -> None:
     """The prior was fitted to other problems and another score."""
     assert low_end(Learned(PRIOR), LAWS[law], Costs(1, rho)) <= FACTOR
+
+
+MISLEADING: dict[str, CandidateLaw] = {
+    "inverted": Pieces((0.9, 0.1), (0.1, 0.0)),
+    "inverted and rare": Pieces((0.5, 0.5), (0.02, 0.0)),
+    "inverted in steps": Pieces((0.2, 0.3, 0.5), (0.3, 0.02, 0.0), tied=True),
+    "flat": flat_law(0.05),
+    "flat and easy": flat_law(0.6),
+    "needle": needle_law(0.02),
+}
+
+
+def over_verify_all(policy: Policy, law: CandidateLaw, costs: Costs) -> tuple[float, float]:
+    """The mean cost relative to verify-all, less and plus four standard errors."""
+    spent = [Stream(law, (5, i)).run(policy, costs).cost for i in range(STREAMS)]
+    error = 4 * float(np.std(spent, ddof=1)) / math.sqrt(STREAMS)
+    base = (costs.candidate + costs.verify) / law.pass_rate
+    return (float(np.mean(spent)) - error) / base, (float(np.mean(spent)) + error) / base
+
+
+def any_score_cases(inners: int) -> list[Any]:
+    """Each inner policy, law and price; half of them only in a soak."""
+    found = []
+    for i, (law, rho) in itertools.product(
+        range(inners), itertools.product(MISLEADING, (3.0, 30.0))
+    ):
+        often = (i + list(MISLEADING).index(law) + (rho > 3)) % 2 == 0
+        marks = pytest.mark.slow if often else pytest.mark.soak
+        found.append(pytest.param(i, law, rho, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("inner", "law", "rho"), any_score_cases(len(INNERS)))
+def test_whatever_the_score_it_costs_at_most_the_factor_times_verify_all(
+    inner: int, law: str, rho: float
+) -> None:
+    low, _ = over_verify_all(Guarded(INNERS[inner]), MISLEADING[law], Costs(1, rho))
+    assert low <= FACTOR
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
+@pytest.mark.parametrize(("inner", "law", "rho"), any_score_cases(1))
+def test_a_wrong_prior_costs_at_most_the_factor_times_verify_all(
+    inner: int, law: str, rho: float
+) -> None:
+    low, _ = over_verify_all(Learned(PRIOR), MISLEADING[law], Costs(1, rho))
+    assert low <= FACTOR
+
+
+def test_without_blind_draws_an_inverted_score_costs_more_than_that() -> None:
+    """So the second guard is what keeps the bound."""
+    law, costs = Pieces((0.85, 0.15), (0.9, 0.0)), Costs(1, 30)
+    blind = over_verify_all(Guarded(only_generates), law, costs)
+    without = over_verify_all(Guarded(only_generates, blind=False), law, costs)
+    assert blind[1] <= FACTOR < without[0]
 
 
 def test_without_a_guard_the_same_policy_costs_more_than_that() -> None:

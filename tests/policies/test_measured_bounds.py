@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +28,7 @@ from grv.core.values import (
     Verified,
     Verify,
 )
+from grv.experiments.laws import Pieces
 from grv.experiments.populations import flat_law, needle_law
 from grv.experiments.streams import CandidateLaw
 from grv.policies import Alternate, Balanced, Varied
@@ -46,18 +47,26 @@ RATIOS = [1.0, 30.0, 1000.0]
 WRONG = [1 / 1000, 1 / 30, 1.0, 30.0, 1000.0]
 
 
-@dataclass(frozen=True)
-class Greedy:
-    """Verifies everything, inside the guard: it spends all that the guard allows."""
-
-    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        return guarded(_everything(pool), pool, Guard(pool, costs))
-
-
 def _everything(pool: Pool) -> Iterator[Step]:
     while True:
         yield Generate(1, "one more")
         yield Verify(pool.best(pool.waiting), "all")
+
+
+def _nothing(pool: Pool) -> Iterator[Step]:
+    """Leaves all verifications to the guard."""
+    while True:
+        yield Generate(5, "more")
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Verifies everything, inside the guard: it spends all that the guard allows."""
+
+    inner: Callable[[Pool], Iterator[Step]] = _everything
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        return guarded(self.inner(pool), pool, Guard(pool, costs))
 
 
 def spent(policy: Policy, law: CandidateLaw, rho: float, guess: float, seed: int) -> float:
@@ -159,6 +168,18 @@ def test_a_wrong_guess_costs_a_guarded_search_one_round(rho: float, wrong: float
     each = EASIER[law] if rho > 100 else LAWS[law]
 
     assert low_end(Greedy(), each, rho, rho * wrong) <= guarded_bound(rho, rho * wrong, each)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("rho", [1.0, 30.0])
+def test_a_wrong_guess_costs_one_round_more_than_the_factor_times_verify_all(
+    rho: float, wrong: float
+) -> None:
+    """Whatever the score: here the best candidates never pass."""
+    inverted = Pieces((0.7, 0.3), (0.3, 0.0))
+    bound = FACTOR * (1 + rho) / inverted.pass_rate + block_draws(rho * wrong).first + rho
+    for inner in (_everything, _nothing):
+        assert low_end(Greedy(inner), inverted, rho, rho * wrong) <= bound
 
 
 @pytest.mark.soak

@@ -95,14 +95,15 @@ def test_with_keys_equal_scores_are_nothing_special() -> None:
     assert [world.scores[id] for id in best[:5]] == [9, 9, 9, 9, 9]
 
 
-def test_the_rest_is_verified_by_variety_and_every_third_time_by_age() -> None:
+def test_the_rest_is_verified_by_worth_and_every_third_time_by_age() -> None:
+    """Of ten candidates three have 90, so the worth of 50 is a quarter of theirs, and so on."""
     world = World.of("0- 90-  1- 90- 90- 50-  0- 20- 30- 40-")  # then there are no more
 
     search = run(Varied(), THREE, world)
 
     assert verified(search)[:6] == [0, 1, 2, 3, 6, 5]
     left = [world.scores[id] for id in verified(search)[6:]]
-    assert left == [40, 30, 20, 90]  # an older one has 90, but that failed twice
+    assert left == [90, 40, 20, 30]  # 90 failed twice: a quarter, and 40 has a fifth; then by age
     assert search.outcome is not None
     assert search.outcome.reason is Reason.EXHAUSTED
 

@@ -15,7 +15,7 @@ import typer
 from ..core.errors import RunStopped
 from ..core.values import Measured
 from ..options import MOST, option
-from ..policies import DEFAULT, POLICIES, Learned, spec
+from ..policies import POLICIES
 from ..runtime.options import Spending
 from ..text import counted
 from .console import check_outputs, report, say, waiting_bar
@@ -25,6 +25,7 @@ from .options.live import (
     LiveOptions,
     backends_of,
     check_measured,
+    check_policy,
     check_resources,
     search_options,
     unprotected_lines,
@@ -47,11 +48,11 @@ class Options(LiveOptions):
     """The options of `grv solve`."""
 
     policy: str = option(
-        "default",
-        f"Decides when to generate and when to verify: {', '.join(POLICIES)}, or FILE.py:CLASS of"
-        " your own.",
+        "learning",
+        f"Decides when to generate and when to verify: {', '.join(POLICIES)}, default (the one that"
+        " learning starts with), or FILE.py:CLASS of your own. learning('OLD.ledger') starts from"
+        " the verdicts of an earlier run.",
         metavar="SPEC",
-        shown=spec.spec(DEFAULT),
         code=True,
     )
     width: int = option(
@@ -83,7 +84,6 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
-    from ..backends.specs import named
     from ..learning.prior_file import parse_policy
     from ..runtime.prices import Meter, Prices, model_of
 
@@ -100,8 +100,7 @@ def solve(
         say(_at_most(spending, len(problems)))
         return
     policy = parse_policy(options.policy)
-    if isinstance(policy, Learned):
-        policy.check_score(named(options.models.score))
+    check_policy(policy, options.models.score)
     check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {
@@ -143,6 +142,7 @@ def _solve_all(
             record = record_of(solution, prices, model)
             answers.add(record)
             summary.add(record, _outcome(solution))
+            summary.policies[solution.policy] += 1
             if solution.outcome == FAILED:
                 reasons.add(solution.problem, "failed", solution.message)
 

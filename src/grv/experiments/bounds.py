@@ -7,7 +7,8 @@ does until then does not depend on labels; more passes only end it earlier. Ther
 costs least if all missing labels are passes, and most if all are failures. Whatever the labels are,
 the mean cost lies between.
 
-This does not hold for baselines that choose pairs by the labels, nor for measured costs, of which
+This does not hold for baselines that choose pairs by the labels, nor for `learning`, which learns
+from the labels of other problems, nor for measured costs, of which
 those of candidates that were never verified are unknown.
 """
 
@@ -21,7 +22,7 @@ from ..core.errors import LogError, UsageError
 from ..core.values import Costs, Measured
 from ..logs.log import Log
 from .comparison import Bounds, Comparison, Row
-from .rows import DifficultyRow, HindsightRow, RowKind, UniformRow, kind_of
+from .rows import DifficultyRow, HindsightRow, RowKind, UniformRow, kind_of, learning_of
 from .settings import Settings, Unsolvable
 
 
@@ -29,7 +30,7 @@ def has_bounds(kind: RowKind | None, settings: Settings) -> bool:
     """Whether a row can be bounded if labels are missing."""
     if isinstance(kind, HindsightRow):  # with these settings it skips trials, by their labels
         return math.isinf(settings.value) and settings.unsolvable is Unsolvable.EXCLUDE
-    return not isinstance(kind, UniformRow | DifficultyRow)
+    return not isinstance(kind, UniformRow | DifficultyRow) and learning_of(kind) is None
 
 
 def check_bounded(

@@ -23,10 +23,19 @@ from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
+from .arrivals import Arrivals, by_repetition, cost_by_position, positions
 from .assigned_pairs import AssignedPairs
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
-from .rows import DifficultyRow, PolicyRow, RowKind, UniformRow, baseline_of, parse_row
+from .rows import (
+    DifficultyRow,
+    PolicyRow,
+    RowKind,
+    UniformRow,
+    baseline_of,
+    learning_of,
+    parse_row,
+)
 from .settings import Settings, Unsolvable
 from .significance import Resampled
 from .visits import ExactPair, Visited, Visits
@@ -127,7 +136,10 @@ class _Comparer:
         self.baseline = baseline_of([name for name, _ in rows.values()], settings.baseline)
         s = settings
         self.orders = Orders(problems, s.orders, seed=s.seed, scheme=s.order_scheme, keyed=s.keys)
-        self.visits = Visits(self.orders, rows, prices, settings, cascade)
+        found = {number: learning_of(kind) for number, (_, kind) in rows.items()}
+        self.learning = {n: policy for n, policy in found.items() if policy is not None}
+        others = {number: row for number, row in rows.items() if number not in self.learning}
+        self.visits = Visits(self.orders, others, prices, settings, cascade)
         self.passes = 2 if self.visits.matched or self.visits.grouped else 1
         size = max(len(problem) for problem in problems)
         if self.visits.matched and size > LARGEST_TABLE:
@@ -153,6 +165,7 @@ class _Comparer:
         kinds = [kind for _, kind in self.rows.values()]
         fixed = {exact for kind in kinds if (exact := self._exact(kind, None)) is not None}
         self._visit(lambda start, stop: self.visits.policies(start, stop, fixed), done=0)
+        self._learn()
         pairs = [self._pairs(at) for at in range(len(self.prices))]
         self.difficulties.clear()
         if self.passes == 2:
@@ -178,6 +191,28 @@ class _Comparer:
             self._keep(visited)
             for number in range(start, stop):
                 self.progress(done + number + 1, self.passes * len(self.problems))
+
+    @cached_property
+    def _arrived(self) -> NDArray[np.intp]:
+        """`[problems, orders]`: when each problem arrives, for rows that learn."""
+        return positions(self.orders.places, self.settings.orders, self.settings.seed)
+
+    def _learn(self) -> None:
+        """Try the rows that learn as they go; one repetition after the other is independent."""
+        if not self.learning:
+            return
+        replay = Arrivals(self.orders, self.log.score, self.settings, self.cascade)
+        wanted = [(at, n) for at in range(len(self.prices)) for n in self.learning]
+
+        def work(repetition: int) -> list[Trials]:
+            return [
+                replay.trials(self.learning[n], self.prices[at], repetition) for at, n in wanted
+            ]
+
+        units = sum(map(len, self.orders.problems)) * self.settings.orders * len(wanted)
+        found = list(in_parts(work, self.settings.orders, self.settings.jobs, units))
+        for place, each in zip(wanted, zip(*found, strict=True), strict=True):
+            self.found[place] = [by_repetition(each)]
 
     def _keep(self, visited: Visited) -> None:
         for place, trials in visited.trials.items():
@@ -243,6 +278,9 @@ class _Comparer:
             )
             for number, (name, kind) in self.rows.items():
                 row = self._row(name, costs, stacked[number], reference)
+                if self.learning:
+                    by_position = cost_by_position(stacked[number].costs(costs), self._arrived)
+                    row = dataclasses.replace(row, cost_by_position=by_position)
                 rows.append(self._detailed(row, kind, pairs[at].get(number), stacked[number]))
                 kept.append(stacked[number])
         settings = {

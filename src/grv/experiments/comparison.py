@@ -86,6 +86,8 @@ class Row:
         unsolved_cost: the mean cost of the unsolved trials, if there are any.
         net: the value of solved trials minus the cost, per trial, if the value is given.
         unsolvable_cost: the mean cost on problems without any pass, if they are kept.
+        cost_by_position: the mean cost of the first problem of each repetition, of the second, and
+            so on, if a row learns from one problem to the next.
         bounds: if labels are missing, what the row would be with the best and with the worst
             labels; the other fields are then those with the worst, where costs are highest.
     """
@@ -113,6 +115,7 @@ class Row:
     unsolved_cost: float | None = None
     net: float | None = None
     unsolvable_cost: float | None = None
+    cost_by_position: tuple[float, ...] | None = None
     bounds: Bounds | None = None
 
     @property

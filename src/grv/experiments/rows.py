@@ -10,7 +10,7 @@ from ..core.errors import UsageError
 from ..core.search import Policy
 from ..learning.prior_file import parse_policy
 from ..own_code import is_code
-from ..policies import POLICIES, spec
+from ..policies import POLICIES, Learning, spec
 
 DEFAULT_ROWS = (
     "hindsight",
@@ -58,6 +58,13 @@ class DifficultyRow:
 
 
 RowKind = PolicyRow | HindsightRow | UniformRow | DifficultyRow
+
+
+def learning_of(kind: RowKind | None) -> Learning | None:
+    """The policy of a row that learns from one problem to the next; None for other rows."""
+    if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learning):
+        return kind.policy
+    return None
 
 
 def parse_row(text: str) -> RowKind:

@@ -26,7 +26,7 @@ from ..policies import Adaptive
 from ..replay.kernels.dispatch import trials
 from ..replay.orders import batches
 from ..text import aligned
-from .rows import PolicyRow, parse_row
+from .rows import PolicyRow, learning_of, parse_row
 from .settings import SimulationSize
 from .significance import Resampled
 from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
@@ -191,6 +191,11 @@ def _policy_row(text: str) -> PolicyRow:
     row = parse_row(text)
     if not isinstance(row, PolicyRow):
         raise UsageError(f"{text.strip()} needs the verdicts of a log: use it with grv compare")
+    if learning_of(row) is not None:
+        raise UsageError(
+            f"{text.strip()} learns from one problem to the next, and simulated problems are"
+            " independent: use it with grv compare"
+        )
     return row
 
 

@@ -22,6 +22,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parallel import divided
 from ..policies.learned.prior import Evidence, Looks, Prior, Scale
 from ..theory.scales import distances, on_scale, pooled_shares
 from .history import History, PastProblem
@@ -37,6 +38,7 @@ _SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
 _ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
 _MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
 _ROUNDS = 40
+_TOGETHER = 65_536  # candidates of the problems that are compared with the history together
 _LEAST_SPREAD = 1e-3  # the minimum variance of the problems' means, on the common scale
 
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
@@ -68,6 +70,7 @@ class Placed:
         edges: `[bins - 1]`, the limits between the bins.
         centre: the mean of the problems' means.
         anchor: the weight of the centre in a problem's mean, in candidates.
+        centres: `[bins]`, the middle of each bin, as a distance from the problem's mean.
     """
 
     bins: tuple[NDArray[np.intp], ...]
@@ -75,11 +78,14 @@ class Placed:
     edges: Numbers
     centre: float
     anchor: float
+    centres: Numbers
 
     @classmethod
     def of(cls, problems: Sequence[PastProblem], scale: Scale) -> Placed:
         """Place every candidate relative to its problem's mean."""
-        normals = [on_scale(scale.values, scale.normals, problem.scores) for problem in problems]
+        ends = np.cumsum([len(problem.scores) for problem in problems])
+        together = np.concatenate([problem.scores for problem in problems])
+        normals = np.split(on_scale(scale.values, scale.normals, together), ends[:-1])
         means = np.array([each.mean() for each in normals])
         within = float(np.mean([each.var() for each in normals]))
         chance = float(np.mean([each.var() / len(each) for each in normals]))
@@ -88,26 +94,66 @@ class Placed:
         relative = [
             each - (each.sum() + anchor * centre) / (len(each) + anchor) for each in normals
         ]
-        edges = np.quantile(np.concatenate(relative), _CUTS)
-        bins = tuple(np.searchsorted(edges, each, side="right") for each in relative)
-        counts = np.bincount(np.concatenate(bins), minlength=len(edges) + 1) + 1.0
-        return cls(bins, counts / counts.sum(), edges, centre, anchor)
+        every = np.concatenate(relative)
+        edges = np.quantile(every, _CUTS)
+        placed = np.searchsorted(edges, every, side="right")
+        counts = np.bincount(placed, minlength=len(edges) + 1) + 1.0
+        limits = np.concatenate([[every.min()], edges, [every.max()]])
+        centres = (limits[:-1] + limits[1:]) / 2
+        bins = tuple(np.split(placed, ends[:-1]))
+        return cls(bins, counts / counts.sum(), edges, centre, anchor, centres)
+
+
+@dataclass(frozen=True, eq=False)
+class TiedLabels:
+    """All labels, one after the other, with the number of labels at the same score.
+
+    Attributes:
+        cells: the problem and the bin of each label, as one number.
+        sizes: the number of labels of its problem at exactly its score.
+        passed: whether the candidate passed.
+        shape: the number of problems and of bins.
+    """
+
+    cells: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    passed: NDArray[np.bool_]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, problems: Sequence[PastProblem], placed: Placed) -> TiedLabels:
+        """The labels that a verification gave."""
+        bins = len(placed.shares)
+        known = [problem.verified for problem in problems]
+        owners = np.repeat(np.arange(len(problems)), [each.sum() for each in known])
+        scores = np.concatenate([p.scores[k] for p, k in zip(problems, known, strict=True)])
+        passed = np.concatenate([p.passed[k] for p, k in zip(problems, known, strict=True)])
+        own = np.concatenate([b[k] for b, k in zip(placed.bins, known, strict=True)])
+        order = np.lexsort((scores, owners))
+        new = np.ones(len(order), dtype=np.bool_)
+        ordered = scores[order]  # a difference of infinite scores would be NaN
+        new[1:] = (ordered[1:] != ordered[:-1]) | (np.diff(owners[order]) != 0)
+        group = np.cumsum(new) - 1
+        sizes = np.empty(len(order), dtype=np.intp)
+        sizes[order] = np.bincount(group)[group]
+        return cls(owners * bins + own, sizes, passed, (len(problems), bins))
+
+    def counts(self, tie: float) -> tuple[Numbers, Numbers]:
+        """`[problems, bins]`: the weighted numbers of verified candidates and of passes."""
+        worth = np.ones(len(self.sizes))
+        if tie < 1:
+            worth = (1 - tie**self.sizes) / ((1 - tie) * self.sizes)
+        length = self.shape[0] * self.shape[1]
+        labels: Numbers = np.bincount(self.cells, weights=worth, minlength=length).astype(float)
+        passes: Numbers = np.bincount(self.cells, worth * self.passed, length).astype(float)
+        return labels.reshape(self.shape), passes.reshape(self.shape)
 
 
 def counts_of(
     problems: Sequence[PastProblem], placed: Placed, tie: float
 ) -> tuple[Numbers, Numbers]:
     """`[problems, bins]`: the weighted numbers of verified candidates and of passes."""
-    size = len(placed.shares)
-    labels, passes = np.zeros((2, len(problems), size))
-    for at, (problem, bins) in enumerate(zip(problems, placed.bins, strict=True)):
-        known = problem.verified
-        _, group, sizes = np.unique(problem.scores[known], return_inverse=True, return_counts=True)
-        counts = sizes if tie == 1 else (1 - tie**sizes) / (1 - tie)
-        worth = (counts / sizes)[group]
-        labels[at] = np.bincount(bins[known], weights=worth, minlength=size)
-        passes[at] = np.bincount(bins[known], weights=worth * problem.passed[known], minlength=size)
-    return labels, passes
+    return TiedLabels.of(problems, placed).counts(tie)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +174,32 @@ class Fitted:
 _U, _S = (grid.ravel() for grid in np.meshgrid(LEVELS, STRENGTHS, indexing="ij"))
 
 
-def maximised(labels: Numbers, passes: Numbers, shares: Numbers) -> Fitted:
-    """The shape and weights with the highest penalised likelihood of the counts."""
+def chances_of(shape: Numbers) -> Numbers:
+    """`[pairs, bins]`: the chance of passing of each pair of level and strength."""
+    found: Numbers = 1 / (1 + np.exp(-(_U[:, None] + _S[:, None] * shape)))
+    return found
+
+
+def maximised(
+    labels: Numbers,
+    passes: Numbers,
+    shares: Numbers,
+    expected_shape: Numbers | None = None,
+    even: float = 0.0,
+) -> Fitted:
+    """The shape and weights with the highest penalised likelihood of the counts.
+
+    Args:
+        labels: `[problems, bins]`, the weighted numbers of labels.
+        passes: `[problems, bins]`, those of passes.
+        shares: `[bins]`, the share of candidates in each bin.
+        expected_shape: `[bins]`, the shape without any label; flat if None.
+        even: the number of additional problems whose weight is spread evenly. If 0, weights are
+            smoothed instead.
+    """
     size = len(shares)
-    shape, weights = np.zeros(size), np.full(len(_U), 1 / len(_U))
+    goal = np.zeros(size) if expected_shape is None else expected_shape
+    shape, weights = goal, np.full(len(_U), 1 / len(_U))
     bends = np.diff(np.eye(size), 2, axis=0)
     penalty = _ROUGHNESS * bends.T @ bends + _RIDGE * np.eye(size)
     capped = np.minimum(1, _MOST_LABELS / np.maximum(labels.sum(axis=1), 1))
@@ -141,15 +209,22 @@ def maximised(labels: Numbers, passes: Numbers, shares: Numbers) -> Fitted:
         logs = passes @ -np.logaddexp(0, -logits).T + (labels - passes) @ -np.logaddexp(0, logits).T
         posterior = np.exp(logs - logs.max(axis=1, keepdims=True)) * weights
         posterior /= posterior.sum(axis=1, keepdims=True)
-        weights = _smoothed(posterior.mean(axis=0))
+        weights = _smoothed(posterior.mean(axis=0)) if not even else _evened(posterior, even)
         chances = 1 / (1 + np.exp(-logits))
         shared = (posterior * capped[:, None]).T
         expected = shared @ labels * chances
-        slope = (_S[:, None] * (shared @ passes - expected)).sum(axis=0) - penalty @ shape
+        slope = (_S[:, None] * (shared @ passes - expected)).sum(axis=0) - penalty @ (shape - goal)
         bend = np.diag((_S[:, None] ** 2 * expected * (1 - chances)).sum(axis=0)) + penalty
         shape = shape + np.clip(np.linalg.solve(bend, slope), -1, 1)
         shape -= shares @ shape
     return Fitted(shape, weights, posterior)
+
+
+def _evened(posterior: Numbers, even: float) -> Numbers:
+    """The mean of the posteriors, with `even` additional problems of which nothing is known."""
+    problems, pairs = posterior.shape
+    mixed: Numbers = (posterior.sum(axis=0) + even / pairs) / (problems + even)
+    return mixed
 
 
 def _smoothed(weights: Numbers) -> Numbers:
@@ -168,7 +243,7 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
     scored = [p.scores[np.isfinite(p.scores)] for p in problems]
     scored = [each for each in scored if len(each)]
     if len(scored) < 2:
-        return Looks(1.0 if not scored else _distance(scale, scored[0]), 0.0)
+        return Looks(1.0 if not scored else float(_distances(scale, scored)[0]), 0.0)
     lows, highs = np.array([(each.min(), each.max()) for each in scored]).T
     # The range of all other problems: the second lowest is needed for the problem of the lowest.
     low, next_low = np.partition(lows, 1)[:2]
@@ -178,13 +253,22 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
         bottom = next_low if lowest == low else low
         top = next_high if highest == high else high
         out.append(float(np.mean((each < bottom) | (each > top))))
-    return Looks(max(_distance(scale, each) for each in scored), max(out))
+    return Looks(float(_distances(scale, scored).max()), max(out))
 
 
-def _distance(scale: Scale, scores: Numbers) -> float:
-    """As `policies.learned.drift.distance`, for many scores."""
-    pooled = pooled_shares(on_scale(scale.values, scale.normals, scores))
-    return float(distances(scores[None, :], pooled[None, :])[0])
+def _distances(scale: Scale, scored: Sequence[Numbers]) -> Numbers:
+    """`[problems]`: as `policies.learned.drift.distance`, for problems of about equal sizes."""
+    order = np.argsort([len(each) for each in scored], kind="stable").tolist()
+    found = np.zeros(len(scored))
+    for start, stop in divided([len(scored[at]) for at in order], _TOGETHER):
+        places = order[start:stop]
+        padded = np.full((len(places), len(scored[places[-1]])), -np.inf)
+        for row, at in enumerate(places):
+            padded[row, : len(scored[at])] = scored[at]
+        values, inverse = np.unique(padded, return_inverse=True)
+        pooled = pooled_shares(on_scale(scale.values, scale.normals, values))
+        found[places] = distances(padded, pooled[inverse].reshape(padded.shape))
+    return found
 
 
 def prior_of(history: History, tie: float = 1.0) -> Prior:
@@ -195,8 +279,27 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
     labels, passes = counts_of(problems, placed, tie)
     fitted = maximised(labels, passes, placed.shares)
     even = 1 / len(fitted.weights)
+    mixed = dataclasses.replace(fitted, weights=(1 - _UNIFORM) * fitted.weights + _UNIFORM * even)
+    effective = float(labels.sum())
+    prior = prior_from(problems, history.score, scale, placed, mixed, tie, effective)
+    evidence = dataclasses.replace(
+        prior.evidence, sources=history.sources, left_out=history.left_out
+    )
+    return dataclasses.replace(prior, evidence=evidence)
+
+
+def prior_from(
+    problems: Sequence[PastProblem],
+    score: str,
+    scale: Scale,
+    placed: Placed,
+    fitted: Fitted,
+    tie: float,
+    effective: float,
+) -> Prior:
+    """The prior with these weights and this shape, with a tilt of 0."""
     return Prior(
-        score=history.score,
+        score=score,
         scale=scale,
         centre=placed.centre,
         anchor=placed.anchor,
@@ -205,7 +308,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
         shape=_listed(fitted.shape),
         levels=LEVELS,
         strengths=STRENGTHS,
-        weights=_listed((1 - _UNIFORM) * fitted.weights + _UNIFORM * even),
+        weights=_listed(fitted.weights),
         tie=tie,
         votes=0.0,
         ratios=(10.0,),
@@ -217,9 +320,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
             passed=sum(bool(problem.passed.any()) for problem in problems),
             candidates=sum(len(problem.scores) for problem in problems),
             labels=int(sum(problem.labelled.sum() for problem in problems)),
-            effective=float(labels.sum()),
-            sources=history.sources,
-            left_out=history.left_out,
+            effective=effective,
             censored=sum(not problem.labelled.all() for problem in problems),
         ),
     )

@@ -6,65 +6,88 @@ others carry no additional information. A candidate that was refuted without ver
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
-from ..ledger.entries import Entry, Found, Scored, Started
+from ..ledger.entries import Data, Entry, Found, Scored, Started
 from ..ledger.opening import open_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .history import PastProblem
 
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger with the score `score`, or its only score; and the score's name."""
-    ledger = open_ledger(path, read_only=True)
-    searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
+    with closing(open_ledger(path, read_only=True)) as ledger:
+        searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
-    if not searches:
-        raise UsageError(f"{path}: this ledger has no searches")
-    if score is None and len(scorers) > 1:
-        raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
-    wanted = score if score is not None else next(iter(scorers))
-    if wanted not in scorers:
-        raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
+    wanted = _chosen(path, score, scorers)
     found = [
-        _problem(f"{summary.problem} ({summary.id})", entries)
+        entries_past(f"{summary.problem} ({summary.id})", entries)
         for summary, entries in searches
         if _scorer(entries) == wanted
     ]
     return [problem for problem in found if len(problem.scores)], wanted
 
 
+def check_score(path: str, score: str) -> None:
+    """Raise `UsageError` if no search of a ledger has this score."""
+    with closing(open_ledger(path, read_only=True)) as ledger:
+        found = ledger.ended_searches()
+    _chosen(path, score, dict.fromkeys(score_of(about) for _, about in found))
+
+
+def score_of(about: Data) -> str:
+    """The name of a search's score, by its settings."""
+    return str(about.get("score", "score"))
+
+
+def _chosen(path: str, score: str | None, scorers: dict[str, None]) -> str:
+    """The score that is wanted, or the only one."""
+    if not scorers:
+        raise UsageError(f"{path}: this ledger has no searches")
+    if score is None and len(scorers) > 1:
+        raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
+    wanted = score if score is not None else next(iter(scorers))
+    if wanted not in scorers:
+        raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
+    return wanted
+
+
 def _scorer(entries: Sequence[Entry]) -> str:
     started = next((entry for entry in entries if isinstance(entry, Started)), None)
-    return str(started.about.get("score", "score")) if started else "score"
+    return score_of(started.about if started else {})
 
 
-def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
+def entries_past(id: str, entries: Sequence[Entry]) -> PastProblem:
+    """What the entries of a search say about its problem."""
+    scored: dict[int, Scored] = {}
+    found: dict[int, Found] = {}
+    for entry in entries:
+        if isinstance(entry, Scored):
+            scored[entry.candidate] = entry
+        elif isinstance(entry, Found):
+            found[entry.candidate] = entry
+    return search_past(id, scored, found)
+
+
+def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found]) -> PastProblem:
+    """What a search says about its problem: scores and verdicts by candidate."""
     import numpy as np
 
     from .history import PastProblem
 
-    scores: dict[int, float] = {}
-    refuted: list[bool] = []
-    verdicts: dict[int, Verdict] = {}
-    for entry in entries:
-        match entry:
-            case Scored(candidate, score, key) if candidate not in scores:
-                scores[candidate] = -np.inf if score is None else score
-                refuted.append(key == REFUTED)
-            case Found(candidate, verdict):
-                verdicts[candidate] = verdict
-    known = [verdicts.get(candidate) for candidate in scores]
-    sure = np.array(refuted, dtype=np.bool_)
+    known = [found[each].verdict if each in found else None for each in scored]
+    sure = np.array([each.key == REFUTED for each in scored.values()], dtype=np.bool_)
+    scores = [-np.inf if each.score is None else each.score for each in scored.values()]
     decided = [verdict in (Verdict.PASSED, Verdict.FAILED) for verdict in known]
     return PastProblem(
         id,
-        np.array(list(scores.values()), dtype=np.float64),
+        np.array(scores, dtype=np.float64),
         np.array([verdict is Verdict.PASSED for verdict in known], dtype=np.bool_),
         np.array(decided, dtype=np.bool_) | sure,
         refuted=sure if sure.any() else None,

@@ -52,6 +52,7 @@ class Started:
         prompt: the prompt of the problem.
         check: the check of the problem, as JSON.
         account: the account that pays.
+        prior: the prior that the policy `learning` decides by, as text; empty without one.
     """
 
     problem: str
@@ -59,6 +60,7 @@ class Started:
     prompt: str = ""
     check: str = ""
     account: str = ""
+    prior: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +198,12 @@ Entry = (
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
 # Fields that format 1 did not have.
-_ADDED = frozenset({"prompt", "check", "account", "reserved", "generator", "reviewer", "note"})
+_ADDED = frozenset(
+    {"prompt", "check", "account", "prior", "reserved", "generator", "reviewer", "note"}
+)
 
 # Fields that a ledger stores once, by the hash of their text.
-TEXTS: Mapping[str, tuple[str, ...]] = {"started": ("prompt", "check"), "made": ("text",)}
+TEXTS: Mapping[str, tuple[str, ...]] = {"started": ("prompt", "check", "prior"), "made": ("text",)}
 
 
 _JSON = json.JSONEncoder(separators=(",", ":"), default=repr)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ..core.errors import LedgerError
-from .entries import Entry, Started, charge_of
+from .entries import Data, Ended, Entry, Failed, Started, charge_of
 
 _LOG = logging.getLogger(__name__)
 Listener = Callable[[str, Sequence[Entry]], None]
@@ -95,6 +95,13 @@ class Ledger(Protocol):
         """All entries of a search, in order; empty if there is no such search."""
         ...
 
+    def ended_searches(self) -> Sequence[tuple[str, Data]]:
+        """The searches that have ended, with their last settings, in the order of their ends.
+
+        Searches that failed are not among them.
+        """
+        ...
+
     def possibly_paid(self, account: str | None = "") -> float:
         """What all searches of an account have possibly paid; None is all accounts together."""
         ...
@@ -156,6 +163,7 @@ class MemoryLedger:
         self._totals: dict[str, float] = {}  # by account
         self._units: dict[str, str] = {}  # by account
         self._claimed: set[str] = set()
+        self._ended: dict[str, None] = {}  # searches in the order of their ends
         self._listeners = Listeners()
         self._lock = threading.RLock()
 
@@ -169,6 +177,7 @@ class MemoryLedger:
             self._accounts[search], self._units[account] = account, unit
             self._totals[account], self._paid[search] = total + charge, paid + charge
             self._entries.setdefault(search, []).extend(entries)
+            self._note_ends(search, entries)
         self._listeners.tell(search, entries)
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
@@ -196,6 +205,22 @@ class MemoryLedger:
         """All entries of a search, in order."""
         with self._lock:
             return tuple(self._entries.get(search, ()))
+
+    def _note_ends(self, search: str, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if isinstance(entry, Ended | Failed):
+                self._ended.pop(search, None)
+            if isinstance(entry, Ended):
+                self._ended[search] = None
+
+    def ended_searches(self) -> Sequence[tuple[str, Data]]:
+        """The searches that have ended, with their last settings, in the order of their ends."""
+        with self._lock:
+            return [(search, self._settings(search)) for search in self._ended]
+
+    def _settings(self, search: str) -> Data:
+        started = [each for each in self._entries[search] if isinstance(each, Started)]
+        return started[-1].about if started else {}
 
     def possibly_paid(self, account: str | None = "") -> float:
         """What all searches of an account have possibly paid; None is all accounts together."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
 from .batch import Batch, amount
-from .entries import Charged, Entry, charge_of
+from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
 from .rows import Database, SearchSummary, read_rows, read_search, restored
@@ -198,6 +198,24 @@ class TableLedger(ABC):
         with self._using() as db:
             rows = db.execute("SELECT * FROM searches ORDER BY started, id").fetchall()
         return iter(self.summaries(rows))
+
+    def ended_searches(self) -> Sequence[tuple[str, Data]]:
+        """The searches that have ended, with their last settings, in the order of their ends."""
+        query = (
+            "SELECT searches.id, entries.body FROM searches JOIN entries"
+            " ON entries.search = searches.id AND entries.kind = 'started'"
+            " WHERE searches.outcome IS NOT NULL AND searches.outcome != 'failed'"
+            " ORDER BY searches.ended, searches.id, entries.number"
+        )
+        with self._using() as db:
+            rows = db.execute(query).fetchall()
+        found: dict[str, Data] = {}
+        for search, body in rows:
+            with suppress(LedgerError):  # the reader of the search reports it
+                entry = from_text("started", str(body))
+                if isinstance(entry, Started):
+                    found[str(search)] = entry.about
+        return list(found.items())
 
     def so_far(self) -> dict[str, tuple[int, int]]:
         """Candidates generated and verified, per search that has no bill yet."""

@@ -20,6 +20,7 @@ from .fixed import Fixed as Fixed
 from .hedged import Hedged as Hedged
 from .known_law import KnownLaw as KnownLaw
 from .learned import Learned as Learned
+from .learning import Learning as Learning
 from .threshold import Threshold as Threshold
 from .varied import Varied as Varied
 from .verify_all import VerifyAll as VerifyAll

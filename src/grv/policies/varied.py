@@ -26,7 +26,8 @@ class Varied:
       score. It then verifies once the first candidate of a second ranking.
     - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
     - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
-      the oldest candidate.
+      the oldest candidate. If failures of a score count and there are no keys, it ranks scores by
+      worth: it falls with the number of better candidates, and by half with each failure.
 
     The second ranking prefers scores that failed less often, then keys with more candidates, then
     higher scores. Failures of a score count only if equal scores suggest equal answers, and are not
@@ -62,7 +63,7 @@ class Varied:
                 yield Generate(draws, f"{draws} more to choose from")
                 variety.add_new()
                 yield from self._best(pool, variety, run)
-        yield from self._finish(variety)
+        yield from self._finish(pool, variety)
 
     def _best(self, pool: Pool, variety: Variety, run: _ScoreRun) -> Iterator[Step]:
         """Verify the best candidate, or another one if its score had too many slots in a row."""
@@ -76,15 +77,19 @@ class Varied:
         else:
             yield from _verify(best, f"the best of {pool.waiting} open candidates", variety)
 
-    def _finish(self, variety: Variety) -> Iterator[Step]:
+    def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
         """Verify the rest when no more can be generated."""
         variety.recheck_ties()
+        weighed = variety.ties_count and not pool.keyed
         least = ", of the scores that failed least" if variety.ties_count else ""
         turn = 0
-        while (id := variety.first()) is not None:
+        while (id := variety.worthiest() if weighed else variety.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
                 yield from _verify(variety.oldest(), f"the oldest of the rest{least}", variety)
+            elif weighed:
+                why = "the best of the rest; each failure halves the worth of a score"
+                yield from _verify(id, why, variety)
             else:
                 yield from _verify(id, f"the best of the rest{least}", variety)
 

@@ -19,7 +19,7 @@ import heapq
 import itertools
 import math
 import operator
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from ..core.pool import Pool
@@ -77,6 +77,8 @@ class Variety:
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
         self._ages: list[tuple[int, CandidateId]] | None = None
+        # For each score: 1 over its worth, the negative score, the same before failures, its ids.
+        self._rest: list[tuple[int, float, int, deque[CandidateId]]] | None = None
 
     def add_new(self) -> None:
         """Rank the new candidates. Call it after every draw, to spread the work."""
@@ -122,6 +124,38 @@ class Variety:
             else:
                 heapq.heapreplace(self._heap, now)
         return None
+
+    def worthiest(self) -> CandidateId | None:
+        """The open candidate of the worthiest score, in a pool without keys and without new draws.
+
+        The worth of a score is 1 over the number of candidates with a better score, plus one. Each
+        failure at this score halves it. So scores that have failed are not exhausted first, but
+        lower scores do not all come before them either.
+        """
+        if self._rest is None:
+            self._rest, better = [], 0
+            for score, ids in self._by_score():
+                heapq.heappush(self._rest, (1 + better, -score, 1 + better, deque(ids)))
+                better += len(ids)
+        while self._rest:
+            price, negative, first, waiting = self._rest[0]
+            now = first << self._failures.get(-negative, 0)
+            while waiting and not self._pool.is_open(waiting[0]):
+                waiting.popleft()
+            if not waiting:
+                heapq.heappop(self._rest)
+            elif price != now:
+                heapq.heapreplace(self._rest, (now, negative, first, waiting))
+            else:
+                return waiting[0]
+        return None
+
+    def _by_score(self) -> list[tuple[float, list[CandidateId]]]:
+        """All candidates by their score, the best score first; of one score, the oldest first."""
+        found: dict[float, list[CandidateId]] = {}
+        for number, score in enumerate(self._pool.scores):
+            found.setdefault(score, []).append(CandidateId(number))
+        return sorted(found.items(), reverse=True)
 
     def oldest(self) -> CandidateId | None:
         """The oldest open candidate; if ties count, of those whose score failed least often."""

@@ -6,16 +6,19 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..backends.protocols import Problem
 from ..core.errors import UsageError
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
+from ..learning.online import HISTORY
+from ..learning.prior_file import from_text
 from ..ledger.entries import Started
 from ..own_code import digest_of
-from ..policies import DEFAULT, spec
+from ..policies import DEFAULT, Learning, spec
+from ..policies.learned.prior import Prior
 from .executor import Backends
 from .prices import Meter
 from .search_record import OWN_KEYS
@@ -39,6 +42,7 @@ class SearchConfig:
             Budgets reserve this amount.
         meter: computes the measured cost of calls, if costs are measured.
         cascade: how to use second scores, if there are any.
+        prior: the prior that `learning` has chosen for this search, as text; see `chosen`.
     """
 
     backends: Backends
@@ -51,6 +55,7 @@ class SearchConfig:
     most: Costs | None = None
     meter: Meter | None = None
     cascade: Cascade | None = None
+    prior: str = ""
 
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
@@ -99,7 +104,7 @@ class SearchConfig:
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
-            "policy": _name(self.policy),
+            "policy": self.policy_name,
             "costs": [self.costs.generate, self.costs.verify, self.costs.score],
             "budget": None if math.isinf(self.budget) else self.budget,
             "width": self.width,
@@ -114,7 +119,34 @@ class SearchConfig:
             plan["most"] = [self.most.candidate, self.most.verify]
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
-        return started_entry(problem, {**self.about, **plan}, account)
+        started = started_entry(problem, {**self.about, **plan}, account)
+        return replace(started, prior=self.prior)
+
+    def chosen(self, prior: Prior | None) -> SearchConfig:
+        """The configuration of a search that the policy `learning` decides by this prior."""
+        if not isinstance(self.policy, Learning):
+            return self
+        text = "" if prior is None else prior.to_text()
+        return replace(self, policy=self.policy.chosen(prior), prior=text)
+
+    def recorded(self, started: Started | None) -> SearchConfig | None:
+        """The configuration with which a search of the policy `learning` was started.
+
+        None if it was not started, or by another policy.
+        """
+        if not isinstance(self.policy, Learning):
+            return self
+        if started is None:
+            return None
+        if started.prior:
+            return self.chosen(from_text(started.prior, HISTORY))
+        cold = self.chosen(None)
+        return cold if started.about.get("policy") == cold.policy_name else None
+
+    @property
+    def policy_name(self) -> str:
+        """The policy as a ledger names it."""
+        return _name(self.policy)
 
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -25,6 +26,7 @@ class LedgerWriter:
 
     Attributes:
         charged: what the entries of this writer have charged.
+        shared: what the searches of this writer share, by name.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class LedgerWriter:
         self.ledger = ledger
         self._written = written
         self.charged = 0.0
+        self.shared: dict[object, Any] = {}  # what the searches of this writer share, by name
         self._next = _Write()
         self._busy = False
 

@@ -17,6 +17,7 @@ from ..ledger.ledger import Ledger
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Executor, Reserves
+from .experience import Experience
 from .ledger_writer import LedgerWriter, claim, claim_when_free
 from .results.solution import FAILED, UNFINISHED, Solution, solution_of
 from .search_record import ReadOnly, SearchRecord
@@ -84,7 +85,11 @@ async def run_search(
     `on_step` is called after each step. It waits for verdicts from outside inside `leaving`.
     """
     record = await SearchRecord.open(writer, config.search_id(problem))
-    return await _Run(problem, config, record, caller, budget, on_step, leaving).solution()
+    experience = Experience.of(config, writer)
+    decided = config.recorded(record.started) or config.chosen(await experience.prior())
+    solution = await _Run(problem, decided, record, caller, budget, on_step, leaving).solution()
+    await experience.add(record)
+    return replace(solution, policy=decided.policy_name)
 
 
 async def recorded_solution(
@@ -103,17 +108,23 @@ async def recorded_solution(
     record = SearchRecord(None, config.search_id(problem), entries)
     if record.ended is None:
         return None
+    decided = config.recorded(record.started)
+    if decided is None:
+        return None
     try:
-        return await _Run(problem, config, record, caller, budget).solution()
+        solution = await _Run(problem, decided, record, caller, budget).solution()
     except ReadOnly:
         return None
+    return replace(solution, policy=decided.policy_name)
 
 
 async def solution_so_far(
     problem: Problem, config: SearchConfig, ledger: Ledger, caller: Caller, budget: RunBudget
 ) -> Solution:
     """The solution of a search, which is unfinished unless it has ended. This writes nothing."""
-    run = _Run(problem, config, await _read(problem, config, ledger), caller, budget)
+    record = await _read(problem, config, ledger)
+    decided = config.recorded(record.started) or config.chosen(None)
+    run = _Run(problem, decided, record, caller, budget)
     try:
         return await run.solution()
     except ReadOnly:

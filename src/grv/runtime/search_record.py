@@ -149,6 +149,11 @@ class SearchRecord:
         }
 
     @property
+    def started(self) -> Started | None:
+        """The last start, if there is one."""
+        return self._started
+
+    @property
     def about(self) -> Mapping[str, object]:
         """The settings of the last start."""
         return {} if self._started is None else self._started.about

@@ -1,14 +1,18 @@
 """The highest cost of a guarded policy, whatever the policy does (docs/theory/guard.md).
 
 The candidates of a search are divided into *blocks* in order of arrival: g1 candidates in the first
-block, g in every later one, the sizes of Balanced. The guard enforces two rules. The best candidate
-of each block is verified before the next block begins. And the cost so far, plus the cost to
-complete the current block, stays within the *allowance* of the blocks begun,
+block, g in every later one, the sizes of Balanced. The best candidate of each block is verified
+before the next block begins. And the cost so far, plus the cost to complete the current block,
+stays within the *allowance* of the blocks begun,
 
     F (g1 + (g - 1) / 2)  for the first,  F g  for every later one,
 
 in units of c_rew. Then the expected cost is at most F J* if the chance of passing does not decrease
 with the score.
+
+Some draws are *blind*: they are verified whatever their score, and this is decided before they are
+drawn. The cost up to and including the n-th blind verification stays within F (1 + rho) n. Then the
+expected cost is at most F times that of verify-all, for any score.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from .slots import block_draws
 
 FACTOR = 5.0  # the default F
 LEAST_FACTOR = 2.0  # above the constant of Balanced, so that the policy can always spend something
+LEAST_FOR_BOTH = 3.0  # a block's allowance then covers its draws, its best and a blind verification
 
 
 class Block(NamedTuple):
@@ -37,6 +42,14 @@ def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[Block, 
         raise UsageError(f"a guard's factor must be at least {LEAST_FACTOR:g}, not {factor}")
     first, later = block_draws(rho)
     return Block(first, factor * (first + (later - 1) / 2)), Block(later, factor * later)
+
+
+def blind_limit(rho: float, made: int, factor: float = FACTOR) -> float:
+    """The most that may be spent in all until the next blind draw is verified, in candidates.
+
+    `made` is the number of blind draws so far.
+    """
+    return factor * (1 + rho) * (made + 1)
 
 
 def guarded_bound(rho: Fraction | float, factor: float = FACTOR) -> float:

@@ -25,6 +25,7 @@ from ..console import status
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem, Scorer, Verifier
+    from ...core.search import Policy
     from ...runtime.executor import Backends
     from ...runtime.prices import Prices
     from ...runtime.solve import SolveOptions
@@ -245,6 +246,19 @@ def _verifier(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[
             for problem in problems:
                 verifier.prepare(problem)
         yield verifier
+
+
+def check_policy(policy: Policy, score: str) -> None:
+    """Refuse a policy that was made for another score, before any work."""
+    from ...backends.specs import named
+    from ...learning.ledger_history import check_score
+    from ...policies import Learned, Learning
+
+    if isinstance(policy, Learned):
+        policy.check_score(named(score))
+    elif isinstance(policy, Learning):
+        for path in policy.history:
+            check_score(path, named(score))
 
 
 def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:

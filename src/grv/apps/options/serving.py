@@ -11,10 +11,10 @@ from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import MOST, Family, option
 from ...own_code import is_code
-from ...policies import DEFAULT, POLICIES, Learned, spec
+from ...policies import DEFAULT, POLICIES, spec
 from ...runtime.options import Calls, Spending
 from ...serve.completions.require import Require
-from .live import BackendOptions, backends_of, check_measured
+from .live import BackendOptions, backends_of, check_measured, check_policy
 
 if TYPE_CHECKING:
     from ...backends.verifiers.options import Verification
@@ -152,7 +152,6 @@ def _profile(
     caller: Caller,
     stack: ExitStack,
 ) -> Profile:
-    from ...backends.specs import named
     from ...learning.prior_file import parse_policy
     from ...runtime.prices import Meter, Prices, model_of
     from ...serve.profiles import Plan, Profile
@@ -161,8 +160,7 @@ def _profile(
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
     check_measured(models.generator, spending, prices)
     policy = parse_policy(options.policy)
-    if isinstance(policy, Learned):
-        policy.check_score(named(models.score))
+    check_policy(policy, models.score)
     verifier = None if options.verifier is not None else verifiers[options.verification]
     backends = stack.enter_context(backends_of(options, (), verifier))
     measured = isinstance(spending.costs, Measured)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...files import is_number
 from ...text import counted
+from ...learning.online import HISTORY
 
 if TYPE_CHECKING:
     from ...runtime.options import Spending
@@ -22,6 +23,7 @@ NO_LIMIT = (
     " --total-budget or --value"
 )
 OUT_OF_TOTAL = "out of the total budget"
+_FROM_HISTORY = f"prior={HISTORY!r}"  # in the name of a policy that `learning` has chosen
 _REASONS = 5  # different failures that are printed
 _EVERY_SECONDS = 60.0  # between two lines about spending, where there is no progress bar
 
@@ -56,11 +58,13 @@ class Summary:
         outcomes: the number of problems per outcome.
         first: the first problem with each outcome.
         before: what the ledger had possibly paid when the run started.
+        policies: the number of problems of this run per policy that decided.
     """
 
     problems: int
     outcomes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
+    policies: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
     dollars: float = 0.0
     generated: float = 0
@@ -112,7 +116,21 @@ class Summary:
             lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
             lines.append(f"refuted without verification: {counted(self.refuted, 'candidate')}")
+        if learned := self._learned:
+            lines.append(learned)
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
+
+    @property
+    def _learned(self) -> str:
+        """How many problems were decided by the history of earlier ones; empty if none was."""
+        by_history = {spec: n for spec, n in self.policies.items() if _FROM_HISTORY in spec}
+        if not by_history:
+            return ""
+        decided = sum(by_history.values())
+        return (
+            f"learned: the verdicts of earlier problems decided {decided} of"
+            f" {self.policies.total()} problems"
+        )
 
     def _next(self, ledger: str, spending: Spending) -> str:
         """The command to run next."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ...core.errors import UsageError
 from ...core.pool import Pool
 from ...core.values import Costs, Generate, Step, Verify
-from ...theory.guard import FACTOR, LEAST_FACTOR
+from ...theory.guard import FACTOR, LEAST_FOR_BOTH
 from .. import spec
 from .belief import Belief
 from .drift import Drift
@@ -39,16 +39,19 @@ class Learned:
         prior: the result of `grv learn`; `grv.learning.prior_file.load_prior` reads it from a file.
         hash: the prior's checksum, as `grv learn` prints it; a prior with another checksum is an
             error. If empty, it is filled in, so that a ledger identifies the content of the prior.
-        factor: the guard's factor; the expected cost is at most this times J*.
+        factor: the factor of both guards; the expected cost is at most this times J* if higher
+            scores pass no less often, and at most this times verify-all for any score.
     """
 
     prior: Prior = field(metadata={spec.FILE: True})
     hash: str = ""
     factor: float = FACTOR
     rank_only: ClassVar[bool] = False
-    relies_on: ClassVar[str] = "the future is like the past"
+    any_score: ClassVar[bool] = True
+    relies_on: ClassVar[str] = "nothing for its bounds; it is cheap if the future is like the past"
     proven: ClassVar[str] = (
-        "at most 5 J* if higher scores pass no less often, whatever the prior says"
+        "at most 5 J* if higher scores pass no less often; at most 5 times verify-all for any"
+        " score; both whatever the prior says"
     )
 
     def __post_init__(self) -> None:
@@ -56,9 +59,9 @@ class Learned:
             object.__setattr__(self, "prior", _loaded(self.prior))
         if not isinstance(self.prior, Prior):
             raise UsageError(f"learned: the prior must be a Prior, not {self.prior!r}")
-        if not (isinstance(self.factor, int | float) and LEAST_FACTOR <= self.factor < math.inf):
+        if not (isinstance(self.factor, int | float) and LEAST_FOR_BOTH <= self.factor < math.inf):
             raise UsageError(
-                f"learned: factor must be at least {LEAST_FACTOR:g}, not {self.factor!r}"
+                f"learned: factor must be at least {LEAST_FOR_BOTH:g}, not {self.factor!r}"
             )
         if self.hash and self.hash != self.prior.hash:
             raise UsageError(

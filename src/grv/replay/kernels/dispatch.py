@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.search import Policy
+from ...core.search import Policy, Search
 from ...core.values import Cascade, Costs, Measured
 from ...policies import (
     Adaptive,
@@ -130,6 +130,13 @@ def engine_trials(
         )
         for order in batch.orders.tolist()
     ]
+    return searched_trials(searches, costs, cascade)
+
+
+def searched_trials(
+    searches: Sequence[Search], costs: Costs, cascade: Cascade | None = None
+) -> Trials:
+    """The trials of searches that have ended."""
     outcomes = [search.outcome for search in searches if search.outcome is not None]
     found = Trials(
         np.array([outcome.solved for outcome in outcomes]),

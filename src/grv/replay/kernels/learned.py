@@ -38,6 +38,7 @@ class LearnedTrials:
         verified: the number of candidates verified.
         asked: the rounds of generation, including the one that found no more candidates.
         unlike: whether the scores differ from the history; the other numbers are then invalid.
+        checked: `[limits, orders, candidates]`, whether a candidate was verified, by rank.
     """
 
     solved: Flags
@@ -45,6 +46,14 @@ class LearnedTrials:
     verified: Places
     asked: Places
     unlike: Flags
+    checked: Flags
+
+    def trials(self, rows: slice, limit: int = 0) -> Trials:
+        """The trials of some orders with one of the limits."""
+        checks = self.verified[limit, rows]
+        counts = self.generated[limit, rows].astype(np.int32), checks.astype(np.int32)
+        rounds = rounds_of(self.asked[limit, rows], checks)
+        return Trials(self.solved[limit, rows], *counts, rounds)
 
 
 def learned_trials(
@@ -65,6 +74,7 @@ def learned_trials(
         searches.verified.reshape(shape),
         searches.asked.reshape(shape),
         searches.unlike.reshape(shape),
+        searches.checked.reshape(*shape, -1),
     )
 
 
@@ -79,8 +89,5 @@ def learned(
     for batch in batches:
         rows = slice(start, start + batch.size)
         start += batch.size
-        checks = found.verified[0, rows]
-        counts = found.generated[0, rows].astype(np.int32), checks.astype(np.int32)
-        rounds = rounds_of(found.asked[0, rows], checks)
-        made.append((Trials(found.solved[0, rows], *counts, rounds), found.unlike[0, rows]))
+        made.append((found.trials(rows), found.unlike[0, rows]))
     return made

@@ -16,7 +16,7 @@ from ...policies.learned.guard import ROUNDING
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS, MOST_FAILED, SETTLED
 from ...policies.learned.prior import Prior
 from ...theory.decimals import exact_ratio
-from ...theory.guard import guard_blocks
+from ...theory.guard import blind_limit, guard_blocks
 from ...theory.scales import on_scale
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
@@ -55,6 +55,7 @@ class MeritSearches(abc.ABC):
         self.limits = np.repeat([limit.plain for limit in limits], orders)
         self.rho = float(exact_ratio(Costs(1, ratio)))
         self.blocks = guard_blocks(exact_ratio(Costs(1, ratio)), factor)
+        self.per_blind = blind_limit(self.rho, 0, factor)
         tables = tables_of(prior, ratio)
         self.weights = np.array(tables.weights)
         self.failing = np.array(tables.failing)
@@ -66,6 +67,9 @@ class MeritSearches(abc.ABC):
         self.solved = np.zeros(searches, dtype=np.bool_)
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
+        self.blind = np.zeros(searches, dtype=np.intp)  # the number of blind draws
+        self.wanted = np.zeros(searches, dtype=np.bool_)  # see `Guard.has_room`
+        self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
 
     @abc.abstractmethod
@@ -85,6 +89,23 @@ class MeritSearches(abc.ABC):
         """Verify one candidate in each of these searches."""
 
     @abc.abstractmethod
+    def _is_open(self, who: Places, ranks: Places) -> Flags:
+        """Whether one candidate of each of these searches can be verified."""
+
+    @property
+    @abc.abstractmethod
+    def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
+
+    @property
+    def checked(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified."""
+        found = self.failures
+        solved = np.flatnonzero(self.solved)
+        found[solved, self.last[solved]] = True
+        return found
+
+    @abc.abstractmethod
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
         """Whether one candidate of each of these searches was verified."""
 
@@ -100,6 +121,7 @@ class MeritSearches(abc.ABC):
                 end += block.draws
                 block = self.blocks[1]
                 self.first[:] = self.longest
+            blind = self._next_is_blind(drawn - 1, last=drawn == end)
             self.asked[going] += 1
             over = self.stack.sizes[self.of[going]] < drawn
             if over.any():
@@ -108,7 +130,8 @@ class MeritSearches(abc.ABC):
             if not len(going):
                 break
             going = self._generate(self._without_drift(going, drawn), drawn)
-            going = self._verify(going, allowance - end, over=drawn == end)
+            going = self._verify_blind(going, blind[going], drawn)
+            going = self._verify(going, drawn, end, allowance)
         self._verify_rest(np.concatenate([*ended, going]))
 
     def _without_drift(self, going: Places, drawn: int) -> Places:
@@ -128,8 +151,28 @@ class MeritSearches(abc.ABC):
         self.merit[going] = np.where(better, merit, best)
         self.top[going] = np.where(better, ranks, top)
 
-    def _verify(self, going: Places, room: float, *, over: bool) -> Places:
-        """Verify candidates above the limit while the guard has room; see `Guard.has_room`.
+    def _next_is_blind(self, drawn: int, *, last: bool) -> Flags:
+        """Whether the next draw of each search is blind; see `Guard._sighted`."""
+        room = self.per_blind * (self.blind + 1) + ROUNDING - (drawn + self.rho * self.verified)
+        flags: Flags = self.wanted | (1 + (self.rho if last else 0.0) > room - 1 - self.rho)
+        return flags
+
+    def _verify_blind(self, going: Places, blind: Flags, drawn: int) -> Places:
+        """Verify the new candidate of the searches in which it is blind."""
+        who = going[blind]
+        if not len(who):
+            return going
+        self.blind[who] += 1
+        self.wanted[who] = False
+        ranks = self.stack.ranks[self.of[who], drawn - 1]
+        open_ = self._is_open(who, ranks)
+        who = who[open_]
+        self._check(who, ranks[open_])
+        self._find_best(who[~self.solved[who]])
+        return going[~self.solved[going]]
+
+    def _verify(self, going: Places, drawn: int, end: int, allowance: float) -> Places:
+        """Verify candidates above the limit while both guards have room; see `Guard.has_room`.
 
         Until the block is complete, its best candidate may be still to come.
         """
@@ -137,11 +180,18 @@ class MeritSearches(abc.ABC):
         who = going[(merit >= self.limits[going]) & (merit >= 0)]
         if not len(who):
             return going
+        rho, over = self.rho, drawn == end
         while len(who):
             first = self.first[self.of[who]]
-            owed = ~self._has_failed(who, first) & (self.top[who] != first) | (not over)
-            left = room + ROUNDING - self.rho * (self.verified[who] + owed)
-            who = who[self.rho <= left]
+            due = ~self._has_failed(who, first) & (self.top[who] != first) | (not over)
+            best = np.where(due, rho, 0.0)
+            limit = self.per_blind * (self.blind[who] + 1) + ROUNDING
+            spent, owed = drawn + rho * self.verified[who] + rho, end - drawn + best
+            owed = np.where(spent + owed + 1 + rho > limit, owed + rho, owed)
+            allowed = spent + owed <= allowance + ROUNDING
+            waits = spent + (best if over else 0.0) + 1 + rho > limit
+            self.wanted[who[allowed]] = waits[allowed]
+            who = who[allowed & ~waits]
             self._check(who, self.top[who])
             who = who[~self.solved[who]]
             self._find_best(who)
@@ -191,6 +241,16 @@ class ClassedSearches(MeritSearches):
 
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
         failed: Flags = self.counts[who, ranks] > 0
+        return failed
+
+    def _is_open(self, who: Places, ranks: Places) -> Flags:
+        open_: Flags = self.waiting[who, ranks]
+        return open_
+
+    @property
+    def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
+        failed: Flags = self.counts > 0
         return failed
 
     def _settle(self, going: Places) -> Places:
@@ -279,7 +339,7 @@ class ClassedSearches(MeritSearches):
     def _check(self, who: Places, ranks: Places) -> None:
         orders = self.of[who]
         self.verified[who] += 1
-        self.solved[who] = self.stack.passed[orders, ranks]
+        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
         failed = ~self.solved[who]
         who, ranks, orders = who[failed], ranks[failed], orders[failed]
         levels = self.stack.levels[orders, ranks]

@@ -53,6 +53,14 @@ class PlainSearches(MeritSearches):
         failed: Flags = self.failed[who, ranks]
         return failed
 
+    def _is_open(self, who: Places, ranks: Places) -> Flags:
+        return np.ones(len(who), dtype=np.bool_)
+
+    @property
+    def failures(self) -> Flags:
+        """`[searches, ranks]`: whether the candidate was verified and failed."""
+        return self.failed.copy()
+
     def _settle(self, going: Places) -> Places:
         first = self.first[self.of[going]]
         owing = first < self.longest
@@ -125,7 +133,7 @@ class PlainSearches(MeritSearches):
     def _check(self, who: Places, ranks: Places) -> None:
         orders = self.of[who]
         self.verified[who] += 1
-        self.solved[who] = self.stack.passed[orders, ranks]
+        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
         failed = ~self.solved[who]
         who, ranks = who[failed], ranks[failed]
         self.failed[who, ranks] = True

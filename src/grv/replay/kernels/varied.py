@@ -8,6 +8,7 @@ only then.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ class _Search:
         self._sorted = 0  # the number of arrivals in `_first`
         self._checked = 0  # the number of arrivals at the last check of the ties
         self._failures: dict[int, int] = {}
+        self._rest: list[tuple[int, int, int, deque[int]]] | None = None
 
     def generate(self, n: int) -> int:
         """Generate at most `n` candidates; return how many came."""
@@ -139,9 +141,30 @@ class _Search:
         while self.verified < self.drawn:
             turn += 1
             by_age = turn % ONE_IN == 0
-            if self.verify(self._top(ages, self.places) if by_age else self.first()):
+            ranked = self._worthiest if self.ties_count else self.first
+            if self.verify(self._top(ages, self.places) if by_age else ranked()):
                 return True
         return False
+
+    def _worthiest(self) -> int:
+        """See `Variety.worthiest`; there must be an open candidate."""
+        if self._rest is None:
+            levels: dict[int, deque[int]] = {}
+            for place, level in enumerate(self.levels):
+                levels.setdefault(level, deque()).append(place)
+            self._rest = [(1 + each[0], level, 1 + each[0], each) for level, each in levels.items()]
+            heapq.heapify(self._rest)
+        while True:
+            price, level, first, places = self._rest[0]
+            now = first << self._failures.get(level, 0)
+            while places and not self._open[places[0]]:
+                places.popleft()
+            if not places:
+                heapq.heappop(self._rest)
+            elif price != now:
+                heapq.heapreplace(self._rest, (now, level, first, places))
+            else:
+                return places[0]
 
     def _failed(self, place: int) -> int:
         return self._failures.get(self.levels[place], 0) if self.ties_count else 0

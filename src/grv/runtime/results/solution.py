@@ -35,6 +35,7 @@ class Solution:
         search: the id of the search in the ledger.
         message: the reason, if the search failed or gave up.
         finding: the verifier's finding on a verified answer.
+        policy: the policy that decided, as the ledger names it.
     """
 
     problem: str
@@ -49,6 +50,7 @@ class Solution:
     search: str = ""
     message: str = ""
     finding: Finding | None = None
+    policy: str = ""
 
     def _repr_html_(self) -> str:
         facts = [

@@ -1,0 +1,172 @@
+"""Replays the policy `learning`: problems arrive one after the other, and it learns as it goes.
+
+Each repetition takes the problems in another random order, and of each problem the next order of
+its candidates. What a search leaves is what a live ledger has: the scores of the candidates that it
+generated, and the labels of those that it verified. `learning.online` decides which prior is in
+force, as in live runs. Between two fits the prior does not change, so these problems are replayed
+together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.search import Policy, Search
+from ..core.values import Cascade, Costs, Measured
+from ..learning.history import PastProblem
+from ..learning.ledger_history import ledger_past
+from ..learning.online import next_refit, prior_after
+from ..logs.log import LoggedProblem
+from ..parallel import divided
+from ..policies import Learned, Learning
+from ..replay.engine import replayed
+from ..replay.kernels.dispatch import searched_trials
+from ..replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
+from ..replay.orders import OrderBatch, Orders
+from ..replay.trials import Trials, stacked
+from .settings import Settings
+
+_STREAM = 20  # distinguishes the order of problems from other things drawn from a seed
+_PART = 16_384  # candidates of the problems that are replayed together
+
+Place = NDArray[np.intp]
+Left = tuple[Trials, PastProblem]  # what a search cost, and what it leaves behind
+
+
+def arrival(problems: int, repetition: int, seed: int) -> Place:
+    """The order in which the problems of one repetition arrive."""
+    return np.random.default_rng([seed, _STREAM, repetition]).permutation(problems)
+
+
+def positions(places: Sequence[int], repetitions: int, seed: int) -> Place:
+    """`[problems, repetitions]`: when each problem arrives; 0 is the first.
+
+    Args:
+        places: the place of each problem, in the sequence in which orders are drawn.
+        repetitions: the number of repetitions.
+        seed: the seed of the orders.
+    """
+    found = np.empty((len(places), repetitions), dtype=np.intp)
+    for repetition in range(repetitions):
+        found[places, repetition] = np.argsort(arrival(len(places), repetition, seed))
+    return found
+
+
+def cost_by_position(spent: NDArray[np.float64], arrived: Place) -> tuple[float, ...]:
+    """The mean over repetitions of what the first problem cost, the second, and so on.
+
+    Args:
+        spent: `[problems, repetitions]`, the cost of each problem.
+        arrived: `[problems, repetitions]`, its position.
+    """
+    by_position = np.take_along_axis(spent, np.argsort(arrived, axis=0), axis=0)
+    return tuple(by_position.mean(axis=1).tolist())
+
+
+def by_repetition(found: Sequence[Trials]) -> Trials:
+    """Trials `[problems, repetitions]` from those of each repetition."""
+    each = stacked(found)
+    arrays = {f.name: getattr(each, f.name) for f in dataclasses.fields(each)}
+    return Trials(**{n: np.swapaxes(a, 0, 1) for n, a in arrays.items() if a is not None})
+
+
+class Arrivals:
+    """Replays repetitions of the problems of a log."""
+
+    def __init__(
+        self, orders: Orders, score: str, settings: Settings, cascade: Cascade | None = None
+    ) -> None:
+        self._orders, self._score = orders, score
+        self._settings, self._cascade = settings, cascade
+
+    @cached_property
+    def _batches(self) -> list[OrderBatch]:
+        return list(self._orders.batches())
+
+    def trials(self, policy: Learning, costs: Costs, repetition: int) -> Trials:
+        """What each problem cost in one repetition; arrays are `[problems]`."""
+        finished = [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+        order = arrival(len(self._batches), repetition, self._settings.seed)
+        arriving = [self._in_order(place, repetition) for place in order.tolist()]
+        found: list[Trials] = []
+        while len(found) < len(arriving):
+            stop = len(found) + next_refit(len(finished)) - len(finished)
+            prior = prior_after(finished, self._score)
+            for trial, left in self._together(
+                policy.chosen(prior), arriving[len(found) : stop], costs
+            ):
+                found.append(trial)
+                finished.append(left)
+        whole = stacked(found)
+        arrays = {f.name: getattr(whole, f.name) for f in dataclasses.fields(whole)}
+        back = np.argsort(order)
+        return Trials(**{n: a[back, 0] for n, a in arrays.items() if a is not None})
+
+    def _in_order(self, place: int, repetition: int) -> OrderBatch:
+        batch = self._batches[place]
+        return OrderBatch(batch.problem, batch.orders[repetition : repetition + 1], batch.keyed)
+
+    def _together(self, policy: Policy, batches: Sequence[OrderBatch], costs: Costs) -> list[Left]:
+        """Replay problems by one policy, with the kernel where it applies."""
+        plain = self._cascade is None and not isinstance(costs, Measured)
+        if not (isinstance(policy, Learned) and plain and np.isinf(self._settings.value)):
+            return [self._by_engine(policy, batch, costs) for batch in batches]
+        found: list[Left] = []
+        for start, stop in divided([len(batch.problem) for batch in batches], _PART):
+            found += self._by_kernel(policy, batches[start:stop], costs)
+        return found
+
+    def _by_kernel(
+        self, policy: Learned, batches: Sequence[OrderBatch], costs: Costs
+    ) -> list[Left]:
+        """Equals the engine; a test proves it."""
+        limits = [MeritLimits.of(policy.prior, costs.ratio)]
+        stack = StackedOrders.of(batches)
+        got = learned_trials(policy.prior, stack, costs.ratio, limits, policy.factor)
+        found: list[Left] = []
+        for at, batch in enumerate(batches):
+            if got.unlike[0, at]:
+                found.append(self._by_engine(policy, batch, costs))
+                continue
+            drawn, checked = int(got.generated[0, at]), np.zeros(len(batch.problem), np.bool_)
+            checked[batch.ranked[0]] = got.checked[0, at, : len(batch.problem)]
+            trial = got.trials(slice(at, at + 1))
+            found.append((trial, _left(batch.problem, batch.orders[0, :drawn], checked[:drawn])))
+        return found
+
+    def _by_engine(self, policy: Policy, batch: OrderBatch, costs: Costs) -> Left:
+        order = batch.orders[0]
+        search = replayed(
+            policy,
+            batch.problem,
+            costs,
+            order=order.tolist(),
+            value=self._settings.value,
+            cascade=self._cascade,
+            width=self._settings.width,
+            keys=batch.keyed,
+        )
+        trial = searched_trials([search], costs, self._cascade)
+        return trial, left_by(search, batch.problem, order)
+
+
+def left_by(search: Search, problem: LoggedProblem, order: Place) -> PastProblem:
+    """What a search leaves behind."""
+    checked = np.zeros(len(search.pool), dtype=np.bool_)
+    checked[list(search.pool.verdicts)] = True
+    return _left(problem, order[: len(search.pool)], checked)
+
+
+def _left(problem: LoggedProblem, arrived: Place, checked: NDArray[np.bool_]) -> PastProblem:
+    """The scores of all candidates generated, and the labels of those that were verified."""
+    refuted = None if problem.refuted is None else problem.refuted[arrived]
+    if refuted is not None and not refuted.any():
+        refuted = None
+    known = checked if refuted is None else checked | refuted
+    passed = problem.passed[arrived] & checked
+    return PastProblem(problem.id, problem.scores[arrived], passed, known, refuted=refuted)

@@ -1,0 +1,49 @@
+"""The policy `learning` by itself: it chooses between the default and `learned`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from grv.core.errors import UsageError
+from grv.core.values import Costs
+from grv.learning.prior_file import load_prior, parse_policy
+from grv.policies import DEFAULT, Learned, Learning
+from grv.policies.spec import spec
+from grv.testing import World, run
+from grv.testing.contracts import PolicyContract
+from grv.testing.strategies import price_lists, worlds
+
+PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
+
+
+class TestLearning(PolicyContract):
+    policy = Learning()
+
+
+@given(worlds(), price_lists())
+def test_a_search_without_history_is_that_of_the_default(world: World, costs: Costs) -> None:
+    ours, theirs = (run(policy, costs, world) for policy in (Learning(), DEFAULT))
+    assert ours.trace == theirs.trace
+
+
+def test_with_a_prior_it_is_learned() -> None:
+    assert Learning().chosen(PRIOR) == Learned(PRIOR)
+    assert Learning().chosen(None) == DEFAULT
+
+
+def test_its_history_is_named_in_its_specification() -> None:
+    one = parse_policy("learning('old.ledger')")
+    assert one == Learning(("old.ledger",))
+    assert parse_policy(spec(one)) == one
+    assert parse_policy("learning(['a', 'b'])") == Learning(("a", "b"))
+    assert spec(Learning()) == "learning"
+
+
+@pytest.mark.parametrize("wrong", [("",), (3,), ("a", None)])
+def test_a_history_is_names_of_ledgers(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="the history must be names of ledgers"):
+        Learning(wrong)
