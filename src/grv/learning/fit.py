@@ -102,7 +102,7 @@ def counts_of(
     labels, passes = np.zeros((2, len(problems), size))
     for at, (problem, bins) in enumerate(zip(problems, placed.bins, strict=True)):
         known = problem.verified
-        _, group, sizes = np.unique(problem.scores[known], return_inverse=True, return_counts=True)
+        _, group, sizes = np.unique(problem.ties[known], return_inverse=True, return_counts=True)
         counts = sizes if tie == 1 else (1 - tie**sizes) / (1 - tie)
         worth = (counts / sizes)[group]
         labels[at] = np.bincount(bins[known], weights=worth, minlength=size)
@@ -222,6 +222,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
             left_out=history.left_out,
             censored=sum(not problem.labelled.all() for problem in problems),
         ),
+        alike=history.alike,
     )
 
 

@@ -138,6 +138,7 @@ class Prior:
     looks: Looks
     evidence: Evidence
     parts: tuple[ScorePart, ...] = ()
+    alike: str = ""
     name: str = field(default="the prior", compare=False)
 
     def __post_init__(self) -> None:
@@ -182,6 +183,8 @@ class Prior:
         """The content of the prior's file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}
         del record["name"]
+        if not self.alike:
+            del record["alike"]  # older priors keep their checksum
         return json.dumps(record, indent=1) + "\n"
 
     @cached_property
