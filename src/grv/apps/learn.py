@@ -40,6 +40,13 @@ def learn(
     name: str | None = option(
         None, "The name of the score where the prior will be used.", metavar="NAME"
     ),
+    alike: str | None = option(
+        None,
+        "A column of numbers: if a candidate fails, others with the same number are expected to"
+        " fail too. Default: the score; for a combination, the column whose equal values agree most"
+        " on labels. A ledger has its own.",
+        metavar="COLUMN",
+    ),
 ) -> None:
     """Learn from history when to verify: a prior for the policy learned.
 
@@ -65,7 +72,7 @@ def learn(
     from ..policies.learned.prior import hash_of
 
     with progress("learning") as tell:
-        prior = _learned(logs, score, name, tell, parallel.jobs)
+        prior = _learned(logs, score, name, alike, tell, parallel.jobs)
     text = prior.to_text()
     write_whole(out, text)
     say(*_told(prior, out, hash_of(text.encode())))
@@ -75,20 +82,25 @@ def _learned(
     logs: Sequence[str],
     scores: Sequence[str],
     name: str | None,
+    alike: str | None,
     tell: Callable[[int, int], None],
     jobs: int | None,
 ) -> Prior:
     """The prior, from one score or from a combination of several."""
-    from ..learning.score_combination import combine, combined_name
+    from ..learning.score_combination import combine, combined_name, with_alike
     from ..learning.tune import learn as learn_prior
 
     if len(scores) > 1:
-        pasts = [_history(logs, each).problems for each in scores]
+        pasts = [_history(logs, each, alike).problems for each in scores]
         parts, problems = combine(list(scores), pasts)
+        chosen = alike
+        if chosen is None:
+            chosen, problems = with_alike(scores, pasts, problems)
         history = _named(problems, name or combined_name(list(scores)), logs)
+        history = dataclasses.replace(history, alike=chosen)
         return dataclasses.replace(learn_prior(history, tell, jobs=jobs), parts=parts)
-    history = _history(logs, scores[0] if scores else None)
-    named = dataclasses.replace(history, score=name or history.score)
+    history = _history(logs, scores[0] if scores else None, alike)
+    named = dataclasses.replace(history, score=name or history.score, alike=alike or "")
     return learn_prior(named, tell, jobs=jobs)
 
 
@@ -100,7 +112,7 @@ def _named(problems: Sequence[PastProblem], score: str, logs: Sequence[str]) -> 
     return History.of(problems, score, logs)
 
 
-def _history(logs: Sequence[str], score: str | None) -> History:
+def _history(logs: Sequence[str], score: str | None, alike: str | None) -> History:
     """The history of one score over all files."""
     from ..learning.history import read_past
     from ..learning.ledger_history import ledger_past
@@ -109,7 +121,9 @@ def _history(logs: Sequence[str], score: str | None) -> History:
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
     for path in logs:
-        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score)
+        if is_ledger(path) and alike is not None:
+            raise UsageError(f"{path}: a ledger has its own values of alike; leave out --alike")
+        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score, alike)
         problems.extend(found)
         names.setdefault(name, path)
     if len(names) > 1:
@@ -134,6 +148,8 @@ def _told(prior: Prior, out: str, hash: str) -> list[str]:
     if prior.parts:
         weights = ", ".join(f"{part.weight:.2g} {part.score}" for part in prior.parts)
         lines.append(f"combination, on a common scale: {weights}")
+    if prior.alike:
+        lines.append(f"failures count against candidates with the same {prior.alike}")
     if few := _little(evidence):
         lines.append(f"little evidence: {few}; its estimates may be far off")
     lines.append(f"use it with --policy \"learned('{out}')\"")

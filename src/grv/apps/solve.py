@@ -100,7 +100,7 @@ def solve(
         return
     policy = parse_policy(options.policy)
     if isinstance(policy, Learned):
-        policy.check_score(named(options.models.score))
+        policy.check_score(named(options.models.score), options.about.get("alike"))
     check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {

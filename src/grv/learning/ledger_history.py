@@ -51,12 +51,15 @@ def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
 
     scores: dict[int, float] = {}
     refuted: list[bool] = []
+    alike: dict[int, float] = {}
     verdicts: dict[int, Verdict] = {}
     for entry in entries:
         match entry:
             case Scored(candidate, score, key) if candidate not in scores:
                 scores[candidate] = -np.inf if score is None else score
                 refuted.append(key == REFUTED)
+                if entry.alike is not None:
+                    alike[candidate] = entry.alike
             case Found(candidate, verdict):
                 verdicts[candidate] = verdict
     known = [verdicts.get(candidate) for candidate in scores]
@@ -68,6 +71,7 @@ def _problem(id: str, entries: Sequence[Entry]) -> PastProblem:
         np.array([verdict is Verdict.PASSED for verdict in known], dtype=np.bool_),
         np.array(decided, dtype=np.bool_) | sure,
         refuted=sure if sure.any() else None,
+        alike=np.array([alike.get(id, score) for id, score in scores.items()]) if alike else None,
     )
 
 

@@ -70,7 +70,11 @@ class Varied:
         best = next(iter(pool.best(1)), None)
         if best is None:
             return
-        other = variety.first() if not pool.keyed and run.is_over(pool.scores[best], pool.alike[best]) else None
+        other = (
+            variety.first()
+            if not pool.keyed and run.is_over(pool.scores[best], pool.alike[best])
+            else None
+        )
         if other is not None and variety.ties_count:
             why = f"another score, after {run.limit} in a row with the same score"
             yield from _verify(other, why, variety)

@@ -96,7 +96,7 @@ class SearchConfig:
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
-    def started(self, problem: Problem, account: str = "") -> Started:
+    def started(self, problem: Problem, account: str = "", scorer: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
             "policy": _name(self.policy),
@@ -114,13 +114,15 @@ class SearchConfig:
             plan["most"] = [self.most.candidate, self.most.verify]
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
-        return started_entry(problem, {**self.about, **plan}, account)
+        return started_entry(problem, {**self.about, **plan}, account, scorer)
 
 
-def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
+def started_entry(
+    problem: Problem, about: Mapping[str, Any], account: str = "", scorer: str = ""
+) -> Started:
     """The first entry of a search, with what is asked and how it is checked."""
     check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
-    return Started(problem.id, about, problem.prompt, check, account)
+    return Started(problem.id, about, problem.prompt, check, account, scorer)
 
 
 def _name(policy: Policy) -> str:
