@@ -1,4 +1,4 @@
-"""`grv learn`: a prior from earlier logs and ledgers."""
+"""`grv learn`: a prior, or a score, from earlier logs and ledgers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..options import option
 from ..parallel import Parallel
-from .console import check_outputs, progress, say
+from .console import check_outputs, progress, say, status
 from .options.command import command
 
 if TYPE_CHECKING:
     from ..learning.history import History, PastProblem
+    from ..learning.trained.texts import PastTexts
     from ..policies.learned.prior import Evidence, Prior
 
 FEW_PROBLEMS, FEW_LABELS = 20, 200  # fewer problems with a pass, or labels, are little evidence
@@ -30,7 +31,7 @@ def learn(
         argument=True,
         metavar="LOG...",
     ),
-    out: str = option(..., "The prior, in JSON.", "--out", "-o", metavar="FILE"),
+    out: str = option(..., "The prior or the scorer, in JSON.", "--out", "-o", metavar="FILE"),
     score: tuple[str, ...] = option(
         (),
         "The column that ranks candidates, or the scorer of a ledger. Repeatable: grv then learns a"
@@ -47,8 +48,14 @@ def learn(
         " on labels. A ledger has its own.",
         metavar="COLUMN",
     ),
+    scorer: bool = option(
+        False,
+        "Train a score on the candidates' texts and verdicts instead. A log needs a column text,"
+        " and may have prompt, key and logprob. --score then names scores that it uses too.",
+        "--scorer",
+    ),
 ) -> None:
-    """Learn from history when to verify: a prior for the policy learned.
+    """Learn from history when to verify: a prior for the policy learned. Or train a score.
 
     Labels may be missing: a live run stops at its first pass. A problem whose candidates are all
     labelled and all failed is left out.
@@ -60,17 +67,24 @@ def learn(
     grv solve problems.jsonl --policy "learned('prior.json')" --generator openai:qwen2.5-coder
     grv learn log.parquet --score a --score b -o both.json
     grv compare other.parquet --score both.json --policy "learned('both.json')"
+    grv learn answers.jsonl.ledger --scorer -o scorer.json
+    grv solve problems.jsonl --score trained:scorer.json --generator openai:qwen2.5-coder
     """
     check_outputs([out], logs)
     if len({os.path.realpath(path) for path in logs}) < len(logs):
         raise UsageError("the same file is given twice: its evidence would count twice")
     if not out.endswith(".json"):
-        raise UsageError(f"{out}: the name of a prior ends in .json")
+        raise UsageError(f"{out}: the name of a {'scorer' if scorer else 'prior'} ends in .json")
     if len(set(score)) < len(score):
         raise UsageError("--score: the same score is given twice")
     from ..files import write_whole
     from ..policies.learned.prior import hash_of
 
+    if scorer:
+        if name is not None or alike is not None:
+            raise UsageError("--name and --alike are for priors; leave them out with --scorer")
+        _train(logs, score, out)
+        return
     with progress("learning") as tell:
         prior = _learned(logs, score, name, alike, tell, parallel.jobs)
     text = prior.to_text()
@@ -163,3 +177,63 @@ def _little(evidence: Evidence) -> str:
     if evidence.effective < FEW_LABELS:
         return f"labels worth fewer than {FEW_LABELS}"
     return ""
+
+
+def _train(logs: Sequence[str], given: Sequence[str], out: str) -> None:
+    """Train a score, write it, and say what it is worth on problems that it was not fitted to."""
+    from ..files import write_whole
+    from ..learning.trained.fit import fit
+    from ..learning.trained.texts import read_texts
+
+    with status("training"):
+        problems = [each for path in logs for each in read_texts(path, given)]
+        model = fit([problem.training() for problem in problems], given, logs)
+        write_whole(out, model.to_text())
+        worth = _worth(problems, given, model.alike, is_log=not any(map(_is_ledger, logs)))
+    evidence = model.evidence
+    lines = [
+        f"{out}: a score, hash {model.hash}",
+        f"evidence: {evidence.labels} verdicts on {evidence.problems} problems, {evidence.passed}"
+        " of them passes",
+    ]
+    if given:
+        parts = ", ".join(f"{each.weight:.2g} {each.name}" for each in model.given)
+        lines.append(f"given scores, on a common scale: {parts}")
+    if model.alike:
+        lines.append(f"failures count against candidates with the same {model.alike}")
+    lines += worth
+    if evidence.labels < FEW_LABELS:
+        lines.append(f"little evidence: fewer than {FEW_LABELS} verdicts; it may rank badly")
+    say(*lines, f"use it with --score trained:{out}" + (f" --alike {given[0]}" if given else ""))
+
+
+def _is_ledger(path: str) -> bool:
+    from ..ledger.opening import is_ledger
+
+    return is_ledger(path)
+
+
+def _worth(
+    problems: Sequence[PastTexts], given: Sequence[str], alike: str, *, is_log: bool
+) -> list[str]:
+    """What a score is worth out of sample, in sentences; none if that is not known."""
+    from ..learning.trained.evaluate import cost, cross_fitted, in_order, ranking
+
+    if not is_log:
+        found, how = ranking(problems, in_order(problems, given)), "in order of arrival"
+    elif len(problems) < 2:
+        return ["worth: unknown; it takes two problems to judge a score by one and by the other"]
+    else:
+        scores = cross_fitted(problems, given)
+        found, how = ranking(problems, scores), "cross-fitted"
+    if found is None:
+        return ["worth: unknown; too few problems have both a pass and a failure"]
+    lines = [f"a pass ranks above a failure of its problem {found} of the time ({how}; chance 0.5)"]
+    complete = is_log and all(problem.verified.all() for problem in problems)
+    if complete and sum(bool(problem.passed.any()) for problem in problems) >= FEW_PROBLEMS:
+        lines += [
+            f"learned with it, at 1,{ratio}: {cost(problems, scores, ratio, alike)} of the cost of"
+            f" verify-all ({how})"
+            for ratio in (10, 30)
+        ]
+    return lines

@@ -33,7 +33,7 @@ Numbers = NDArray[np.float64]
 PENALTIES = (0.3, 1.0, 3.0)  # on the weights of n-grams; the best on held-out problems is used
 _DENSE_PENALTY, _LEVEL_PENALTY = 1.0, 0.1
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
-_FOLDS = 4  # for the choice of the penalty
+_FOLDS = 3  # for the choice of the penalty
 _LEAST_SPREAD = 1e-6
 
 
@@ -208,7 +208,7 @@ class _Rows:
             return float(value + (ridge * at * at).sum() / 2), slope + ridge * at
 
         found = minimize(
-            loss, np.zeros(len(ridge)), jac=True, method="L-BFGS-B", options={"maxiter": 200}
+            loss, np.zeros(len(ridge)), jac=True, method="L-BFGS-B", options={"maxiter": 100}
         )
         weights: Numbers = found.x[:size]
         return weights

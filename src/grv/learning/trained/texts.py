@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backends.scorers.trained.features import Arrival, Features, Others, answers_are_programs
-from ...core.errors import LogError
+from ...core.errors import LogError, UsageError
 from ...core.values import REFUTED, Verdict
 from ...ledger.entries import Entry, Found, Made, Scored, Started
+from ...ledger.opening import is_ledger, open_ledger
 from ...logs.columns import SCORE, WHOLE, key_name
 from ...logs.readers import log_of
 from ...logs.tables import ColumnTable, read_table
@@ -84,6 +85,26 @@ class PastTexts:
             found.append(others.features(arrival))
             others.add(arrival, int(counts))
         return ScoredTexts(self.id, tuple(found), self.passed, self.verified)
+
+
+def read_texts(path: str, given: Sequence[str] = ()) -> list[PastTexts]:
+    """The problems of a log or a ledger, with the texts of their candidates and these scores."""
+    return ledger_texts(path, given) if is_ledger(path) else log_texts(path, given)
+
+
+def ledger_texts(path: str, given: Sequence[str] = ()) -> list[PastTexts]:
+    """The searches of a ledger that have these scores, in the order in which they ended."""
+    ledger = open_ledger(path, read_only=True)
+    ended = [(each.ended is None, each.ended or 0.0, each.id) for each in ledger.searches()]
+    found = [search_texts(id, ledger.read(id)) for _, _, id in sorted(ended)]
+    known = [each for each in found if each is not None]
+    if not known:
+        raise UsageError(f"{path}: this ledger has no candidates with texts")
+    names = sorted({name for each in known for name in each.given})
+    for name in given:
+        if name not in names:
+            raise UsageError(f"{path}: no score {name!r}; there are {', '.join(names) or 'none'}")
+    return [each.problem for each in known if each.given.issuperset(given)]
 
 
 def log_texts(path: str, given: Sequence[str] = ()) -> list[PastTexts]:

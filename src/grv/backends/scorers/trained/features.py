@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ...verifiers.programs.extraction import find
 
@@ -21,6 +22,7 @@ BUCKETS = 4096  # of the hashed n-grams
 DENSE = ("length", "parses", "overlap", "similarity", "logprob", "votes")
 _LONGEST = 1 << 15  # characters of a text that are read
 _TOKEN = re.compile(r"[^\W\d]\w*|\d+|[^\w\s]")
+_KEPT = 8192  # texts whose features are kept: a search compares each candidate with all before it
 _FEW = 2.0  # other candidates at which a mean over them counts half
 
 
@@ -105,6 +107,7 @@ class Others:
         return Features(grams, dense, arrival.given)
 
 
+@lru_cache(maxsize=_KEPT)
 def _parses(text: str, prompt: str) -> bool:
     """Whether a text is a program, alone or as the continuation of the prompt."""
     if not text.strip():
@@ -112,6 +115,7 @@ def _parses(text: str, prompt: str) -> bool:
     return find(text, prompt).tree is not None or find(text).tree is not None
 
 
+@lru_cache(maxsize=_KEPT)
 def grams_of(text: str) -> tuple[int, ...]:
     """The buckets of the tokens of a text and of the pairs of neighbours, increasing."""
     tokens = _TOKEN.findall(text[:_LONGEST])
