@@ -219,15 +219,13 @@ def _worth(
     """What a score is worth out of sample, in sentences; none if that is not known."""
     from ..learning.trained.evaluate import cost, cross_fitted, in_order, ranking
 
-    if not is_log:
-        found, how = ranking(problems, in_order(problems, given)), "in order of arrival"
-    elif len(problems) < 2:
-        return ["worth: unknown; it takes two problems to judge a score by one and by the other"]
+    if is_log:
+        how, scores = "cross-fitted", cross_fitted(problems, given)
+        found = ranking(problems, scores)
     else:
-        scores = cross_fitted(problems, given)
-        found, how = ranking(problems, scores), "cross-fitted"
+        how, found = "in order of arrival", ranking(problems, in_order(problems, given))
     if found is None:
-        return ["worth: unknown; too few problems have both a pass and a failure"]
+        return ["what it is worth is unknown: too few problems have both a pass and a failure"]
     lines = [f"a pass ranks above a failure of its problem {found} of the time ({how}; chance 0.5)"]
     complete = is_log and all(problem.verified.all() for problem in problems)
     if complete and sum(bool(problem.passed.any()) for problem in problems) >= FEW_PROBLEMS:

@@ -69,14 +69,18 @@ def scores_on_arrival(model: TrainedModel, problem: PastTexts) -> Numbers:
 def cross_fitted(
     problems: Sequence[PastTexts], given: Sequence[str] = (), folds: int = FOLDS, seed: int = 0
 ) -> list[Numbers]:
-    """For each problem, the scores by a model that was fitted to the other folds."""
-    if len(problems) < 2:
-        raise UsageError("one problem is too few to judge a score by others")
+    """For each problem, the scores by a model that was fitted to the other folds.
+
+    All scores are 0 where the other folds allow no model.
+    """
     trained = [problem.training() for problem in problems]
-    fold = np.random.default_rng(seed).permutation(len(problems)) % min(folds, len(problems))
-    found: list[Numbers] = [np.zeros(0)] * len(problems)
-    for k in range(fold.max() + 1):
-        model = fit([each for each, own in zip(trained, fold, strict=True) if own != k], given)
+    fold = np.random.default_rng(seed).permutation(len(problems)) % folds
+    found: list[Numbers] = [np.zeros(len(problem.arrivals)) for problem in problems]
+    for k in range(folds):
+        try:
+            model = fit([each for each, own in zip(trained, fold, strict=True) if own != k], given)
+        except UsageError:
+            continue  # no problem of the other folds has both a pass and a failure
         for at in np.flatnonzero(fold == k):
             found[at] = scores_on_arrival(model, problems[at])
     return found
@@ -99,7 +103,7 @@ def in_order(problems: Sequence[PastTexts], given: Sequence[str] = ()) -> list[N
 
 
 def ranking(problems: Sequence[PastTexts], scores: Sequence[Numbers | None]) -> Figure | None:
-    """How often a pass has a higher score than a failure of its problem; None if never known.
+    """How often a pass has a higher score than a failure of its problem; None if unknown.
 
     This is the area under the ROC curve within problems; 0.5 is chance. Ties count half.
     """
