@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
 from grv.core.errors import LedgerError
 from grv.core.values import CandidateId, Generated, Verdict, Verified
-from grv.ledger.entries import Entry, Found, Made, Told, from_text, kind_of, to_text
+from grv.ledger.entries import (
+    Entry,
+    Found,
+    Made,
+    Scored,
+    Started,
+    Told,
+    from_text,
+    kind_of,
+    to_text,
+)
+from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE, entries
 
 
@@ -64,3 +78,25 @@ def test_evidence_that_is_not_json_is_stored_as_its_repr() -> None:
     again = from_text("found", to_text(found))
     assert isinstance(again, Found)
     assert again.evidence["set"] == "{1}"
+
+
+def test_what_later_versions_add_is_written_only_if_it_says_something() -> None:
+    plain = '{"candidate":1,"score":0.5,"key":null,"reason":"","usage":{}}'
+    assert to_text(Scored(1, 0.5)) == plain
+    assert from_text("scored", plain) == Scored(1, 0.5)
+    zero = Scored(1, 0.5, alike=0.0)
+    assert from_text("scored", to_text(zero)) == zero
+    told = Told(Generated((1.0, 2.0), alike=(0.0, float("-inf"))))
+    assert '"alike":[0.0,null]' in to_text(told)
+    assert from_text("told", to_text(told)) == told
+    assert "scorer" not in to_text(Started("p", {}))
+
+
+def test_the_model_of_a_scorer_is_stored_once(tmp_path: Path) -> None:
+    with closing(SqliteLedger(tmp_path / "runs.ledger")) as ledger:
+        for search in ("a", "b"):
+            ledger.append(search, [Started(search, {}, scorer="a long model")])
+
+        assert ledger.read("b") == [Started("b", {}, scorer="a long model")]
+        assert ledger.select("SELECT COUNT(*) FROM texts") == [(1,)]
+        assert ledger.check() == []

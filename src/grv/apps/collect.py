@@ -129,6 +129,8 @@ def _check(run: Run, job: str | None) -> None:
 
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
+    if run.models.alike is not None or run.models.score.startswith("trained:"):
+        raise UsageError("--alike and trained scores are for grv solve; collect a log without them")
     check_ending(run.out)
     check_outputs(
         run.written,

@@ -7,7 +7,7 @@ import json as json_text
 
 from ..core.values import Costs
 from ..files import write_whole
-from ..logs.reading import Reading
+from ..logs.reading import Labels
 from ..options import MOST, option
 from ..parallel import Parallel
 from ..parsing import parse_costs
@@ -22,7 +22,7 @@ COSTS = "Cost of generating one candidate, and of verifying one."
 
 @command
 def oracle(
-    reading: Reading,
+    reading: Labels,
     parallel: Parallel,
     log: str = option(..., LOG, argument=True, metavar="LOG"),
     score: str | None = option(None, "The column that ranks candidates.", metavar="NAME"),

@@ -100,7 +100,7 @@ def solve(
         say(_at_most(spending, len(problems)))
         return
     policy = parse_policy(options.policy)
-    check_policy(policy, options.models.score)
+    check_policy(policy, options.models.score, options.about.get("alike"))
     check_resources(options)
     with backends_of(options, problems) as backends:
         how = search_options(backends, options.about) | {

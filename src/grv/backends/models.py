@@ -31,6 +31,7 @@ SCORERS: Mapping[str, str] = MappingProxyType(
         "score:URL": "a reward model behind vLLM's /score",
         "classify:URL": "a reward model behind vLLM's /classify",
         "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
+        "trained:LEDGER": "fitted to the verdicts of a ledger; or a file of grv learn --scorer",
         "FILE.py:NAME": "a function of your own",
     }
 )
@@ -60,11 +61,21 @@ class Models(Family):
     score_step: str = option(
         "", "The token at which a process reward model reads its rewards, as in <extra_0>."
     )
+    alike: str | None = option(
+        None,
+        "Another score, as in --score. If a candidate fails, varied and learned expect others with"
+        " exactly the same number to fail too. A trained score uses it as a feature.",
+        metavar="SPEC",
+        code=True,
+    )
     reward: Reward = field(default_factory=Reward)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        kinds = [each.partition(":")[0] for each in self.scores if each is not None]
+        given = (*self.scores, self.alike)
+        kinds = [each.partition(":")[0] for each in given if each is not None]
+        if "trained" in kinds[1:]:
+            raise UsageError("a trained score must be the first one: --score trained:LEDGER")
         if self.reward != Reward() and not {*kinds} & {*REWARDS}:
             flag = min(self.reward.changed()).replace("_", "-")
             forms = ", ".join(f"{each}:URL" for each in REWARDS)

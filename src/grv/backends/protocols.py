@@ -75,11 +75,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A candidate's score; None if there is none, with the reason."""
+    """A candidate's score; None if there is none, with the reason.
+
+    `alike` is a number that suggests equal verdicts where it is equal; None if the score does.
+    """
 
     value: float | None
     usage: Usage = Usage()
     reason: str = ""
+    alike: float | None = None
 
 
 def scored(value: object, usage: Usage = Usage()) -> Score:
@@ -142,6 +146,24 @@ class Scorer(Protocol):
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A candidate that has arrived: its draft and its key."""
+
+    draft: Draft
+    key: str | None = None
+
+
+class ArrivalScorer(Scorer, Protocol):
+    """A scorer that compares candidates with those that arrived before."""
+
+    async def score_arrivals(
+        self, problem: Problem, earlier: Sequence[Arrived], new: Sequence[Arrived]
+    ) -> Sequence[Score]:
+        """One score per new candidate; each may depend on those before it, never on later ones."""
         ...
 
 

@@ -96,6 +96,12 @@ def scorer(
 
             url, how = reward_address(name, rest)
             return RewardScorer(url, endpoint=name, how=how, model=model, step=step, reward=reward)
+        case "trained":
+            from .scorers.trained.model import load_model
+            from .scorers.trained.scorer import TrainedScorer
+
+            model = load_model(rest)
+            return TrainedScorer(lambda: model)
         case "logprob" | "logprob-sum" | "logprob-min":
             from .scorers.logprob import LogprobScorer
 
@@ -114,6 +120,8 @@ def named(spec: str) -> str:
     if is_code(spec):
         return load(spec).name
     name, colon, rest = spec.strip().partition(":")
+    if name == "trained":
+        return name  # whatever it is fitted to
     if name not in REWARDS:
         return without_secrets(spec)
     url, how = reward_address(name, rest)

@@ -36,6 +36,7 @@ class Pool:
     def __init__(self, costs: Costs = Costs()) -> None:  # noqa: B008 (a frozen value)
         self.costs = costs
         self._scores: list[float] = []
+        self._alike: list[float] = []
         self._keys: dict[CandidateId, str] = {}  # only of candidates with a key
         self._verdicts: dict[CandidateId, Verdict] = {}
         self._second: dict[CandidateId, float] = {}  # second scores of open candidates
@@ -56,6 +57,11 @@ class Pool:
     def scores(self) -> Sequence[float]:
         """One score per candidate, in order of arrival."""
         return self._scores
+
+    @property
+    def alike(self) -> Sequence[float]:
+        """One number per candidate; equal numbers suggest equal verdicts. By default the score."""
+        return self._alike
 
     @property
     def verdicts(self) -> Mapping[CandidateId, Verdict]:
@@ -125,6 +131,7 @@ class Pool:
         return item[1] not in self._verdicts if key is None else self._leader.get(key) == item
 
     def _add_generated(self, event: Generated, *, exhausted: bool) -> None:
+        self._alike.extend(event.alike or event.scores)
         for i, score in enumerate(event.scores):
             id = CandidateId(len(self._scores))
             self._scores.append(score)

@@ -226,11 +226,13 @@ class Search:
 
     def _check_event(self, event: Event) -> None:
         match self._asked, event:
-            case Generate(n), Generated(scores, keys):
+            case Generate(n), Generated(scores, keys, _, alike):
                 if len(scores) > n:
                     raise EventError(f"asked for {n} candidates, got {len(scores)}")
-                if any(math.isnan(score) for score in scores):
+                if any(math.isnan(score) for score in (*scores, *alike)):
                     raise EventError("a score is NaN; use -inf or leave the candidate out")
+                if alike and len(alike) != len(scores):
+                    raise EventError(f"{len(scores)} candidates have {len(alike)} values of alike")
                 if keys and len(keys) != len(scores):
                     raise EventError(f"{len(scores)} candidates have {len(keys)} keys")
             case Rescore(ids), Rescored(rescored):

@@ -78,11 +78,14 @@ class Generated:
             to fail. None means that the candidate has no key. `REFUTED` means that the candidate
             certainly fails: it is never verified.
         paid: the real payment; if None, the price list is used.
+        alike: one number per candidate, or empty: then it is the score. A failure is evidence
+            against other candidates with the same number. It does not rank.
     """
 
     scores: tuple[float, ...]
     keys: tuple[str | None, ...] = ()
     paid: float | None = None
+    alike: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

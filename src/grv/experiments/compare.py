@@ -92,7 +92,7 @@ def compare(
         raise LogError("this log has no keys (column 'key'): leave out --keys", path=log.path)
     for _, kind in rows.values():
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Learned):
-            kind.policy.check_score(log.score)
+            kind.policy.check_score(log.score, log.alike)
     ids = [p.id for p in log.problems if p.solvable or settings.unsolvable is Unsolvable.INCLUDE]
 
     def made(on: Log) -> Comparison:
@@ -288,6 +288,7 @@ class _Comparer:
             **self.log.reading,
             "score": self.log.score,
             "second": self.log.second,
+            **({} if self.log.alike is None else {"alike": self.log.alike}),
             "costs": [_listed(costs) for costs in self.prices],
             "policies": [name for name, _ in self.rows.values()],
             **self.settings.to_json(),

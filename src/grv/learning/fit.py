@@ -126,7 +126,7 @@ class TiedLabels:
         bins = len(placed.shares)
         known = [problem.verified for problem in problems]
         owners = np.repeat(np.arange(len(problems)), [each.sum() for each in known])
-        scores = np.concatenate([p.scores[k] for p, k in zip(problems, known, strict=True)])
+        scores = np.concatenate([p.ties[k] for p, k in zip(problems, known, strict=True)])
         passed = np.concatenate([p.passed[k] for p, k in zip(problems, known, strict=True)])
         own = np.concatenate([b[k] for b, k in zip(placed.bins, known, strict=True)])
         order = np.lexsort((scores, owners))
@@ -285,7 +285,7 @@ def prior_of(history: History, tie: float = 1.0) -> Prior:
     evidence = dataclasses.replace(
         prior.evidence, sources=history.sources, left_out=history.left_out
     )
-    return dataclasses.replace(prior, evidence=evidence)
+    return dataclasses.replace(prior, evidence=evidence, alike=history.alike)
 
 
 def prior_from(

@@ -26,6 +26,7 @@ class PastProblem:
         labelled: `[candidates]`, whether the candidate has a label.
         keys: `[candidates]`, key numbers, -1 for none; None without keys.
         refuted: `[candidates]`, whether it was refuted without verification; None if none was.
+        alike: `[candidates]`, as `LoggedProblem.alike`; None if that is the score.
     """
 
     id: str
@@ -34,6 +35,12 @@ class PastProblem:
     labelled: NDArray[np.bool_]
     keys: NDArray[np.int32] | None = None
     refuted: NDArray[np.bool_] | None = None
+    alike: NDArray[np.float64] | None = None
+
+    @property
+    def ties(self) -> NDArray[np.float64]:
+        """`[candidates]`: where equal, a failure of one is evidence against the other."""
+        return self.scores if self.alike is None else self.alike
 
     @property
     def verified(self) -> NDArray[np.bool_]:
@@ -53,6 +60,7 @@ class History:
     Attributes:
         problems: the problems that can be learned from.
         score: the name of the score.
+        alike: the name of the column of `PastProblem.alike`; empty if it is the score.
         sources: the files.
         left_out: the number of problems whose candidates all have a label and all failed.
     """
@@ -61,6 +69,7 @@ class History:
     score: str
     sources: tuple[str, ...] = ()
     left_out: int = 0
+    alike: str = ""
 
     @classmethod
     def of(cls, problems: Sequence[PastProblem], score: str, sources: Sequence[str]) -> History:
@@ -95,7 +104,8 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
         every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
         return [
             PastProblem(
-                *(problem.id, problem.scores, problem.passed, known, problem.keys), problem.refuted
+                *(problem.id, problem.scores, problem.passed, known, problem.keys),
+                *(problem.refuted, problem.alike),
             )
             for problem, known in zip(log.problems, every, strict=True)
         ]
@@ -103,14 +113,17 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
         PastProblem(
             *(problem.id, problem.scores, problem.passed, labelled[problem.id]),
             refuted=problem.refuted,
+            alike=problem.alike,
         )
         for problem in log.problems
     ]
 
 
-def read_past(path: str, score: str | None = None) -> tuple[list[PastProblem], str]:
+def read_past(
+    path: str, score: str | None = None, alike: str | None = None
+) -> tuple[list[PastProblem], str]:
     """The problems of a file, with or without labels, and the name of the score."""
-    log = read_log(path, score=score, unlabelled="fail")
+    log = read_log(path, score=score, unlabelled="fail", alike=alike)
     if not log.unlabelled:
         return past(log), log.score
     return past(log, _labelled(read_table(path))), log.score

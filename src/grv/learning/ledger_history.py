@@ -84,6 +84,9 @@ def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found
     known = [found[each].verdict if each in found else None for each in scored]
     sure = np.array([each.key == REFUTED for each in scored.values()], dtype=np.bool_)
     scores = [-np.inf if each.score is None else each.score for each in scored.values()]
+    own = [each.alike for each in scored.values()]
+    has_alike = any(each is not None for each in own)
+    alike = [score if each is None else each for each, score in zip(own, scores, strict=True)]
     decided = [verdict in (Verdict.PASSED, Verdict.FAILED) for verdict in known]
     return PastProblem(
         id,
@@ -91,6 +94,7 @@ def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found
         np.array([verdict is Verdict.PASSED for verdict in known], dtype=np.bool_),
         np.array(decided, dtype=np.bool_) | sure,
         refuted=sure if sure.any() else None,
+        alike=np.array(alike, dtype=np.float64) if has_alike else None,
     )
 
 

@@ -44,7 +44,7 @@ def censored_prior(problems: Sequence[PastProblem], score: str) -> Prior:
 def _tie_by_looks(problems: Sequence[PastProblem]) -> float:
     """The tie without evidence: 1 if equal scores are mostly due to rounding or marks."""
     sizes = [len(problem.scores) for problem in problems]
-    alike = [ties_are_evidence(problem.scores.tolist()) for problem in problems]
+    alike = [ties_are_evidence(problem.ties.tolist()) for problem in problems]
     return TIE if 2 * sum(np.multiply(sizes, alike)) >= sum(sizes) else 1.0
 
 
@@ -73,7 +73,7 @@ class Verdicts:
         repeated, passed, known = np.zeros((3, *shape), dtype=np.bool_)
         for at, (row, own) in enumerate(zip(rows, placed.bins, strict=True)):
             bins[at, : len(row)] = own[row]
-            repeated[at, : len(row)] = _repeats(problems[at].scores[row])
+            repeated[at, : len(row)] = _repeats(problems[at].ties[row])
             passed[at, : len(row)] = problems[at].passed[row]
             known[at, : len(row)] = True
         before = np.broadcast_to(np.arange(shape[1]), shape)

@@ -18,6 +18,7 @@ from ..logs.readers import read_log
 from ..logs.reading import Reading
 from ..policies.learned.prior import ScorePart
 from ..theory.scales import on_scale
+from .alike import most_alike
 from .fit import scale_of
 from .history import PastProblem
 from .prior_file import load_prior
@@ -64,6 +65,25 @@ def combine(
     ]
 
 
+def with_alike(
+    scores: Sequence[str],
+    pasts: Sequence[Sequence[PastProblem]],
+    problems: Sequence[PastProblem],
+) -> tuple[str, list[PastProblem]]:
+    """The column by which failures are counted, and the combined problems with its values.
+
+    The arguments are those of `combine` and the problems that it returns. The name is empty if
+    equal values of the combination itself agree most.
+    """
+    columns = {"": [p.scores for p in problems]}
+    columns |= {name: [p.scores for p in past] for name, past in zip(scores, pasts, strict=True)}
+    name = most_alike(problems, columns)
+    if not name:
+        return name, list(problems)
+    both = zip(problems, columns[name], strict=True)
+    return name, [dataclasses.replace(problem, alike=values) for problem, values in both]
+
+
 def _weights(
     normals: Sequence[NDArray[np.float64]], problems: Sequence[PastProblem]
 ) -> NDArray[np.float64]:
@@ -102,6 +122,7 @@ def read_scored(
     prior = load_prior(score)
     if not prior.parts:
         raise UsageError(f"{score} does not combine scores; use --score {prior.score}")
+    how["alike"] = how["alike"] or prior.alike or None
     logs = [read_log(path, score=part.score, second=second, **how) for part in prior.parts]
     problems = []
     for same in zip(*(log.problems for log in logs), strict=True):

@@ -164,12 +164,13 @@ def costs_of(
 
 
 def _is_tied(problem: PastProblem) -> bool:
-    return len(np.unique(problem.scores)) < _TIED * len(problem.scores)
+    return len(np.unique(problem.ties)) < _TIED * len(problem.ties)
 
 
 def _logged(problems: Sequence[PastProblem]) -> list[LoggedProblem]:
     """At most `_MOST_PROBLEMS` of the problems, evenly spread, in the form for replays."""
     step = max(1, math.ceil(len(problems) / _MOST_PROBLEMS))
     return [
-        LoggedProblem(p.id, p.scores, p.passed, p.keys, refuted=p.refuted) for p in problems[::step]
+        LoggedProblem(p.id, p.scores, p.passed, p.keys, refuted=p.refuted, alike=p.alike)
+        for p in problems[::step]
     ]

@@ -53,6 +53,8 @@ class Started:
         check: the check of the problem, as JSON.
         account: the account that pays.
         prior: the prior that the policy `learning` decides by, as text; empty without one.
+        scorer: the model of a trained score, which the search keeps. It is not part of the search's
+            id, so that a new model does not make a search start again.
     """
 
     problem: str
@@ -61,6 +63,7 @@ class Started:
     check: str = ""
     account: str = ""
     prior: str = ""
+    scorer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class Scored:
     """A score arrived; None if scoring failed, with the reason.
 
     If the key is `REFUTED`, the candidate certainly fails; with a score, the reason says why.
+    `alike` is its value by which failures are counted; None if that is the score.
     """
 
     candidate: int
@@ -128,6 +132,7 @@ class Scored:
     key: str | None = None
     reason: str = ""
     usage: Data = field(default_factory=dict)
+    alike: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +202,21 @@ Entry = (
 
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
-# Fields that format 1 did not have.
-_ADDED = frozenset(
-    {"prompt", "check", "account", "prior", "reserved", "generator", "reviewer", "note"}
-)
+# Fields that format 1 did not have, with their defaults.
+_ADDED = {
+    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
+    **dict.fromkeys(("generator", "reviewer", "note"), ""),
+    **{"reserved": 0.0, "alike": None},
+}
 
 # Fields that a ledger stores once, by the hash of their text.
-TEXTS: Mapping[str, tuple[str, ...]] = {"started": ("prompt", "check", "prior"), "made": ("text",)}
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "started": ("prompt", "check", "prior", "scorer"),
+    "made": ("text",),
+}
 
 
+_ALWAYS = object()  # unequal to every value
 _JSON = json.JSONEncoder(separators=(",", ":"), default=repr)
 
 
@@ -246,18 +257,15 @@ def _fields(entry: Entry) -> dict[str, Any]:
     return {
         name: value
         for name in entry.__slots__
-        if (value := getattr(entry, name)) or name not in _ADDED
+        if (value := getattr(entry, name)) != _ADDED.get(name, _ALWAYS)
     }
 
 
 def _event_record(event: Event) -> dict[str, Any]:
     match event:
-        case Generated(scores, keys, paid):
-            return {
-                "generated": [None if score == -math.inf else score for score in scores],
-                "keys": list(keys),
-                "paid": paid,
-            }
+        case Generated(scores, keys, paid, alike):
+            record = {"generated": _numbers(scores), "keys": list(keys), "paid": paid}
+            return record | ({"alike": _numbers(alike)} if alike else {})
         case Verified(verdicts, paid):
             told = {str(id): verdict.value for id, verdict in verdicts.items()}
             return {"verified": told, "paid": paid}
@@ -274,12 +282,17 @@ def _event(record: dict[str, Any]) -> Event:
         keys = tuple(record["keys"])
         if not all(key is None or isinstance(key, str) for key in keys):
             raise ValueError("a key is a text")
-        return Generated(tuple(map(_score, record["generated"])), keys, paid)
+        alike = tuple(map(_score, record.get("alike", ())))
+        return Generated(tuple(map(_score, record["generated"])), keys, paid, alike)
     if "rescored" in record:
         ranked = {CandidateId(int(id)): _score(s) for id, s in record["rescored"].items()}
         return Rescored(ranked, paid)
     verdicts = {CandidateId(int(id)): Verdict(told) for id, told in record["verified"].items()}
     return Verified(verdicts, paid)
+
+
+def _numbers(scores: Iterable[float]) -> list[float | None]:
+    return [None if score == -math.inf else score for score in scores]
 
 
 def _score(value: Any) -> float:

@@ -39,6 +39,8 @@ class LoggedProblem:
         refuted: `[candidates]`, whether each was refuted without verification; or None if none is.
         unknown: `[candidates]`, whether the label is missing; `passed` is False there. None if all
             labels are known.
+        alike: `[candidates]`; a failure is evidence against candidates with the same number. None
+            if that is the score.
     """
 
     id: str
@@ -52,15 +54,16 @@ class LoggedProblem:
     second: NDArray[np.float64] | None = None
     refuted: NDArray[np.bool_] | None = None
     unknown: NDArray[np.bool_] | None = None
+    alike: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         flags = (self.passed, self.refuted, self.unknown)
         prices = (self.generate_costs, self.verify_costs)
-        columns = (*flags, self.keys, *prices, self.second)
+        more = [each for each in (self.second, self.alike) if each is not None]
+        columns = (*flags, self.keys, *prices, *more)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
-        given = [self.scores] if self.second is None else [self.scores, self.second]
-        if any(np.isnan(scores).any() for scores in given):
+        if any(np.isnan(scores).any() for scores in (self.scores, *more)):
             raise UsageError(f"a score of problem {self.id!r} is NaN; use -inf for no score")
         if self.refuted is not None and (self.refuted & self.passed).any():
             raise UsageError(f"a candidate of problem {self.id!r} passed although it is refuted")
@@ -96,8 +99,17 @@ class LoggedProblem:
     @cached_property
     def levels(self) -> NDArray[np.int32]:
         """`[candidates]`: 0 for the best score, 1 for the next distinct one, and so on."""
-        _, inverse = np.unique(-self.scores, return_inverse=True)
-        return inverse.astype(np.int32)
+        return _levels(self.scores)
+
+    @cached_property
+    def alike_levels(self) -> NDArray[np.int32]:
+        """`[candidates]`: the same of `alike`."""
+        return self.levels if self.alike is None else _levels(self.alike)
+
+
+def _levels(scores: NDArray[np.float64]) -> NDArray[np.int32]:
+    _, inverse = np.unique(-scores, return_inverse=True)
+    return inverse.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +126,7 @@ class Log:
         reading: the options that it was read with.
         unpriced: the number of unknown costs; each is replaced by the mean of the others.
         censored: whether a search chose what to generate and to verify.
+        alike: the name of the column of `LoggedProblem.alike`; None if it is the score.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -125,6 +138,7 @@ class Log:
     second: str | None = None
     unpriced: int = 0
     censored: bool = False
+    alike: str | None = None
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,6 +160,7 @@ class Log:
         second: str | None = None,
         rewards: str | os.PathLike[str] | None = None,
         unlabelled: Literal["error", "fail", "drop", "bound"] = "error",
+        alike: str | None = None,
     ) -> Log:
         """Read a Parquet, JSON-lines or CSV file, or a pair of published ones; see `read_log`.
 
@@ -161,6 +176,7 @@ class Log:
             rewards=paired,
             unlabelled=unlabelled,
             may_bound=True,
+            alike=alike,
         )
 
     @classmethod
@@ -171,6 +187,7 @@ class Log:
         score: str | None = None,
         second: str | None = None,
         unlabelled: Literal["error", "fail", "drop", "bound"] = "error",
+        alike: str | None = None,
     ) -> Log:
         """The log in a pandas or polars data frame or a pyarrow table.
 
@@ -181,10 +198,11 @@ class Log:
             score: the column that ranks; optional if there is only one.
             second: the column with second scores, for cascades.
             unlabelled: what to do about candidates without a label, as in `load`.
+            alike: the column of `LoggedProblem.alike`, if it is not the score.
         """
         from .readers import log_of_frame
 
-        return log_of_frame(frame, score=score, second=second, unlabelled=unlabelled)
+        return log_of_frame(frame, score=score, second=second, unlabelled=unlabelled, alike=alike)
 
     def __repr__(self) -> str:
         counts = f"{len(self.problems)} problems, {len(self.solvable)} solvable"

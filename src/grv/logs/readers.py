@@ -40,6 +40,7 @@ def read_log(
     rewards: str | None = None,
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
     may_bound: bool = False,
+    alike: str | None = None,
 ) -> Log:
     """The log in a file.
 
@@ -52,6 +53,7 @@ def read_log(
         unlabelled: what to do about candidates without a label: an error, count them as failed,
             drop them, or keep them for bounds.
         may_bound: whether to keep them, instead of an error, if the log is censored.
+        alike: the column of `LoggedProblem.alike`; None for the score.
     """
     unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
     if rewards is not None:
@@ -63,7 +65,7 @@ def read_log(
         table = read_table(path)
     if may_bound and unlabelled is Unlabelled.ERROR and is_censored(table):
         unlabelled = Unlabelled.BOUND
-    log = log_of(table, score=score, unlabelled=unlabelled, second=second)
+    log = log_of(table, score=score, unlabelled=unlabelled, second=second, alike=alike)
     return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
 
 
@@ -73,6 +75,7 @@ def log_of_frame(
     score: str | None = None,
     second: str | None = None,
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
+    alike: str | None = None,
 ) -> Log:
     """The log in a data frame; see `Log.from_frame`."""
     unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
@@ -89,7 +92,7 @@ def log_of_frame(
     table = ColumnTable("the data frame", arrays, range(1, max(lengths, default=0) + 1))
     if unlabelled is Unlabelled.ERROR and is_censored(table):
         unlabelled = Unlabelled.BOUND
-    log = log_of(table, score=score, unlabelled=unlabelled, second=second)
+    log = log_of(table, score=score, unlabelled=unlabelled, second=second, alike=alike)
     return dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
 
 
@@ -105,9 +108,10 @@ def log_of(
     score: str | None = None,
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
     second: str | None = None,
+    alike: str | None = None,
 ) -> Log:
     """The log in a table; see `read_log`."""
-    return _Columns(table, score, unlabelled, second).log()
+    return _Columns(table, score, unlabelled, second, alike).log()
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,14 @@ class _Columns:
     wanted: str | None
     unlabelled: Unlabelled | str
     second: str | None = None
+    alike: str | None = None
 
     def log(self) -> Log:
         """Check every column, then group the rows by problem."""
         self._check_names()
         score = self._score_name()
         second = None if self.second is None else self._score_name(self.second)
+        alike = None if self.alike is None else self._score_name(self.alike)
         problems = self._problems()
         candidates = self._column("candidate", WHOLE)
         labels = self._column("passed", LABEL)
@@ -141,8 +147,8 @@ class _Columns:
                 " bound in grv compare)",
             )
         columns: dict[str, NDArray[Any]] = {"scores": self._scores(score)}
-        if second is not None:
-            columns["second"] = self._scores(second)
+        others = {"second": second, "alike": alike}
+        columns |= {what: self._scores(name) for what, name in others.items() if name is not None}
         if refuted.any():
             columns["refuted"] = refuted
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
@@ -163,6 +169,7 @@ class _Columns:
         return Log(
             *(tuple(logged), score, self.table.path, missed, bare),
             second=second,
+            alike=alike,
             unpriced=unpriced,
             censored=is_censored(self.table),
         )

@@ -22,8 +22,8 @@ class Unlabelled(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Reading(Family):
-    """How a log is read."""
+class Labels(Family):
+    """Where the scores of a published log are, and what missing labels mean."""
 
     rewards: str | None = option(
         None,
@@ -34,4 +34,17 @@ class Reading(Family):
         Unlabelled.ERROR,
         "What to do with candidates without a label. grv compare takes bound instead of error if"
         " the log is censored, as that of grv runs export.",
+    )
+
+
+@dataclass(frozen=True)
+class Reading(Labels):
+    """How a log is read."""
+
+    alike: str | None = option(
+        None,
+        "A column of numbers. If a candidate fails, varied and learned expect others with the same"
+        " number to fail too; --score still ranks them. Default: the score itself, or what a prior"
+        " says.",
+        metavar="COLUMN",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -70,7 +71,11 @@ class Varied:
         best = next(iter(pool.best(1)), None)
         if best is None:
             return
-        other = variety.first() if not pool.keyed and run.is_over(pool.scores[best]) else None
+        other = (
+            variety.first()
+            if not pool.keyed and run.is_over(pool.scores[best], pool.alike[best])
+            else None
+        )
         if other is not None and variety.ties_count:
             why = f"another score, after {run.limit} in a row with the same score"
             yield from _verify(other, why, variety)
@@ -97,19 +102,24 @@ class Varied:
 class _ScoreRun:
     """Counts how many best slots in a row went to the same score.
 
+    If the pool has values of `alike` other than the scores, the slots of a row have the same value,
+    and none a higher score than the first: a new best candidate starts a new row, as the proof of
+    the bound needs.
+
     Attributes:
         limit: how many it may have. It follows the estimated costs.
     """
 
     def __init__(self) -> None:
         self.limit = 0
-        self._score: float | None = None
+        self._highest = -math.inf
+        self._alike: float | None = None
         self._length = 0
 
-    def is_over(self, score: float) -> bool:
-        """Whether this score has had `limit` slots in a row. If not, count this slot for it."""
-        if score != self._score:
-            self._score, self._length = score, 0
+    def is_over(self, score: float, alike: float) -> bool:
+        """Whether this value has had `limit` slots in a row. If not, count this slot for it."""
+        if alike != self._alike or score > self._highest:
+            self._highest, self._alike, self._length = score, alike, 0
         if self._length >= self.limit:
             self._length = 0
             return True

@@ -2,7 +2,8 @@
 
 Two candidates with exactly the same score are often the same answer, or two programs with the same
 behaviour. So after a failure, other candidates with this score are less likely to pass. And a key
-with many candidates is more likely to be right than a key with one.
+with many candidates is more likely to be right than a key with one. If a pool has values of their
+own for this (`Pool.alike`), these count instead of scores.
 
 But scores can also be equal because they were rounded, or because a judge gives marks from 1 to 5.
 Then a failure says nothing about others with the same score. `ties_are_evidence` decides which case
@@ -96,15 +97,15 @@ class Variety:
     def record_verdict(self, id: CandidateId) -> None:
         """Count the candidate's verdict if it failed."""
         if self._pool.verdicts.get(id) is Verdict.FAILED:
-            score = self._pool.scores[id]
-            self._failures[score] = self._failures.get(score, 0) + 1
+            value = self._pool.alike[id]
+            self._failures[value] = self._failures.get(value, 0) + 1
 
     def recheck_ties(self) -> None:
         """Decide again whether equal scores count as evidence."""
         if self._checked >= ENOUGH:
             return  # the first `ENOUGH` scores have not changed
         self._checked = len(self._pool)
-        before, self.ties_count = self.ties_count, ties_are_evidence(self._pool.scores[:ENOUGH])
+        before, self.ties_count = self.ties_count, ties_are_evidence(self._pool.alike[:ENOUGH])
         if self.ties_count is not before:
             places = {self._place(CandidateId(number)) for number in range(self._seen)}
             self._heap = [place for place in places if place is not None]
@@ -187,4 +188,4 @@ class Variety:
 
     def _failed(self, id: CandidateId) -> int:
         """The number of failures that count against the candidate's score."""
-        return self._failures.get(self._pool.scores[id], 0) if self.ties_count else 0
+        return self._failures.get(self._pool.alike[id], 0) if self.ties_count else 0

@@ -81,6 +81,7 @@ def replayed(
     """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
+    alike = None if problem.alike is None else problem.alike.tolist()
     passed = problem.passed.tolist()
     numbers = problem.codes(keyed=keys)
     codes = None if numbers is None else numbers.tolist()
@@ -97,7 +98,8 @@ def replayed(
                 at += len(batch)
                 names = () if codes is None else tuple(_name(codes[i]) for i in batch)
                 paid = _paid(generating, batch)
-                search.tell(Generated(tuple(scores[i] for i in batch), names, paid))
+                same = () if alike is None else tuple(alike[i] for i in batch)
+                search.tell(Generated(tuple(scores[i] for i in batch), names, paid, same))
             case Verify(ids):
                 verdicts = {
                     i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids

@@ -101,7 +101,7 @@ class SearchConfig:
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
-    def started(self, problem: Problem, account: str = "") -> Started:
+    def started(self, problem: Problem, account: str = "", scorer: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
             "policy": self.policy_name,
@@ -120,7 +120,7 @@ class SearchConfig:
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
         started = started_entry(problem, {**self.about, **plan}, account)
-        return replace(started, prior=self.prior)
+        return replace(started, prior=self.prior, scorer=scorer)
 
     def chosen(self, prior: Prior | None) -> SearchConfig:
         """The configuration of a search that the policy `learning` decides by this prior."""

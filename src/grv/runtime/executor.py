@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from ..backends.protocols import (
+    Arrived,
     Draft,
     Finding,
     Generator,
@@ -48,15 +49,16 @@ from ..ledger.entries import (
     ScoredAgain,
     Settled,
 )
-from ..ledger.ledger import NO_CAPS, Caps, OverBudget
+from ..ledger.ledger import OverBudget
 from .calls import Caller
 from .parked import Outside, settle_parked
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
-from .spending import OutOfBudget, Plan
+from .spending import OutOfBudget, Plan, Reserves
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
+_Keyed = tuple[str | None, str]  # a key, and why it is refuted
 Refuting = Callable[[Problem, Draft], str | None]
 
 
@@ -94,36 +96,6 @@ class Backends:
             close = getattr(backend, "aclose", None)
             if close is not None:
                 await close()
-
-
-@dataclass(frozen=True)
-class Reserves:
-    """What attempts reserve, and the caps that they must keep.
-
-    Attributes:
-        costs: the price list; with measured costs, the highest possible costs, or None if there
-            is no budget that needs them.
-        second: the highest cost of a second score.
-        caps: on the account and on the search.
-    """
-
-    costs: Costs | None = field(default_factory=Costs)
-    second: float = 0.0
-    caps: Caps = NO_CAPS
-
-    def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
-        if self.costs is None:
-            return 0.0
-        match call:
-            case "generate":
-                return n * (self.costs.candidate if measured else self.costs.generate)
-            case "score":
-                return 0.0 if measured else n * self.costs.score
-            case "rescore":
-                return n * self.second
-            case "verify":
-                return n * self.costs.verify
 
 
 class _Attempts:
@@ -184,6 +156,15 @@ class Executor:
         self.meter, self.reserves = meter, reserves or Reserves()
         self.plan: Plan | None = None
         self._outside = Outside(leaving)
+
+    async def pin_scorer(self) -> str:
+        """Keep the model of a score that is trained anew; return what the ledger records of it."""
+        pinned = getattr(self.backends.scorer, "pinned", None)
+        if pinned is None:
+            return ""
+        scorer = await pinned(self.record.scorer)
+        self.backends = replace(self.backends, scorer=scorer)
+        return str(scorer.content)
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
         """The price of the part of a task that is not recorded yet."""
@@ -249,7 +230,13 @@ class Executor:
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
         keys = tuple(self.record.scored[id].key for id in there)
-        return Generated(ranked, keys if any(key is not None for key in keys) else ())
+        values = tuple(self.record.scored[id].alike for id in there)
+        alike = tuple(s if v is None else v for s, v in zip(ranked, values, strict=True))
+        return Generated(
+            ranked,
+            keys if any(key is not None for key in keys) else (),
+            alike=alike if any(value is not None for value in values) else (),
+        )
 
     async def _make(self, ids: Sequence[int]) -> None:
         """Generate drafts for these candidates.
@@ -278,10 +265,10 @@ class Executor:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
         if not ids:
             return
-        scores = await self._scores(self.backends.scorer, "score", ids)
         keys = await self._keys(ids)
+        scores = await self._scores(self.backends.scorer, "score", ids, keys)
         entries = [
-            Scored(id, score.value, key, score.reason or why, score.usage.as_data())
+            Scored(id, score.value, key, score.reason or why, score.usage.as_data(), score.alike)
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
@@ -296,7 +283,7 @@ class Executor:
         paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
 
-    async def _keys(self, ids: Sequence[int]) -> Sequence[tuple[str | None, str]]:
+    async def _keys(self, ids: Sequence[int]) -> Sequence[_Keyed]:
         """The candidates' keys, and why they are refuted; "" if they are not.
 
         They are computed in a thread: texts may be long and hostile.
@@ -327,13 +314,17 @@ class Executor:
         second = {id: self.record.scored_again[id].score for id in ids}
         return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
 
-    async def _scores(self, scorer: Scorer, call: Call, ids: Sequence[int]) -> list[Score]:
+    async def _scores(
+        self, scorer: Scorer, call: Call, ids: Sequence[int], keys: Sequence[_Keyed] = ()
+    ) -> list[Score]:
         """One score per candidate: a finite number, or None with a reason."""
         drafts = [self.draft(id) for id in ids]
+        ask = partial(scorer.score, self.problem, drafts)
+        if hasattr(scorer, "score_arrivals"):
+            new = [Arrived(draft, key) for draft, (key, _) in zip(drafts, keys, strict=True)]
+            ask = partial(scorer.score_arrivals, self.problem, self._earlier(ids[0]), new)
         try:
-            scores = await self.caller.make(
-                partial(scorer.score, self.problem, drafts), _Attempts(self, call, ids)
-            )
+            scores = await self.caller.make(ask, _Attempts(self, call, ids))
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
@@ -344,6 +335,11 @@ class Executor:
             else Score(None, score.usage, f"the scorer returned {score.value}")
             for score in scores
         ]
+
+    def _earlier(self, first: int) -> list[Arrived]:
+        """The candidates that arrived before one."""
+        known = [(id, self.record.scored.get(id)) for id in range(first)]
+        return [Arrived(self.draft(id), each.key if each else None) for id, each in known]
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]

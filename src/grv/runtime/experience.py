@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What the searches of one history have in common: generator, scorer and score."""
+    """What the searches of one history have in common."""
 
     generator: str
     scorer: str
     score: str
+    alike: str = ""
 
     @classmethod
     def of(cls, about: Data) -> Kind:
         """That of a search, by its settings."""
         generator, scorer = (str(about.get(name, "")) for name in ("generator", "scorer"))
-        return cls(generator, scorer, score_of(about))
+        return cls(generator, scorer, score_of(about), str(about.get("alike") or ""))
 
 
 _NO_KIND = Kind("", "", "")

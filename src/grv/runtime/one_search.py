@@ -16,12 +16,12 @@ from ..ledger.entries import Ended, Entry, Failed, Told
 from ..ledger.ledger import Ledger
 from .calls import Caller
 from .config import SearchConfig
-from .executor import Executor, Reserves
+from .executor import Executor
 from .experience import Experience
 from .ledger_writer import LedgerWriter, claim, claim_when_free
 from .results.solution import FAILED, UNFINISHED, Solution, solution_of
 from .search_record import ReadOnly, SearchRecord
-from .spending import PROBLEM_SPENT, OutOfBudget, RunBudget
+from .spending import PROBLEM_SPENT, OutOfBudget, Reserves, RunBudget
 
 
 def nothing() -> None:
@@ -161,7 +161,8 @@ class _Run:
 
     async def solution(self) -> Solution:
         problem, search, executor = self.problem, self.search, self.executor
-        await self.record.begin(self.config.started(problem, self.budget.account))
+        scorer = await executor.pin_scorer()
+        await self.record.begin(self.config.started(problem, self.budget.account, scorer))
         try:
             end = await self._steps()
         except OutOfBudget as out:

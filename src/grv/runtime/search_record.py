@@ -158,6 +158,11 @@ class SearchRecord:
         """The settings of the last start."""
         return {} if self._started is None else self._started.about
 
+    @property
+    def scorer(self) -> str:
+        """The model of a trained score with which the search started; empty if there is none."""
+        return "" if self._started is None else self._started.scorer
+
     async def begin(self, started: Started) -> None:
         """Start, or restart with other settings. Resuming with equal settings writes no entry."""
         self._told_again = 0

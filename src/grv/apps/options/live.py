@@ -22,6 +22,8 @@ from ...parsing import parse_cascade
 from ...runtime.options import Calls, Spending
 from ..console import status
 
+TRAINED = "trained:"
+
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem, Scorer, Verifier
@@ -56,8 +58,13 @@ class BackendOptions(Family):
         from ...backends.http.web import shown
 
         models = dataclasses.asdict(self.models)
-        del models["reward"]  # at their defaults, these options are not in older ledgers
+        del (
+            models["reward"],
+            models["alike"],
+        )  # at their defaults, older ledgers have no such options
         models |= self.models.reward.changed()
+        if self.models.alike is not None:
+            models["alike"] = _named_score(self.models.alike)
         sampling = self.sampling_with_stops
         return {**models, **sampling.about()} | {
             "score": _named_score(self.models.score),
@@ -78,7 +85,7 @@ class BackendOptions(Family):
             code["verifier"] = named(self.verifier)
         first, second = self.models.scores
         given = {"generator": self.models.generator, "score": first, "second score": second}
-        given["verifier"] = self.verifier
+        given |= {"alike": self.models.alike, "verifier": self.verifier}
         own = {role: load(each).digest for role, each in given.items() if each and is_code(each)}
         return code | ({"code": own} if own else {})
 
@@ -207,28 +214,46 @@ def backends_of(
         )
 
     with nullcontext(verifier) if verifier else _verifier(options, problems) as verifier:
-        scorers = [scorer(spec) for spec in (first, second) if spec is not None]
+        specified = (models.alike, second)
+        scorers = [None if spec is None else scorer(spec) for spec in specified]
+        alike, again = scorers
+        if first.startswith(TRAINED):
+            ranking = _trained(first, models.alike, alike, getattr(options, "ledger_path", None))
+        else:
+            ranking = scorer(first)
         with status("preparing"):
             generator = specs.generator(
                 models.generator,
                 base_url=models.base_url,
                 sampling=options.sampling_with_stops,
-                logprobs=any(map(_reads_logprobs, scorers)),
+                logprobs=any(_reads_logprobs(each) for each in (ranking, *scorers) if each),
                 batch=None if models.generator.startswith("embedded") else 8,
             )
         key = getattr(verifier, "key", None) if options.keys else None
-        again = None if second is None else scorers[1]
+        if alike is not None and not first.startswith(TRAINED):
+            from ...backends.scorers.trained.scorer import PairedScorer
+
+            ranking = PairedScorer(ranking, alike)
         refutation = getattr(verifier, "refutation", None)
-        yield Backends(generator, scorers[0], verifier, key, again, refutation=refutation)
+        yield Backends(generator, ranking, verifier, key, again, refutation=refutation)
+
+
+def _trained(spec: str, name: str | None, alike: Scorer | None, own: str | None) -> Scorer:
+    """The scorer `trained:LEDGER`."""
+    from ...learning.trained.refits import trained_scorer
+
+    given = None if alike is None or name is None else (_named_score(name), alike)
+    return trained_scorer(spec.removeprefix(TRAINED), given, own=own)
 
 
 def _reads_logprobs(scorer: Scorer) -> bool:
     """Whether a scorer reads the tokens' log-probabilities. An object of the user's may do so."""
     from ...backends.callables import CallableScorer
     from ...backends.scorers.logprob import LogprobScorer
+    from ...backends.scorers.trained.scorer import TrainedScorer
 
-    is_ours = type(scorer).__module__.startswith("grv.")
-    return isinstance(scorer, LogprobScorer) or not (is_ours or isinstance(scorer, CallableScorer))
+    is_ours = type(scorer).__module__.startswith("grv.") or isinstance(scorer, CallableScorer)
+    return isinstance(scorer, LogprobScorer | TrainedScorer) or not is_ours
 
 
 @contextmanager
@@ -248,14 +273,14 @@ def _verifier(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[
         yield verifier
 
 
-def check_policy(policy: Policy, score: str) -> None:
+def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
     """Refuse a policy that was made for another score, before any work."""
     from ...backends.specs import named
     from ...learning.ledger_history import check_score
     from ...policies import Learned, Learning
 
     if isinstance(policy, Learned):
-        policy.check_score(named(score))
+        policy.check_score(named(score), alike)
     elif isinstance(policy, Learning):
         for path in policy.history:
             check_score(path, named(score))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...files import is_number
-from ...text import counted
 from ...learning.online import HISTORY
+from ...text import counted
 
 if TYPE_CHECKING:
     from ...runtime.options import Spending

@@ -1,8 +1,9 @@
 """Ranks the open candidates of a problem by their merit.
 
 Candidates that share a key form one *unit*; a candidate without a key forms a unit with those of
-equal score. A unit has the merit of its bin, reduced by failures at its score and raised by the
-number of candidates with its key. Units of equal merit share a *place* and are kept in one heap.
+equal score and equal `alike`. A unit has the merit of its bin, reduced by failures at its value of
+`alike` (by default its score) and raised by the number of candidates with its key. Units of equal
+merit share a *place* and are kept in one heap.
 
 Bins are relative to the mean score of the problem's candidates, which is unknown at first. So all
 units are placed again whenever the number of candidates has doubled, up to `SETTLED`; after that
@@ -34,7 +35,7 @@ class Chosen(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What determines a merit: bin, failures at the score, size as a power of two."""
+    """What determines a merit: bin, failures at its `alike`, size as a power of two."""
 
     bin: int
     failed: int
@@ -52,7 +53,7 @@ class _Unit:
         self.size = 0  # the number of candidates with its key
 
 
-_Name = str | float  # the name of a unit: its key or its score
+_Name = str | tuple[float, float]  # the name of a unit: its key, or its score and value of alike
 _Entry = tuple[float, CandidateId, _Name]  # in a heap of units: the unit's best, and its name
 
 
@@ -62,8 +63,8 @@ class MeritRanking:
     def __init__(self, pool: Pool, prior: Prior, belief: Belief) -> None:
         self._pool, self._prior, self._belief = pool, prior, belief
         self._units: dict[_Name, _Unit] = {}
-        self._at_score: dict[float, set[_Name]] = {}  # the units whose best has this score
-        self._failed: dict[float, int] = {}  # by score
+        self._at_value: dict[float, set[_Name]] = {}  # the units whose best has this `alike`
+        self._failed: dict[float, int] = {}  # by value of `alike`
         self._heaps: dict[_Place, list[_Entry]] = {}
         self._failures: list[tuple[float, float]] = []  # (place on the scale, weight)
         self._ties = [prior.tie**failed for failed in range(MOST_FAILED + 1)]
@@ -121,17 +122,17 @@ class MeritRanking:
 
     def _name(self, id: CandidateId) -> _Name:
         key = self._pool.key(id)
-        return self._pool.scores[id] if key is None else key
+        return (self._pool.scores[id], self._pool.alike[id]) if key is None else key
 
     def _fail(self, id: CandidateId) -> None:
-        score = self._pool.scores[id]
-        failed = self._failed.get(score, 0)
+        score, value = self._pool.scores[id], self._pool.alike[id]
+        failed = self._failed.get(value, 0)
         normal, counts = self._prior.scale.normal(score), self._ties[failed]
         self._failures.append((normal, counts))
         self._belief.fail(self._bin(normal), counts)
         if failed < MOST_FAILED and self._prior.tie < 1:
-            self._failed[score] = failed + 1
-            for name in self._at_score.get(score, ()):
+            self._failed[value] = failed + 1
+            for name in self._at_value.get(value, ()):
                 self._put(name, self._units[name])
 
     def _replace(self) -> None:
@@ -155,11 +156,11 @@ class MeritRanking:
         if not unit.heap:
             unit.place = None
             return
-        score = -unit.heap[0][0]
-        self._at_score.setdefault(score, set()).add(name)
+        score, value = -unit.heap[0][0], self._pool.alike[unit.heap[0][1]]
+        self._at_value.setdefault(value, set()).add(name)
         doublings = min(max(unit.size, 1).bit_length() - 1, MOST_DOUBLINGS)
         bin = self._bin(self._prior.scale.normal(score))
-        unit.place = _Place(bin, self._failed.get(score, 0), doublings)
+        unit.place = _Place(bin, self._failed.get(value, 0), doublings)
         heapq.heappush(self._heaps.setdefault(unit.place, []), (*unit.heap[0], name))
 
     def _is_there(self, entry: _Entry, place: _Place) -> bool:

@@ -70,12 +70,17 @@ class Learned:
             )
         object.__setattr__(self, "hash", self.prior.hash)
 
-    def check_score(self, score: str) -> None:
-        """Raise `UsageError` if the prior is for another score."""
+    def check_score(self, score: str, alike: str | None = None) -> None:
+        """Raise `UsageError` if the prior is for another score, or counts failures by another."""
         if score != self.prior.score:
             raise UsageError(
                 f"{self.prior.name} is for the score {self.prior.score!r}, not {score!r}: use"
                 f" --score {self.prior.score}, or learn another prior"
+            )
+        if self.prior.alike not in ("", alike):
+            raise UsageError(
+                f"{self.prior.name} counts failures by {self.prior.alike!r}: give --alike"
+                f" {self.prior.alike}"
             )
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:

@@ -109,7 +109,7 @@ class Prior:
         levels: the grid of u.
         strengths: the grid of s.
         weights: one per pair of level and strength; the strengths vary fastest.
-        tie: the factor of a merit for each failure at the same score.
+        tie: the factor of a merit for each failure at the same value of `alike`.
         votes: a merit grows with this power of the number of candidates with the same key.
         ratios: the cost ratios at which the tilts were found, increasing.
         tilts: the logarithm of the limit from which on a candidate is verified, per ratio.
@@ -117,6 +117,7 @@ class Prior:
         looks: the most extreme problems of the history.
         evidence: the data that the prior was fitted to.
         parts: the scores of a combination; empty for a single score.
+        alike: the column by which failures are counted; empty for the score itself.
         name: the file that it was read from, for messages.
     """
 
@@ -138,6 +139,7 @@ class Prior:
     looks: Looks
     evidence: Evidence
     parts: tuple[ScorePart, ...] = ()
+    alike: str = ""
     name: str = field(default="the prior", compare=False)
 
     def __post_init__(self) -> None:
@@ -182,6 +184,8 @@ class Prior:
         """The content of the prior's file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}
         del record["name"]
+        if not self.alike:
+            del record["alike"]  # older priors keep their checksum
         return json.dumps(record, indent=1) + "\n"
 
     @cached_property

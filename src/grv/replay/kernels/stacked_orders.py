@@ -32,7 +32,7 @@ class StackedOrders:
         sizes: `[orders]`, the number of candidates.
         scores: -inf if missing.
         passed: whether the candidate passes.
-        levels: equal for equal scores.
+        levels: equal for equal values of `alike`, by default the scores.
         keys: key numbers, -1 for none.
         ranks: the rank of the candidate.
         leaders: the rank of the best candidate with its key so far, including itself.
@@ -83,7 +83,7 @@ class StackedOrders:
         arrived = np.take_along_axis(batch.orders, ranked, axis=1)
         self.scores[rows, :n] = batch.problem.scores[arrived]
         self.passed[rows, :n] = batch.problem.passed[arrived]
-        self.levels[rows, :n] = batch.problem.levels[arrived]
+        self.levels[rows, :n] = batch.problem.alike_levels[arrived]
         self.ranks[rows, :n] = self.leaders[rows, :n] = ranks
         if batch.keys is None:
             return

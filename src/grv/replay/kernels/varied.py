@@ -26,19 +26,21 @@ from .paths import PathRun, summed
 
 
 class ScoredOrder(NamedTuple):
-    """One order of a problem's candidates, with their scores.
+    """One order of a problem's candidates, with their scores and values of `alike`.
 
     Attributes:
         places: the rank of each candidate, in order of arrival; 0 is the best.
         passed: whether it passes, by rank.
-        levels: by rank; equal scores have equal levels.
-        scores: by level.
+        heights: by rank; equal scores have equal heights, and higher scores lower ones.
+        levels: by rank; equal values of `alike` have equal levels.
+        values: of `alike`, by level.
     """
 
     places: Sequence[int]
     passed: Sequence[bool]
+    heights: Sequence[int]
     levels: Sequence[int]
-    scores: Sequence[float]
+    values: Sequence[float]
 
 
 def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
@@ -50,7 +52,7 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         limit: how many best slots in a row the same score may have.
     """
     search = _Search(order)
-    size, level, length = draws.first, -1, 0
+    size, height, level, length = draws.first, -1, -1, 0
     while search.generate(1):
         if search.verify(search.places[search.drawn - 1]):
             return search.run(solved=True)
@@ -59,8 +61,8 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         best = search.best()
         if best is None:
             continue
-        if order.levels[best] != level:
-            level, length = order.levels[best], 0
+        if order.levels[best] != level or order.heights[best] < height:
+            height, level, length = order.heights[best], order.levels[best], 0
         is_over = length == limit
         length = 0 if is_over else length + 1
         other = search.first() if is_over else best
@@ -73,7 +75,7 @@ class _Search:
     """The candidates generated and verified so far."""
 
     def __init__(self, order: ScoredOrder) -> None:
-        self.places, self.passed, self.levels, self.scores = order
+        self.places, self.passed, _, self.levels, self.values = order
         self.ties_count = False  # see `Variety.ties_count`
         self.drawn = self.verified = self.generating = 0
         self.exhausted = False  # becomes True when more candidates are requested than there are
@@ -118,7 +120,7 @@ class _Search:
             return
         self._checked = self.drawn
         seen = self.places[: min(self.drawn, ENOUGH)]
-        arrived = (self.scores[self.levels[place]] for place in seen)
+        arrived = (self.values[self.levels[place]] for place in seen)
         before, self.ties_count = self.ties_count, ties_are_evidence(arrived)
         if self.ties_count is not before:
             self._first, self._sorted = [], 0
@@ -193,6 +195,11 @@ def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -
         return None
     draws = alternate_draws(exact_ratio(costs))
     limit = period(draws.later) - 1
-    scores = (-np.unique(-batch.problem.scores)).tolist()
-    orders = (ScoredOrder(*order, scores) for order in batch.by_place)
+    problem, by_rank = batch.problem, [levels for _, _, levels in batch.by_place]
+    if problem.alike is not None:
+        arrived = np.take_along_axis(batch.orders, batch.ranked, axis=1)
+        by_rank = problem.alike_levels[arrived].tolist()
+    values = (-np.unique(-(problem.scores if problem.alike is None else problem.alike))).tolist()
+    both = zip(batch.by_place, by_rank, strict=True)
+    orders = (ScoredOrder(*order, levels, values) for order, levels in both)
     return summed([run_varied(order, draws, limit) for order in orders])

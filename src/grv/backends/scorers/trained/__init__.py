@@ -1,0 +1,1 @@
+"""The score that `grv learn --scorer` trains: features of a candidate, the model, the scorer."""

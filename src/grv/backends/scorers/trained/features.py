@@ -1,0 +1,132 @@
+"""What a trained score knows about a candidate when it arrives.
+
+Features depend on the problem, on the candidate, and on candidates of the same problem that arrived
+before; never on later ones. So a score does not change after the candidate is ranked, and a replay
+in the same order computes the same score.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ...verifiers.programs.extraction import find
+
+BUCKETS = 4096  # of the hashed n-grams
+DENSE = ("length", "parses", "overlap", "similarity", "logprob", "votes")
+_LONGEST = 1 << 15  # characters of a text that are read
+_TOKEN = re.compile(r"[^\W\d]\w*|\d+|[^\w\s]")
+_KEPT = 8192  # texts whose features are kept: a search compares each candidate with all before it
+_FEW = 2.0  # other candidates at which a mean over them counts half
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A number, and how much of its distance from the mean counts: 0 if it is unknown, up to 1."""
+
+    value: float = 0.0
+    counts: float = 0.0
+
+
+UNKNOWN = Feature()
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of one candidate.
+
+    Attributes:
+        grams: the buckets of its tokens and of its pairs of neighbouring tokens, increasing.
+        dense: one per name in `DENSE`.
+        given: by name, the scores that other scorers gave it.
+    """
+
+    grams: tuple[int, ...]
+    dense: tuple[Feature, ...]
+    given: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A candidate: its text, the log-probabilities of its tokens, its key, and given scores."""
+
+    text: str
+    logprobs: Sequence[float] | None = None
+    key: str | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
+
+
+class Others:
+    """The candidates of one problem with which the next one is compared.
+
+    Args:
+        prompt: the problem's prompt; it may be the beginning of the program.
+        programs: whether answers are programs, so that it matters whether they parse.
+    """
+
+    def __init__(self, prompt: str, *, programs: bool = True) -> None:
+        self._prompt, self._programs = prompt, programs
+        self._asked = set(grams_of(prompt))
+        self._n = 0
+        self._seen: Counter[int] = Counter()  # how many candidates have an n-gram
+        self._votes: Counter[str] = Counter()
+
+    def add(self, arrival: Arrival, times: int = 1) -> None:
+        """Compare later candidates with this one too; -1 undoes it."""
+        self._n += times
+        for gram in grams_of(arrival.text):
+            self._seen[gram] += times
+        if arrival.key is not None:
+            self._votes[arrival.key] += times
+
+    def features(self, arrival: Arrival) -> Features:
+        """The features of a candidate, compared with those added."""
+        grams = grams_of(arrival.text)
+        size, n, logprobs = len(grams), self._n, arrival.logprobs
+        overlap = similarity = votes = logprob = UNKNOWN
+        if size:
+            overlap = Feature(sum(gram in self._asked for gram in grams) / size, 1.0)
+        if size and n:
+            mean = sum(self._seen[gram] for gram in grams) / (size * n)
+            similarity = Feature(mean, n / (n + _FEW))
+        if arrival.key is not None and n:
+            votes = Feature(math.sqrt(self._votes[arrival.key] / n), n / (n + _FEW))
+        if logprobs and all(map(math.isfinite, logprobs)):
+            logprob = Feature(math.fsum(logprobs) / len(logprobs), 1.0)
+        parses = UNKNOWN
+        if self._programs:
+            parses = Feature(float(_parses(arrival.text, self._prompt)), 1.0)
+        length = Feature(math.log1p(len(arrival.text)), 1.0)
+        dense = (length, parses, overlap, similarity, logprob, votes)
+        return Features(grams, dense, arrival.given)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parses(text: str, prompt: str) -> bool:
+    """Whether a text is a program, alone or as the continuation of the prompt."""
+    if not text.strip():
+        return False
+    return find(text, prompt).tree is not None or find(text).tree is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def grams_of(text: str) -> tuple[int, ...]:
+    """The buckets of the tokens of a text and of the pairs of neighbours, increasing."""
+    tokens = _TOKEN.findall(text[:_LONGEST])
+    pairs = map("\0".join, itertools.pairwise(tokens))
+    return tuple(sorted({_bucket(gram) for each in (tokens, pairs) for gram in each}))
+
+
+def _bucket(gram: str) -> int:
+    return zlib.crc32(gram.encode("utf-8", "surrogatepass")) % BUCKETS
+
+
+def answers_are_programs(check: Mapping[str, object]) -> bool:
+    """Whether a problem's check runs programs. If nothing is known about it, it may."""
+    return check.get("kind", "asserts") in ("asserts", "function", "stdin")

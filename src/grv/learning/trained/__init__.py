@@ -1,0 +1,1 @@
+"""Trains scores on the verdicts of logs and ledgers."""

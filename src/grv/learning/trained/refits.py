@@ -1,0 +1,105 @@
+"""The newest model of a ledger, for the score `trained:LEDGER`.
+
+After 6, 10, 15, 22 ... finished searches (`learning.online`) the model is fitted again, to the
+first 6, 10, 15, 22 ... of them. So it depends on the ledger alone, not on when it is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from ...backends.protocols import Scorer
+from ...backends.scorers.trained.model import TrainedModel, load_model
+from ...backends.scorers.trained.scorer import TrainedScorer
+from ...core.errors import LedgerError, UsageError
+from ...ledger.opening import is_address, is_ledger, open_ledger
+from ...ledger.tables import TableLedger
+from ..online import last_refit
+from .fit import ScoredTexts, fit
+from .texts import search_texts
+
+MOST_SEARCHES = 400  # the newest finished searches that a model is fitted to
+
+
+def trained_scorer(
+    place: str, given: tuple[str, Scorer] | None = None, *, own: str | None = None
+) -> TrainedScorer:
+    """The scorer `trained:PLACE`.
+
+    Args:
+        place: a ledger, or a file of `grv learn --scorer`.
+        given: the name of another score and its scorer, if the model should use it.
+        own: the ledger of this run, which need not exist yet.
+    """
+    name = "" if given is None else given[0]
+    return TrainedScorer(_source(place, name, own), given)
+
+
+def _source(place: str, given: str, own: str | None) -> Callable[[], TrainedModel | None]:
+    if place.endswith(".json"):
+        model = load_model(place)
+        for each in model.needs:
+            if each != given:
+                raise UsageError(f"{place} uses the score {each!r} too: give --alike {each}")
+        return lambda: model
+    if place != own and not is_address(place) and not is_ledger(place):
+        missing = "not a ledger" if Path(place).exists() else "no such ledger"
+        raise UsageError(f"trained:{place}: {missing}; give a ledger, or a file of grv learn")
+    return Refits(place, given).latest
+
+
+class Refits:
+    """Fits the models of one ledger, each once. Any thread may ask for the newest.
+
+    Args:
+        place: the ledger; there is no model as long as it does not exist.
+        given: the name of a score to use. Only searches that have it count.
+    """
+
+    def __init__(self, place: str, given: str = "") -> None:
+        self._place, self._given = place, given
+        self._lock = threading.Lock()
+        self._ledger: TableLedger | None = None
+        self._texts: dict[str, ScoredTexts | None] = {}  # by search; None if it is of no use
+        self._size, self._model = 0, None
+
+    _model: TrainedModel | None
+
+    def latest(self) -> TrainedModel | None:
+        """The newest model; None before the first, and if the verdicts do not allow one."""
+        with self._lock:
+            ledger = self._open()
+            if ledger is None:
+                return None
+            ended = [(each.ended, each.id) for each in ledger.searches() if each.ended is not None]
+            size = last_refit(len(ended))
+            if size != self._size:
+                chosen = [id for _, id in sorted(ended)[:size]][-MOST_SEARCHES:]
+                self._size, self._model = size, self._fitted(ledger, chosen)
+            return self._model
+
+    def _open(self) -> TableLedger | None:
+        if self._ledger is None and (is_address(self._place) or is_ledger(self._place)):
+            self._ledger = open_ledger(self._place, read_only=True)
+        return self._ledger
+
+    def _fitted(self, ledger: TableLedger, ids: list[str]) -> TrainedModel | None:
+        for id in ids:
+            if id not in self._texts:
+                self._texts[id] = self._read(ledger, id)
+        problems = [each for id in ids if (each := self._texts[id]) is not None]
+        try:
+            return fit(problems, [self._given] if self._given else [], [self._place])
+        except UsageError:
+            return None  # no problem has both a pass and a failure yet
+
+    def _read(self, ledger: TableLedger, id: str) -> ScoredTexts | None:
+        try:
+            found = search_texts(id, ledger.read(id))
+        except LedgerError:
+            return None  # damaged; `grv runs check` reports it
+        if found is None or (self._given and self._given not in found.given):
+            return None
+        return found.problem.training()
