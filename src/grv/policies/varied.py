@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from ..core.pool import Pool
@@ -48,7 +49,8 @@ class Varied:
         variety, run, rounds = Variety(pool), _ScoreRun(), 0
         while not pool.exhausted:
             seen = len(pool)
-            yield Generate(1, "one to verify whatever its score")
+            new, best = partial(_draws, pool, rounds, True), partial(_draws, pool, rounds, False)
+            yield Generate(1, "one to verify whatever its score", new)
             variety.add_new()
             if len(pool) > seen:
                 if pool.is_open(newest := CandidateId(seen)):
@@ -59,7 +61,7 @@ class Varied:
                 first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
                 draws, rounds = later if rounds else first, rounds + 1
                 run.limit = period(later) - 1
-                yield Generate(draws, f"{draws} more to choose from")
+                yield Generate(draws, f"{draws} more to choose from", best)
                 variety.add_new()
                 yield from self._best(pool, variety, run)
         yield from self._finish(variety)
@@ -87,6 +89,18 @@ class Varied:
                 yield from _verify(variety.oldest(), f"the oldest of the rest{least}", variety)
             else:
                 yield from _verify(id, f"the best of the rest{least}", variety)
+
+
+def _draws(pool: Pool, rounds: int, new: bool, checks: int) -> int:
+    """The candidates before the last of `checks` verifications, which alternate.
+
+    The first one is that of a new candidate or that of the best, for which all are generated.
+    """
+    first, later = alternate_draws(exact_ratio(pool.costs))
+    if not new:
+        return checks // 2 + (checks - 1) // 2 * later
+    best = (first if rounds == 0 else later) if checks > 1 else 0
+    return best + (checks // 2 - 1) * later * (checks > 1) + (checks - 1) // 2
 
 
 class _ScoreRun:

@@ -172,7 +172,7 @@ class _Run:
     async def _steps(self) -> Stop:
         search, executor, config = self.search, self.executor, self.config
         while not isinstance(action := search.ask(), Stop):
-            seen = len(search.pool)
+            seen = search.arrived
             price = executor.price(action, seen, config.reserve, config.second_cost)
             async with self.budget.plan(price) as executor.plan:
                 event = await executor.carry_out(action, seen, search.pool.costs)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from ..core.search import Policy, Search
 from ..core.values import (
+    REFUTED,
     Bill,
     CandidateId,
     Costs,
@@ -34,7 +35,7 @@ from ..learning.prior_file import parse_policy
 from ..policies import POLICIES
 from ..policies.spec import spec
 from ..replay.engine import replayed
-from .drivers import SearchLimits, drive, run, verified
+from .drivers import SearchLimits, batches, batches_of, drive, run, verified
 from .strategies import budgets, limits, price_lists, widths, worlds
 from .worlds import World, all_wrong
 
@@ -85,14 +86,12 @@ class PolicyContract:
         known = 0
         seen: set[CandidateId] = set()
         for turn in search.trace:
-            match turn.event:
-                case Generated(scores):
-                    known += len(scores)
-                case Verified(verdicts):
-                    ids = set(verdicts)
-                    assert ids <= set(range(known))
-                    assert not ids & seen
-                    seen |= ids
+            if isinstance(turn.event, Verified):
+                ids = set(turn.event.verdicts)
+                assert ids <= set(range(known))
+                assert not ids & seen
+                seen |= ids
+            known += sum(len(batch.scores) for batch in batches_of(turn))
 
     @_property(worlds(), price_lists(), limits())
     def test_the_same_events_get_the_same_actions(
@@ -103,7 +102,7 @@ class PolicyContract:
         two = Search(self.policy, costs, **limits)
         while not isinstance(action := one.ask(), Stop):  # interleaved: they must not share state
             assert two.ask() == action
-            event = world.event(action, seen=len(one.pool))
+            event = world.event(action, seen=one.arrived)
             one.tell(event)
             two.tell(event)
         assert two.ask() == action
@@ -117,7 +116,7 @@ class PolicyContract:
         search = Search(self.policy, costs, **limits)
         while not isinstance(action := search.ask(), Stop):
             assert search.ask() is action
-            search.tell(world.event(action, seen=len(search.pool)))
+            search.tell(world.event(action, seen=search.arrived))
         assert search.ask() is action
         assert search.trace == run(self.policy, costs, world, **limits).trace
 
@@ -126,10 +125,12 @@ class PolicyContract:
         self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)
-        generated = sum(len(t.event.scores) for t in search.trace if isinstance(t.event, Generated))
+        generated = sum(len(batch.scores) for batch in batches(search))
         asked = len(verified(search))
-        refuted = search.pool.refuted
-        assert search.bill == Bill(generated, asked, costs.of(generated, asked), refuted=refuted)
+        refuted = sum(batch.keys.count(REFUTED) for batch in batches(search))
+        unneeded = generated - len(search.pool)
+        bill = Bill(generated, asked, costs.of(generated, asked), 0, refuted, unneeded)
+        assert search.bill == bill
         assert search.bill.total <= limits["budget"]
 
     @_property(worlds(), price_lists(), widths())
@@ -203,11 +204,17 @@ class PolicyContract:
         whole = Search(self.policy, costs, most=most, **limits)
         paid = 0.0
         while not isinstance(action := whole.ask(), Stop):
-            event = world.event(action, seen=len(whole.pool))
+            event = world.event(action, seen=whole.arrived)
             what: What = "generate" if isinstance(event, Generated) else "verify"
             number = len(event.verdicts if isinstance(event, Verified) else event.scores)
             share = number * most.price(what) * random.choice((0.0, 0.01, 0.3, 1.0))
-            whole.tell(dataclasses.replace(event, paid=share))
+            event = dataclasses.replace(event, paid=share)
+            if isinstance(event, Verified) and event.meanwhile is not None:
+                ahead = len(event.meanwhile.scores) * most.candidate * random.random()
+                paid += ahead
+                meanwhile = dataclasses.replace(event.meanwhile, paid=ahead)
+                event = dataclasses.replace(event, meanwhile=meanwhile)
+            whole.tell(event)
             paid += share
         assert whole.bill.total == pytest.approx(paid)
         assert whole.bill.total <= limits["budget"] * (1 + 1e-12)
@@ -255,8 +262,8 @@ class PolicyContract:
     ) -> None:
         """If the end of the world is not reached: a policy may react to it."""
         before = run(self.policy, costs, world, **limits)
-        if not before.pool.exhausted:
-            after = run(self.policy, costs, world.first(len(before.pool)) + more, **limits)
+        if before.arrived < len(world):
+            after = run(self.policy, costs, world.first(before.arrived) + more, **limits)
             assert after.outcome == before.outcome
             assert after.trace == before.trace
 
