@@ -111,7 +111,8 @@ class LookAhead:
                     self._after = wanted
                     slots = self._block - len(self._search._open)
                     return Generate(self._request(wanted, slots), wanted.why)
-                pool._add_generated(stock.take(n), exhausted=n > len(stock))
+                is_short = n > len(stock)
+                pool._add_generated(stock.take(n), exhausted=is_short)
             case Rescore(ids, why):
                 pool._add_rescored(Rescored({i: stock.second[i] for i in ids if i in stock.second}))
                 unknown = tuple(id for id in ids if id not in stock.second)

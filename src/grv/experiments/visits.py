@@ -107,7 +107,7 @@ class Visits:
     ) -> None:
         width, value, cascade = self.settings.width, self.settings.value, self.cascade
         tried: dict[tuple[Any, ...], Trials] = {}
-        how: dict[str, Any] = {"value": value, "cascade": cascade}
+        how: dict[str, Any] = {"value": value, "cascade": cascade, "pace": self.settings.pace}
         for number, (_, kind) in self.rows.items():
             match kind:
                 case PolicyRow(policy, whole):
@@ -147,7 +147,8 @@ class Visits:
 
     def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
         if pair.m <= len(batch.problem):
-            return trials(Fixed(*pair), batch, costs, width=self.settings.width)
+            how = {"width": self.settings.width, "pace": self.settings.pace}
+            return trials(Fixed(*pair), batch, costs, **how)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         rounds = rounds_of(1, in_flight(checks, self.settings.width))
         found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)

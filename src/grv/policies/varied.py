@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.decimals import exact_ratio
-from ..theory.slots import alternate_draws
+from ..theory.slots import Draws, alternate_draws
 from ..theory.variety import period
 from .variety import Variety
 
@@ -49,7 +49,7 @@ class Varied:
         variety, run, rounds = Variety(pool), _ScoreRun(), 0
         while not pool.exhausted:
             seen = len(pool)
-            new, best = partial(_draws, pool, rounds, True), partial(_draws, pool, rounds, False)
+            new, best = partial(_ahead, pool, not rounds, True), partial(_ahead, pool, False, False)
             yield Generate(1, "one to verify whatever its score", new)
             variety.add_new()
             if len(pool) > seen:
@@ -91,16 +91,21 @@ class Varied:
                 yield from _verify(id, f"the best of the rest{least}", variety)
 
 
-def _draws(pool: Pool, rounds: int, new: bool, checks: int) -> int:
-    """The candidates before the last of `checks` verifications, which alternate.
+def _ahead(pool: Pool, is_first: bool, is_new: bool, checks: int) -> int:
+    return draws_ahead(alternate_draws(exact_ratio(pool.costs)), is_first, is_new, checks)
 
-    The first one is that of a new candidate or that of the best, for which all are generated.
+
+def draws_ahead(draws: Draws, is_first: bool, is_new: bool, checks: int) -> int:
+    """How many candidates the next `checks` verifications need beyond those of the first of them.
+
+    New candidates and the best alternate; the first verification is of a new one if `is_new`. That
+    is the start of the search if `is_first`.
     """
-    first, later = alternate_draws(exact_ratio(pool.costs))
-    if not new:
-        return checks // 2 + (checks - 1) // 2 * later
-    best = (first if rounds == 0 else later) if checks > 1 else 0
-    return best + (checks // 2 - 1) * later * (checks > 1) + (checks - 1) // 2
+    new, best = checks // 2, (checks - 1) // 2
+    if is_new:
+        new, best = best, new
+    less = draws.later - draws.first if is_new and is_first and best else 0
+    return new + best * draws.later - less
 
 
 class _ScoreRun:

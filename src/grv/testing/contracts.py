@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import (
     REFUTED,
@@ -36,7 +37,7 @@ from ..policies import POLICIES
 from ..policies.spec import spec
 from ..replay.engine import replayed
 from .drivers import SearchLimits, batches, batches_of, drive, run, verified
-from .strategies import budgets, limits, price_lists, widths, worlds
+from .strategies import budgets, limits, paces, price_lists, widths, worlds
 from .worlds import World, all_wrong
 
 _Test = Callable[..., None]
@@ -255,6 +256,22 @@ class PolicyContract:
         assert _outcome(single).answer == _outcome(batch).answer
         assert single.bill.generated == batch.bill.generated
         assert single.bill.verified <= batch.bill.verified
+
+    @_property(worlds(broken=False), price_lists(), st.sampled_from([2, 3, 5, 16]), paces())
+    def test_looking_ahead_follows_the_course_one_at_a_time(
+        self, world: World, costs: Costs, width: int, pace: Pace
+    ) -> None:
+        """Up to the first pass; beyond it, only to the end of its block."""
+        single = run(self.policy, costs, world, width=1)
+        ahead = run(self.policy, costs, world, width=width, pace=pace)
+        assert _outcome(ahead).answer == _outcome(single).answer
+        assert _outcome(ahead).reason == _outcome(single).reason
+        course, asked = verified(single), verified(ahead)
+        assert asked[: len(course)] == course
+        blocks = [turn.action for turn in ahead.trace if isinstance(turn.action, Verify)]
+        assert all(len(block.ids) <= width for block in blocks)
+        last = len(blocks[-1].ids) if blocks else 1
+        assert len(asked) - len(course) <= (last - 1 if _outcome(ahead).solved else 0)
 
     @_property(worlds(), worlds(keys=False), price_lists(), limits())
     def test_what_was_not_generated_does_not_matter(
