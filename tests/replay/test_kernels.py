@@ -250,10 +250,13 @@ def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() 
 
 def test_trials_cost_what_their_counts_cost() -> None:
     counts = np.array([1, 2], dtype=np.int32)
-    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2, 0], [3, 0, 4]]))
+    both = Trials(
+        np.array([True, False]), counts, counts[::-1], np.array([[1, 2, 0, 2], [3, 0, 4, 0]])
+    )
 
     assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
-    assert both.seconds(Latency(20, 1)).tolist() == [22.0, 60.0]
+    assert both.seconds(Latency(20, 1)).tolist() == [22.0 + 2 * 19, 60.0]
+    assert both.seconds(Latency(1, 20)).tolist() == [41.0, 3.0]
     assert both.seconds(Latency(20, 1, 3)).tolist() == [22.0, 72.0]
 
 
@@ -265,4 +268,4 @@ def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width
         found = hindsight_trials(batch, least, Costs(1, 10), width=width)
         whole = 1 if width is None else width
         checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
-        assert found.rounds.tolist() == [[1, k, 0] for k in checks]
+        assert found.rounds.tolist() == [[1, k, 0, 0] for k in checks]

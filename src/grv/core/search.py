@@ -185,6 +185,16 @@ class Search:
         return None
 
     @property
+    def seconds(self) -> float:
+        """How long the search has waited, as measured or as given by its pace."""
+        return self._clock.elapsed
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the deadline."""
+        return self._clock.left(self._deadline)
+
+    @property
     def rounds(self) -> Rounds:
         """How often the search has waited for results so far."""
         kinds = [type(turn.action) for turn in self._trace]

@@ -25,6 +25,7 @@ from ..core.values import (
     Verify,
 )
 from ..logs.log import LoggedProblem
+from ..pacing import PACE
 
 
 def replay(
@@ -38,7 +39,7 @@ def replay(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
-    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
+    pace: Pace = PACE,
 ) -> Outcome:
     """The outcome of the policy if the candidates had arrived in this order.
 
@@ -81,7 +82,7 @@ def replayed(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
-    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
+    pace: Pace = PACE,
 ) -> Search:
     """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
@@ -93,8 +94,9 @@ def replayed(
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    limits = {"budget": budget, "value": value}
-    search = Search(policy, costs, **limits, cascade=cascade, width=width, pace=pace)
+    search = Search(
+        policy, costs, budget=budget, value=value, cascade=cascade, width=width, pace=pace
+    )
 
     def generated(n: int) -> Generated:
         batch = arrivals[search.arrived : search.arrived + n]

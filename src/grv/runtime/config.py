@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -11,10 +12,12 @@ from typing import Any
 
 from ..backends.protocols import Problem
 from ..core.errors import UsageError
+from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..ledger.entries import Started
 from ..own_code import digest_of
+from ..pacing import PACE
 from ..policies import DEFAULT, spec
 from .executor import Backends
 from .prices import Meter
@@ -39,6 +42,7 @@ class SearchConfig:
             Budgets reserve this amount.
         meter: computes the measured cost of calls, if costs are measured.
         cascade: how to use second scores, if there are any.
+        pace: how far to look ahead if the width is above 1, what waiting costs, and the deadline.
     """
 
     backends: Backends
@@ -51,6 +55,7 @@ class SearchConfig:
     most: Costs | None = None
     meter: Meter | None = None
     cascade: Cascade | None = None
+    pace: Pace = PACE
 
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
@@ -84,6 +89,7 @@ class SearchConfig:
             most=self.most,
             cascade=self.cascade,
             width=self.width,
+            pace=self.pace,
         )
 
     def search_id(self, problem: Problem) -> str:
@@ -98,7 +104,7 @@ class SearchConfig:
 
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
-        plan = {
+        plan: dict[str, Any] = {
             "policy": _name(self.policy),
             "costs": [self.costs.generate, self.costs.verify, self.costs.score],
             "budget": None if math.isinf(self.budget) else self.budget,
@@ -112,6 +118,8 @@ class SearchConfig:
             plan["measured"] = True
         if self.most is not None:
             plan["most"] = [self.most.candidate, self.most.verify]
+        if self.pace != PACE:
+            plan["pace"] = _pace_record(self.pace)
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
         return started_entry(problem, {**self.about, **plan}, account)
@@ -121,6 +129,12 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
     """The first entry of a search, with what is asked and how it is checked."""
     check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
     return Started(problem.id, about, problem.prompt, check, account)
+
+
+def _pace_record(pace: Pace) -> dict[str, Any]:
+    """What differs from the default."""
+    fields = dataclasses.asdict(pace)
+    return {name: each for name, each in fields.items() if each != getattr(PACE, name)}
 
 
 def _name(policy: Policy) -> str:
