@@ -51,7 +51,7 @@ class Solution:
     search: str = ""
     message: str = ""
     finding: Finding | None = None
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str:
         facts = [
