@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from grv.core.errors import EventError, PolicyError, UsageError
+from grv.core.pace import Pace
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
 from grv.core.values import (
@@ -245,9 +246,8 @@ class TestWidth:
         ]
 
     def test_wider_than_the_step_is_the_whole_step(self) -> None:
-        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, width=9) == dialogue(
-            Fixed(5, 5), COSTS, self.WORLD
-        )
+        whole = dialogue(Fixed(5, 5), COSTS, self.WORLD)
+        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, width=9, pace=Pace(ramp=False)) == whole
 
 
 class TestBudget:
@@ -393,10 +393,10 @@ class TestKeys:
 
     def test_the_rest_of_a_step_keeps_its_order(self) -> None:
         world = World.of("1?a 1?a 1?b 1?b 1- 1-")
-        search = run(script(Generate(6), check(*range(6))), COSTS, world, width=3)
+        search = run(script(Generate(6), check(*range(6))), COSTS, world)
 
         asked = [turn.action for turn in search.trace[1:]]
-        assert asked == [check(0, 2, 4), check(1, 3, 5)]
+        assert asked == [check(0, 2, 4, 5), check(1, 3)]
 
     def test_the_rest_of_a_step_is_passed_over_once_its_key_is_refuted(self) -> None:
         world = World.of("1-a 1-a 1- 1-a")
@@ -588,10 +588,12 @@ class Conversation(RuleBasedStateMachine):
     def tell_of_candidates(self, world: World, paid: float | None) -> None:
         assert isinstance(self.action, Generate)
         some = world.first(self.action.n)
-        bill, seen = self.search.bill, len(self.search.pool)
+        bill, seen = self.search.bill, self.search.arrived
         self.search.tell(Generated(some.scores, some.keys, paid))
-        assert len(self.search.pool) == seen + len(some)
-        assert self.search.pool.exhausted == (len(some) < self.action.n)
+        assert self.search.arrived == seen + len(some)
+        if self.limits["width"] in (None, 1):
+            assert len(self.search.pool) == self.search.arrived
+            assert self.search.pool.exhausted == (len(some) < self.action.n)
         self.check_bill(bill, Bill(len(some), 0, self.costs.of(len(some), 0)), paid)
 
     @precondition(lambda self: isinstance(self.action, Verify))
@@ -607,9 +609,14 @@ class Conversation(RuleBasedStateMachine):
         passed = [id for id in ids if given[id] is PASSED]
         if cancel and passed:
             given = {passed[0]: PASSED}
-        bill = self.search.bill
-        self.search.tell(Verified(given, paid))
-        self.check_bill(bill, Bill(0, len(ids), self.costs.of(0, len(ids))), paid)
+        bill, n = self.search.bill, self.action.meanwhile
+        ahead = Generated((1.0,) * (n // 2), paid=paid and 0.0) if n else None
+        if cancel and passed:
+            ahead = None
+        self.search.tell(Verified(given, paid, ahead))
+        n = 0 if ahead is None else len(ahead.scores)
+        more = Bill(n, len(ids), self.costs.of(n, len(ids)))
+        self.check_bill(bill, more, paid)
         if passed:
             assert self.search.ask() == Stop(Reason.SOLVED, passed[0])
             self.action = self.search.ask()

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grv.core.pace import Pace
 from grv.core.search import Policy
 from grv.core.values import REFUTED, Costs, Latency
 from grv.logs.log import LoggedProblem
+from grv.pacing import PACE
 from grv.policies import (
     Adaptive,
     Alternate,
@@ -26,11 +28,11 @@ from grv.policies import (
     VerifyAll,
 )
 from grv.replay.hindsight import hindsight_trials, least_checks_of
-from grv.replay.kernels.dispatch import KERNELS, engine_trials, trials
+from grv.replay.kernels.dispatch import KERNELS, WIDE, Conditions, engine_trials, trials
 from grv.replay.orders import batches
 from grv.replay.trials import Trials
 from grv.testing import World
-from grv.testing.strategies import worlds
+from grv.testing.strategies import paces, worlds
 from grv.testing.worlds import all_wrong, tied
 
 ORDERS = 4
@@ -62,12 +64,18 @@ def assert_equal(found: Trials, expected: Trials) -> None:
 
 
 def assert_kernels_equal_the_engine(
-    problem: LoggedProblem, costs: Costs, width: int | None, *, seed: int = 0, keyed: bool = False
+    problem: LoggedProblem,
+    costs: Costs,
+    width: int | None,
+    *,
+    seed: int = 0,
+    keyed: bool = False,
+    pace: Pace = PACE,
 ) -> None:
     for batch in batches([problem], ORDERS, seed=seed, keyed=keyed):
         for policy in POLICIES:
-            found = trials(policy, batch, costs, width=width)
-            assert_equal(found, engine_trials(policy, batch, costs, width=width))
+            found = trials(policy, batch, costs, width=width, pace=pace)
+            assert_equal(found, engine_trials(policy, batch, costs, Conditions(width, pace=pace)))
 
 
 @settings(max_examples=100)
@@ -77,32 +85,34 @@ def assert_kernels_equal_the_engine(
     width=widths,
     value=st.sampled_from([0, 0.5, 1.1, 3, 11, 12, 20, 33, 45, 90]),
     keyed=st.booleans(),
+    pace=paces(),
 )
 def test_every_kernel_equals_the_engine_where_it_gives_up(
-    world: World, costs: Costs, width: int | None, value: float, keyed: bool
+    world: World, costs: Costs, width: int | None, value: float, keyed: bool, pace: Pace
 ) -> None:
     for batch in batches([world.logged()], ORDERS, keyed=keyed):
         for policy in POLICIES:
-            found = trials(policy, batch, costs, width=width, value=value)
-            expected = engine_trials(policy, batch, costs, width=width, value=value)
+            found = trials(policy, batch, costs, width=width, value=value, pace=pace)
+            expected = engine_trials(policy, batch, costs, Conditions(width, value, pace))
             assert_equal(found, expected)
 
 
 def test_with_known_costs_problems_above_the_value_are_skipped() -> None:
     counts = np.array([1, 2, 3], dtype=np.int32)
-    rounds = np.array([[1, 1, 0], [1, 2, 0], [1, 3, 0]], dtype=np.int32)
+    rounds = np.array([[1, 1, 0, 0], [1, 2, 0, 1], [1, 3, 0, 0]], dtype=np.int32)
     known = Trials(np.array([True, True, True]), counts, counts, rounds)
 
     left = known.worth(22, Costs(1, 10))
 
     assert left.solved.tolist() == [True, True, False]
     assert left.costs(Costs(1, 10)).tolist() == [11, 22, 0]
-    assert left.rounds.tolist() == [[1, 1, 0], [1, 2, 0], [0, 0, 0]]
+    assert left.rounds.tolist() == [[1, 1, 0, 0], [1, 2, 0, 1], [0, 0, 0, 0]]
     assert known.generated.tolist() == [1, 2, 3]
 
 
 def test_every_kernel_has_an_example() -> None:
     assert KERNELS.keys() == EXAMPLES.keys()
+    assert KERNELS.keys() >= WIDE.keys()
     assert all(type(policy) is kind for kind in EXAMPLES for policy in EXAMPLES[kind])
 
 
@@ -113,11 +123,13 @@ def test_every_kernel_has_an_example() -> None:
     width=widths,
     keyed=st.booleans(),
     seed=st.integers(0, 3),
+    pace=paces(),
 )
 def test_every_kernel_equals_the_engine_in_worlds_full_of_ties(
-    world: World, costs: Costs, width: int | None, keyed: bool, seed: int
+    world: World, costs: Costs, width: int | None, keyed: bool, seed: int, pace: Pace
 ) -> None:
-    assert_kernels_equal_the_engine(world.logged(), costs, width, seed=seed, keyed=keyed)
+    problem = world.logged()
+    assert_kernels_equal_the_engine(problem, costs, width, seed=seed, keyed=keyed, pace=pace)
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, None])
@@ -140,7 +152,7 @@ def test_every_kernel_equals_the_engine_at_the_edges(world: World, width: int | 
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("width", [1, 5, None])
+@pytest.mark.parametrize("width", [1, 16, None])
 @pytest.mark.parametrize("verify", [0.1, 10, 1000])
 def test_every_kernel_equals_the_engine_over_many_shells(
     verify: float, width: int | None, keyed: bool
@@ -173,7 +185,7 @@ def test_more_candidates_than_sixteen_bits_can_number_are_ranked_all_the_same() 
 
     for policy in (Adaptive(checks=300), Fixed(n, n - 5000), Fixed(n, n - 5001)):
         found = trials(policy, batch, Costs(1, 10), width=1)
-        assert_equal(found, engine_trials(policy, batch, Costs(1, 10), width=1))
+        assert_equal(found, engine_trials(policy, batch, Costs(1, 10), Conditions(1)))
 
 
 def test_a_policy_without_a_kernel_goes_through_the_engine() -> None:
@@ -183,7 +195,7 @@ def test_a_policy_without_a_kernel_goes_through_the_engine() -> None:
     found = trials(policy, batch, Costs(), width=None)
 
     assert type(policy) not in KERNELS
-    assert_equal(found, engine_trials(policy, batch, Costs(), width=None))
+    assert_equal(found, engine_trials(policy, batch, Costs(), Conditions(None)))
 
 
 def test_with_keys_a_class_is_verified_once() -> None:
@@ -196,7 +208,7 @@ def test_with_keys_a_class_is_verified_once() -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("width", [1, 5, None])
+@pytest.mark.parametrize("width", [1, 16, None])
 @pytest.mark.parametrize("verify", [1, 30])
 def test_every_kernel_equals_the_engine_if_many_candidates_are_refuted(
     verify: float, width: int | None, keyed: bool
@@ -238,10 +250,13 @@ def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() 
 
 def test_trials_cost_what_their_counts_cost() -> None:
     counts = np.array([1, 2], dtype=np.int32)
-    both = Trials(np.array([True, False]), counts, counts[::-1], np.array([[1, 2, 0], [3, 0, 4]]))
+    both = Trials(
+        np.array([True, False]), counts, counts[::-1], np.array([[1, 2, 0, 2], [3, 0, 4, 0]])
+    )
 
     assert both.costs(Costs(generate=1, score=0.5, verify=10)).tolist() == [21.5, 13.0]
-    assert both.seconds(Latency(20, 1)).tolist() == [22.0, 60.0]
+    assert both.seconds(Latency(20, 1)).tolist() == [22.0 + 2 * 19, 60.0]
+    assert both.seconds(Latency(1, 20)).tolist() == [41.0, 3.0]
     assert both.seconds(Latency(20, 1, 3)).tolist() == [22.0, 72.0]
 
 
@@ -253,4 +268,4 @@ def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width
         found = hindsight_trials(batch, least, Costs(1, 10), width=width)
         whole = 1 if width is None else width
         checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
-        assert found.rounds.tolist() == [[1, k, 0] for k in checks]
+        assert found.rounds.tolist() == [[1, k, 0, 0] for k in checks]

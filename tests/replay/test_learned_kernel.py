@@ -19,7 +19,7 @@ from grv.policies.learned.drift import Drift
 from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
-from grv.replay.kernels.dispatch import engine_trials, many_trials
+from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials
 from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from grv.replay.orders import OrderBatch, batches
 
@@ -145,8 +145,8 @@ def test_a_comparison_runs_learned_as_the_engine_does(keyed: bool, value: float)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlikeHistoryWarning)
-        together = many_trials(policy, made, Costs(1, 10), width=3, value=value)
-        each = [engine_trials(policy, b, Costs(1, 10), width=3, value=value) for b in made]
+        together = many_trials(policy, made, Costs(1, 10), width=1, value=value)
+        each = [engine_trials(policy, b, Costs(1, 10), Conditions(1, value)) for b in made]
 
     for fast, slow in zip(together, each, strict=True):
         assert fast.solved.tolist() == slow.solved.tolist()

@@ -206,7 +206,7 @@ def test_hindsight_spends_nothing_where_nothing_passes() -> None:
     found = hindsight_trials(batch, least_checks_of(batch), GUESS)
 
     assert found.costs(GUESS).tolist() == [0, 0]
-    assert found.rounds.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert found.rounds.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0]]
 
 
 def test_with_keys_costs_are_measured_too() -> None:

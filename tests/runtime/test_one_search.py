@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from grv import Adaptive, Costs, Fixed, Verdict, VerifyAll
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError
+from grv.core.pace import Pace
 from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
@@ -39,6 +40,7 @@ from support.live import search, search_many
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
+AT_ONCE = Pace(ramp=False)
 
 
 @pytest.fixture
@@ -102,10 +104,11 @@ async def test_everything_is_written_before_it_is_used() -> None:
 
 async def test_a_second_run_pays_for_nothing() -> None:
     ledger = MemoryLedger()
-    first = await Bench(needle(50, at=30)).solve(ledger)
-    again = Bench(needle(50, at=30))
+    first = await Bench(needle(200, at=30)).solve(ledger)
+    again = Bench(needle(200, at=30))
     second = await again.solve(ledger)
     assert second == first
+    assert second.seconds == pytest.approx(first.seconds, abs=0.1)
     assert (again.generator.calls, again.scorer.calls, again.verifier.calls) == (0, 0, 0)
 
 
@@ -164,13 +167,13 @@ def test_a_crash_anywhere_loses_nothing_that_is_recorded(
 
 async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again() -> None:
     ledger = MemoryLedger()
-    broken = Bench(World.of("9- 8? 7? 6? 5+"), policy=VerifyAll(), budget=1000.0)
+    broken = Bench(World.of("9- 8? 7? 6? 5+"), policy=VerifyAll(), budget=1000.0, width=1)
     first = await broken.solve(ledger)
     assert first.outcome == "failed"
     assert first.message == "3 broken verdicts in a row: could not tell"
     assert broken.verifier.verified == [0, 1, 2, 3]
 
-    mended = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
+    mended = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0, width=1)
     second = await mended.solve(ledger)
     assert second.outcome == "solved"
     assert mended.verifier.verified == [1, 2, 3, 4]
@@ -178,7 +181,7 @@ async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again
     # What was paid for twice counts twice.
     assert ledger.possibly_paid() == second.bill.total + 3 * mended.config.costs.verify
 
-    third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0)
+    third = Bench(World.of("9- 8- 7- 6- 5+"), policy=VerifyAll(), budget=1000.0, width=1)
     assert await third.solve(ledger) == second
     assert third.verifier.verified == []
 
@@ -186,7 +189,7 @@ async def test_three_broken_verdicts_in_a_row_end_a_search_that_can_be_run_again
 async def test_a_verifier_that_stays_broken_ends_each_run_after_three_verdicts() -> None:
     ledger = MemoryLedger()
     for _ in range(3):
-        bench = Bench(World.of("9? 8? 7? 6? 5?"), policy=VerifyAll(), budget=1000.0)
+        bench = Bench(World.of("9? 8? 7? 6? 5?"), policy=VerifyAll(), budget=1000.0, width=1)
         assert (await bench.solve(ledger)).outcome == "failed"
         assert bench.verifier.verified == [0, 1, 2]
 
@@ -216,17 +219,19 @@ async def _die() -> None:
 
 async def test_what_was_in_flight_at_a_crash_is_reported() -> None:
     ledger = MemoryLedger()
-    bench = Bench(needle(20, at=19), policy=Fixed(5, 3), width=3)
+    bench = Bench(needle(20, at=19), policy=Fixed(5, 3), width=3, pace=AT_ONCE)
     bench.verifier.faults = {1: _die, 2: _die, 3: _die}
     with pytest.raises((Crash, BaseExceptionGroup)):
         await bench.solve(ledger)
-    solution = await Bench(needle(20, at=19), policy=Fixed(5, 3), width=3).solve(ledger)
+    solution = await Bench(needle(20, at=19), policy=Fixed(5, 3), width=3, pace=AT_ONCE).solve(
+        ledger
+    )
     assert dict(solution.lost) == {"verify": 3}
 
 
 async def test_a_pass_cancels_the_others_and_bills_them() -> None:
     world = needle(3, at=1)
-    bench = Bench(world, policy=Fixed(3, 3), width=3)
+    bench = Bench(world, policy=Fixed(3, 3), width=3, pace=AT_ONCE)
     bench.verifier.faults = {2: anyio.sleep_forever, 3: anyio.sleep_forever}
     with anyio.fail_after(10):
         solution = await bench.solve()
@@ -266,7 +271,7 @@ async def test_after_six_attempts_the_problem_fails_and_can_be_taken_up_again() 
 
 
 async def test_a_score_that_cannot_be_had_ranks_last_and_is_reported() -> None:
-    bench = Bench(needle(4, at=3), policy=VerifyAll())
+    bench = Bench(needle(4, at=3), policy=VerifyAll(), width=1)
     bench.scorer.faults = dict.fromkeys(range(1, 7), scorer_down())
     solution = await bench.solve()
     assert solution.outcome == "solved"

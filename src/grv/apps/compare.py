@@ -51,7 +51,7 @@ def compare(
     grv compare log.csv --costs 1,10 --costs measured
     grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
-    grv compare log.csv --width 8 --latency 20,60
+    grv compare log.csv --width 16 --latency 5,30 --second 0.5
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
@@ -147,8 +147,17 @@ def width_words(settings: Mapping[str, Any]) -> str:
         case 1:
             stops = "stops at the first pass"
         case width:
-            stops = f"{width} at once; stops after the batch with the first pass"
+            stops = f"{_block_words(width, settings.get('pace', {}))}; stops after the first pass"
     return f"width {settings['width']} ({stops})"
+
+
+def _block_words(width: int, pace: Mapping[str, Any]) -> str:
+    """How many verifications are in flight at once."""
+    if pace.get("second"):
+        blocks = f"up to {width} at once, as a second of waiting costs {pace['second']:g}"
+    else:
+        blocks = f"2, 4 ... {width} at once" if pace.get("ramp", True) else f"{width} at once"
+    return blocks + (", candidates ahead" if pace.get("overlap", True) else "")
 
 
 def _cascade_words(settings: Mapping[str, Any]) -> str:

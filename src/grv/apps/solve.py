@@ -15,6 +15,7 @@ import typer
 from ..core.errors import RunStopped
 from ..core.values import Measured
 from ..options import MOST, option
+from ..pacing import Pacing
 from ..policies import POLICIES
 from ..runtime.options import Spending
 from ..text import counted
@@ -57,11 +58,12 @@ class Options(LiveOptions):
     )
     width: int = option(
         4,
-        "Verifications of a problem in flight at once. If checks run on this machine, at most the"
-        " number of workers.",
+        "Verifications of a problem in flight at once. Above 1, a search looks ahead (--ramp,"
+        " --overlap). If checks run on this machine, at most the number of workers.",
         least=1,
         most=MOST,
     )
+    pacing: Pacing = field(default_factory=Pacing)
     spending: Spending = field(default_factory=Spending)
 
 
@@ -107,6 +109,7 @@ def solve(
             **{"policy": policy, "costs": spending.costs, "most": spending.most},
             **{"value": spending.value, "budget": spending.budget},
             **{"total_budget": spending.total_budget, "width": options.width},
+            "pace": options.pacing.pace,
             "cascade": options.models.cascade,
         }
         if isinstance(spending.costs, Measured):

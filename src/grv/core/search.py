@@ -19,7 +19,9 @@ Invariants:
    its budget.
 5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
    one that passed. With `width=1` that is the first pass. With `width=None` a whole step is paid
-   for, even if its first candidate passes.
+   for, even if its first candidate passes. Between these, the search looks ahead: an action has the
+   next verifications of the course with width 1, if nothing passes. Its answer is the first pass of
+   that course. All that was asked for is billed.
 6. The search gives up when the expected cost to continue exceeds the value of an answer. A search
    that has spent S without a pass expects to need S more, so it stops before S exceeds the value.
    It generates only if it can also afford to verify one candidate. It still solves every problem
@@ -31,6 +33,10 @@ Invariants:
    it is the best: some policies verify it whatever its score.
 8. Candidates with a refuted key are never verified, whatever the plan says, and two candidates with
    the same key are never in flight together. The key `REFUTED` is refuted from the start.
+9. A search that looks ahead tells its plan that open verifications have failed. If one is broken
+   instead, the plan runs again from the start over what is known: nothing is generated or verified
+   twice. Candidates that are generated ahead wait in the stock, and the pool has only those that
+   the plan has asked for. Open verifications count as spent, for the budget and for the value.
 """
 
 from __future__ import annotations
@@ -42,7 +48,11 @@ from typing import Protocol
 
 from .errors import EventError, PolicyError, UsageError
 from .estimates import Estimates
+from .event_checks import check_event
+from .look_ahead import LookAhead
+from .pace import Clock, Pace
 from .pool import Pool
+from .stock import Stock
 from .values import (
     Action,
     Bill,
@@ -98,7 +108,9 @@ class Search:
         most: the highest possible cost of one candidate and of one verification, if that differs
             from the price list. The budget reserves this much for each one that is asked for.
         cascade: how second scores are used; None if there are none.
-        width: the number of verifications in flight at once; `None` means a whole step of the plan.
+        width: the highest number of verifications in flight at once; `None` means a whole step of
+            the plan.
+        pace: how far to look ahead if the width is above 1, and the deadline.
     """
 
     def __init__(
@@ -111,6 +123,7 @@ class Search:
         most: Costs | None = None,
         cascade: Cascade | None = None,
         width: int | None = None,
+        pace: Pace = Pace(),  # noqa: B008 (a frozen value)
     ) -> None:
         if math.isnan(budget) or budget < 0:
             raise UsageError(f"the budget cannot be {budget}")
@@ -118,31 +131,51 @@ class Search:
             raise UsageError(f"what an answer is worth cannot be {value}")
         if width is not None and width < 1:
             raise UsageError(f"the width must be at least 1, not {width}")
-        self.pool = Pool(costs)
         self.costs = costs
         self._estimates = Estimates(costs)
         self._budget = budget
         self._value = value
         self._most = most
         self._cascade = cascade
-        self._width = width
-        self._plan = policy.plan(self.pool, costs)
+        self._width = width if width is None else 1
+        self._policy, self._deadline = policy, pace.deadline
         self._asked: Action | None = None
-        self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
-        self._best = 0  # how many of the pool's best to verify after the queue
+        self._open: list[CandidateId] = []  # collected ahead, or in flight
+        self._stock = Stock()
+        self._clock = Clock(pace.latency)
+        self._fill(Pool(costs))
         self._why = ""
         self._answer: CandidateId | None = None
         self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
         self._verified, self._rescored = 0, 0
         self._paid = 0.0
+        self._cancelled = 0  # candidates ahead that never arrived
         self._trace: list[Turn] = []
         self._error: BaseException | None = None
+        is_wide = width is not None and width > 1
+        self._ahead = LookAhead(self, width, pace) if width is not None and is_wide else None
+
+    def _fill(self, pool: Pool) -> None:
+        """Begin the plan with an empty pool."""
+        pool.costs = self._estimates.mean
+        self.pool = pool
+        self._plan = self._policy.plan(pool, self.costs)
+        self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
+        self._best = 0  # how many of the pool's best to verify after the queue
+        self._cut: Step | None = None  # the step that a limit did not cover
+
+    @property
+    def arrived(self) -> int:
+        """The number of candidates generated so far; the next one gets this number."""
+        return len(self.pool) + len(self._stock)
 
     @property
     def bill(self) -> Bill:
         """The cost so far."""
-        counts = (len(self.pool), self._verified)
-        return Bill(*counts, self._total(), self._rescored, self.pool.refuted)
+        refuted = self.pool.refuted + self._stock.hopeless
+        unneeded = len(self._stock) + self._cancelled
+        counts = (self._rescored, refuted, unneeded)
+        return Bill(self.arrived, self._verified, self._spent(), *counts)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -152,10 +185,23 @@ class Search:
         return None
 
     @property
+    def seconds(self) -> float:
+        """How long the search has waited, as measured or as given by its pace."""
+        return self._clock.elapsed
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the deadline."""
+        return self._clock.left(self._deadline)
+
+    @property
     def rounds(self) -> Rounds:
         """How often the search has waited for results so far."""
         kinds = [type(turn.action) for turn in self._trace]
-        return Rounds(kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore))
+        both = [turn.action for turn in self._trace if isinstance(turn.action, Verify)]
+        overlapped = sum(action.meanwhile > 0 for action in both)
+        counts = (kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore))
+        return Rounds(*counts, overlapped)
 
     @property
     def trace(self) -> Sequence[Turn]:
@@ -179,29 +225,40 @@ class Search:
         if self._error is not None:
             raise self._error
         try:
-            self._check_event(event)
+            check_event(self._asked, event)
         except EventError as error:
             self._error = error
             raise
         match self._asked, event:
             case Generate(n), Generated(scores):
-                self.pool._add_generated(event, exhausted=len(scores) < n)
+                if self._ahead is None:
+                    self.pool._add_generated(event, exhausted=len(scores) < n)
                 self._pay("generate", len(scores), event.paid)
             case Verify(ids), Verified(verdicts):
                 self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
-                self.pool._add_verified(event)
+                if self._ahead is None:
+                    self.pool._add_verified(event)
                 self._verified += len(ids)
                 self._pay("verify", len(ids), event.paid)
+                self._pay_meanwhile(self._asked.meanwhile, event)
             case Rescore(ids), Rescored():
-                self.pool._add_rescored(event)
+                if self._ahead is None:
+                    self.pool._add_rescored(event)
                 self._rescored += len(ids)
                 listed = len(ids) * self._second_cost
                 self._paid += listed if event.paid is None else event.paid
         assert not isinstance(self._asked, Stop | None)
         self._trace.append(Turn(self._asked, event))
+        self._clock.see(event)
+        if self._ahead is not None:
+            self._ahead.told(event)
         self._asked = None
 
     def _total(self, generate: int = 0, verify: int = 0) -> float:
+        """The bill's total after the open verifications and those that are given."""
+        return self._spent(generate, verify + len(self._open))
+
+    def _spent(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
         listed = self._listed
         # Added in the same order as the bill, so that rounding cannot make them differ.
@@ -224,35 +281,30 @@ class Search:
             self._estimates.see(what, number, paid)
             self.pool.costs = self._estimates.mean
 
-    def _check_event(self, event: Event) -> None:
-        match self._asked, event:
-            case Generate(n), Generated(scores, keys, _, alike):
-                if len(scores) > n:
-                    raise EventError(f"asked for {n} candidates, got {len(scores)}")
-                if any(math.isnan(score) for score in (*scores, *alike)):
-                    raise EventError("a score is NaN; use -inf or leave the candidate out")
-                if alike and len(alike) != len(scores):
-                    raise EventError(f"{len(scores)} candidates have {len(alike)} values of alike")
-                if keys and len(keys) != len(scores):
-                    raise EventError(f"{len(scores)} candidates have {len(keys)} keys")
-            case Rescore(ids), Rescored(rescored):
-                if set(rescored) != set(ids):
-                    raise EventError(f"asked about {ids}, told about {tuple(rescored)}")
-                if any(math.isnan(score) for score in rescored.values()):
-                    raise EventError("a second score is NaN; use -inf")
-            case Verify(ids), Verified(verdicts):
-                passed = any(verdict is Verdict.PASSED for verdict in verdicts.values())
-                told = set(verdicts)
-                if not told <= set(ids) or not (passed or len(told) == len(ids)):
-                    raise EventError(f"asked about {ids}, told about {tuple(verdicts)}")
-            case _:
-                raise EventError(f"asked {self._asked}, told {event}")
-        if event.paid is not None and not (math.isfinite(event.paid) and event.paid >= 0):
-            raise EventError(f"the payment must be finite and not negative, not {event.paid}")
+    def _pay_meanwhile(self, n: int, event: Verified) -> None:
+        """Bill the candidates generated during a verification; all, if a pass cancelled them."""
+        if event.meanwhile is not None:
+            self._pay("generate", len(event.meanwhile.scores), event.meanwhile.paid)
+        elif n:
+            self._cancelled = n
+            price = self.pool.costs.candidate
+            self._pay("generate", n, None if event.paid is None else n * price)
 
     def _choose(self) -> Action:
         if self._answer is not None:
             return Stop(Reason.SOLVED, self._answer)
+        if self._clock.left(self._deadline) < self._clock.verify:
+            why = f"no further verification ends within the deadline of {self._deadline:g} seconds"
+            return Stop(Reason.FINISHED, why=why)
+        return self._follow() if self._ahead is None else self._ahead.choose()
+
+    def _follow(self) -> Action:
+        """The next action of the plan, one verification at a time unless the width is None."""
+        cut, self._cut = self._cut, None
+        if isinstance(cut, Generate):
+            return self._generate_some(cut)
+        if cut is not None:
+            self._queue.extendleft(reversed(cut.ids))
         for _ in range(_IDLE_LIMIT):
             if self._queue and (action := self._verify_some()):
                 return action
@@ -267,9 +319,9 @@ class Search:
             match next(self._plan, _FINISHED):
                 case Stop() as stop if stop is _FINISHED:
                     return stop
-                case Generate(int(n), why) if n > 0:
+                case Generate(int(n)) as step if n > 0:
                     if not self.pool.exhausted:
-                        return self._generate_some(n, why)
+                        return self._generate_some(step)
                 case Verify(ids, why):
                     self._check_new(ids)
                     self._why = why
@@ -281,12 +333,14 @@ class Search:
                     raise PolicyError(f"not a legal step: {step}")
         raise PolicyError(f"the plan took {_IDLE_LIMIT} steps in a row that change nothing")
 
-    def _generate_some(self, n: int, why: str) -> Action:
-        """Generate at most `n` candidates: as many as the budget and the answer's value cover."""
-        worth = self._affordable("generate", self._value, spare=1)
-        n = min(n, worth, self._affordable("generate", self._budget))
+    def _generate_some(self, step: Generate) -> Action:
+        """Generate as many candidates of a step as the budget and the answer's value cover."""
+        there = len(self._stock)
+        worth = there + self._affordable("generate", self._value, spare=1)
+        n = min(step.n, worth, there + self._affordable("generate", self._budget))
         if n:
-            return Generate(n, why)
+            return Generate(n, step.why, step.ahead)
+        self._cut = step
         return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(1)
 
     def _give_up(self, generate: int) -> Stop:
@@ -325,6 +379,8 @@ class Search:
         width = len(self._queue) if self._width is None else self._width
         worth = self._affordable("verify", self._value)
         limit = min(width, worth, self._affordable("verify", self._budget))
+        if self._queue[0] in self._stock.verdicts:
+            limit = 1  # it is paid for
         now: list[CandidateId] = []
         later: list[CandidateId] = []
         keys: set[str] = set()
@@ -344,6 +400,7 @@ class Search:
             return None
         if limit:
             return Verify(tuple(now), self._why)
+        self._cut = Verify(tuple(now))
         return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(0)
 
     def _check_new(self, ids: tuple[CandidateId, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NewType
 
@@ -34,18 +34,28 @@ class Reason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Generate and score `n` candidates. `why` is the policy's reason, for people."""
+    """Generate and score `n` candidates. `why` is the policy's reason, for people.
+
+    `ahead(k)` is how many more candidates the plan generates before its k-th verification from
+    here, if none passes. It is a hint for searches that look ahead; None if the plan cannot say.
+    """
 
     n: int
     why: str = field(default="", compare=False)
+    ahead: Callable[[int], int] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Verify these candidates, best first. `why` is the policy's reason, for people."""
+    """Verify these candidates, best first. `why` is the policy's reason, for people.
+
+    `meanwhile` is the number of candidates to generate and score at the same time. Policies do not
+    set it; the search does, if it looks ahead.
+    """
 
     ids: tuple[CandidateId, ...]
     why: str = field(default="", compare=False)
+    meanwhile: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +90,14 @@ class Generated:
         paid: the real payment; if None, the price list is used.
         alike: one number per candidate, or empty: then it is the score. A failure is evidence
             against other candidates with the same number. It does not rank.
+        seconds: how long it took, if it was measured.
     """
 
     scores: tuple[float, ...]
     keys: tuple[str | None, ...] = ()
     paid: float | None = None
     alike: tuple[float, ...] = ()
+    seconds: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +108,15 @@ class Verified:
         verdicts: one per candidate of the action. Verifications that were cancelled because another
             candidate of the same action passed may be missing; they are still billed.
         paid: the real payment; if None, the price list is used.
+        meanwhile: the candidates that were generated at the same time, if the action asked for
+            some. It may be missing if a candidate passed; they are still billed.
+        seconds: how long it took, if it was measured.
     """
 
     verdicts: Mapping[CandidateId, Verdict]
     paid: float | None = None
+    meanwhile: Generated | None = None
+    seconds: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +126,12 @@ class Rescored:
     Attributes:
         scores: one per candidate of the action; -inf ranks last, NaN is an error.
         paid: the real payment; if None, the cascade's cost is used.
+        seconds: how long it took, if it was measured.
     """
 
     scores: Mapping[CandidateId, float]
     paid: float | None = None
+    seconds: float | None = field(default=None, compare=False)
 
 
 What = Literal["generate", "verify"]  # the kinds of step that a policy pays for
@@ -141,6 +160,8 @@ class Turn:
             case Verified(verdicts):
                 told = [f"{id} {verdict.value}" for id, verdict in verdicts.items()]
                 line = f"verified {', '.join(told)}"
+                if self.event.meanwhile is not None:
+                    line += f", generated {len(self.event.meanwhile.scores)} meanwhile"
         return f"{line} ({self.action.why})" if self.action.why else line
 
 
@@ -220,7 +241,8 @@ class Cascade:
 class Bill:
     """The cost of a search: the counts, and the total in the unit of its `Costs`.
 
-    `refuted` counts the generated candidates that were refuted without verification.
+    `refuted` counts the generated candidates that were refuted without verification. `unneeded`
+    counts those that were requested ahead and that the plan has not used.
     """
 
     generated: int
@@ -228,6 +250,7 @@ class Bill:
     total: float
     rescored: int = 0
     refuted: int = 0
+    unneeded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +259,14 @@ class Rounds:
 
     One round is a batch generated and scored together, the verifications in flight together, or the
     second scores that a cascade requests together. A request to a generator that has no more
-    candidates counts too, because the search waited for it.
+    candidates counts too, because the search waited for it. `overlapped` counts the rounds of
+    verification during which candidates were generated; that generation is no round of its own.
     """
 
     generate: int
     verify: int
     rescore: int = 0
+    overlapped: int = 0
 
     @property
     def total(self) -> int:
@@ -271,7 +296,13 @@ class Latency:
     def of(self, rounds: Rounds) -> float:
         """The duration of these rounds in seconds, one after the other."""
         seconds = rounds.generate * self.generate + rounds.verify * self.verify
+        seconds += rounds.overlapped * self.excess
         return seconds + rounds.rescore * self.rescore
+
+    @property
+    def excess(self) -> float:
+        """How much longer an overlapped round takes than one of verification."""
+        return max(0.0, self.generate - self.verify)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import UsageError
-from ..core.values import Costs, Latency
+from ..core.values import Costs
 from ..options import MOST, option
+from ..pacing import Pacing
 from ..parallel import Parallel
-from ..parsing import parse_latency, parse_log_prices, parse_value, parse_width
+from ..parsing import parse_log_prices, parse_value, parse_width
 from ..policies import POLICIES
 from ..replay.scheme import Scheme
 
@@ -25,7 +26,7 @@ class Unsolvable(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings(Parallel):
+class Settings(Parallel, Pacing):
     """How policies are compared on a log."""
 
     orders: int = option(10, "Number of orders in which each problem is tried.", least=1, most=MOST)
@@ -35,8 +36,8 @@ class Settings(Parallel):
     )
     width: int | None = option(
         1,
-        "Verifications in flight at once. 1 stops at the first pass; all pays for whole steps, as"
-        " the published experiments do.",
+        "Verifications in flight at once. 1 stops at the first pass; with more, a search looks"
+        " ahead (--ramp, --overlap). all pays for whole steps, as the published experiments do.",
         metavar="1|N|all",
         parse=parse_width,
         least=1,
@@ -45,13 +46,6 @@ class Settings(Parallel):
     keys: bool = option(False, "Verify each equivalence class (column key) only once.")
     unsolvable: Unsolvable = option(
         Unsolvable.EXCLUDE, "What to do with problems without any pass."
-    )
-    latency: Latency | None = option(
-        None,
-        "Seconds per generated batch and per round of verification. The table then shows how long"
-        " a search takes.",
-        metavar="G,V",
-        parse=parse_latency,
     )
     value: float = option(
         math.inf,
@@ -75,6 +69,10 @@ class Settings(Parallel):
         del record["jobs"]  # it changes no number
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
+        pace = {name: record.pop(name) for name in ("ramp", "overlap", "second", "deadline")}
+        if self.width != 1 or math.isfinite(self.deadline):
+            pace["deadline"] = None if math.isinf(self.deadline) else self.deadline
+            record["pace"] = pace
         if self.latency is not None:
             record["latency"] = list(dataclasses.astuple(self.latency))
         return record

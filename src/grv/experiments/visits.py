@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pace import Pace
 from ..core.values import Cascade, Costs, Measured
 from ..logs.log import LoggedProblem
 from ..policies import Adaptive, Fixed
@@ -28,6 +29,7 @@ from .rows import DifficultyRow, HindsightRow, PolicyRow, RowKind, UniformRow
 from .settings import Settings
 
 Ints = NDArray[np.integer]
+_GROUPS = Pace(ramp=False)  # pairs are chosen for whole groups of the width
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Visits:
     ) -> None:
         width, value, cascade = self.settings.width, self.settings.value, self.cascade
         tried: dict[tuple[Any, ...], Trials] = {}
-        how: dict[str, Any] = {"value": value, "cascade": cascade}
+        how: dict[str, Any] = {"value": value, "cascade": cascade, "pace": self.settings.pace}
         for number, (_, kind) in self.rows.items():
             match kind:
                 case PolicyRow(policy, whole):
@@ -147,7 +149,8 @@ class Visits:
 
     def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
         if pair.m <= len(batch.problem):
-            return trials(Fixed(*pair), batch, costs, width=self.settings.width)
+            width = self.settings.width
+            return trials(Fixed(*pair), batch, costs, width=width, pace=_GROUPS)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         rounds = rounds_of(1, in_flight(checks, self.settings.width))
         found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)

@@ -262,33 +262,44 @@ def _fields(entry: Entry) -> dict[str, Any]:
 
 
 def _event_record(event: Event) -> dict[str, Any]:
+    record: dict[str, Any]
     match event:
         case Generated(scores, keys, paid, alike):
-            record = {"generated": _numbers(scores), "keys": list(keys), "paid": paid}
-            return record | ({"alike": _numbers(alike)} if alike else {})
-        case Verified(verdicts, paid):
-            told = {str(id): verdict.value for id, verdict in verdicts.items()}
-            return {"verified": told, "paid": paid}
+            record = {"generated": _numbers(scores), "keys": list(keys)}
+            record |= {"alike": _numbers(alike)} if alike else {}
+        case Verified(verdicts, paid, meanwhile):
+            record = {"verified": {str(id): verdict.value for id, verdict in verdicts.items()}}
+            if meanwhile is not None:
+                record["meanwhile"] = _event_record(meanwhile)
         case Rescored(scores, paid):
             second = {str(id): None if s == -math.inf else s for id, s in scores.items()}
-            return {"rescored": second, "paid": paid}
+            record = {"rescored": second}
+    if event.seconds is not None:
+        record["seconds"] = round(event.seconds, 3)
+    return {**record, "paid": paid}
 
 
 def _event(record: dict[str, Any]) -> Event:
-    paid = record["paid"]
+    paid, seconds = record["paid"], record.get("seconds")
     if paid is not None and not is_number(paid):
         raise ValueError(f"{shown(paid)} cannot be paid")
+    if seconds is not None and not is_number(seconds):
+        raise ValueError(f"{shown(seconds)} is no duration")
     if "generated" in record:
         keys = tuple(record["keys"])
         if not all(key is None or isinstance(key, str) for key in keys):
             raise ValueError("a key is a text")
         alike = tuple(map(_score, record.get("alike", ())))
-        return Generated(tuple(map(_score, record["generated"])), keys, paid, alike)
+        return Generated(tuple(map(_score, record["generated"])), keys, paid, alike, seconds)
     if "rescored" in record:
         ranked = {CandidateId(int(id)): _score(s) for id, s in record["rescored"].items()}
-        return Rescored(ranked, paid)
+        return Rescored(ranked, paid, seconds)
     verdicts = {CandidateId(int(id)): Verdict(told) for id, told in record["verified"].items()}
-    return Verified(verdicts, paid)
+    ahead = record.get("meanwhile")
+    meanwhile = None if ahead is None else _event(ahead)
+    if not isinstance(meanwhile, Generated | None):
+        raise ValueError("only candidates are generated meanwhile")
+    return Verified(verdicts, paid, meanwhile, seconds)
 
 
 def _numbers(scores: Iterable[float]) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from ..core.errors import UsageError
@@ -44,5 +45,14 @@ class Adaptive:
         for number in itertools.count():  # pragma: no branch (there is always another shell)
             shell = nth_shell(number, pool.costs)
             why = f"cost shell {shell.s}, from {shell.low:g} to {shell.high:g}"
-            yield Generate(shell.draws(self.draws), why)
+            ahead = partial(self._draws, pool, number)
+            yield Generate(shell.draws(self.draws), why, ahead)
             yield Verify(pool.best(shell.checks(self.checks)), why)
+
+    def _draws(self, pool: Pool, number: int, checks: int) -> int:
+        """The candidates of the shells after this one, up to the last of `checks` verifications."""
+        draws = 0
+        while (checks := checks - nth_shell(number, pool.costs).checks(self.checks)) > 0:
+            number += 1
+            draws += nth_shell(number, pool.costs).draws(self.draws)
+        return draws

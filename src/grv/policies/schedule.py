@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count, islice
 
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
-from ..theory.slots import Slot
+from ..theory.slots import Schedule, Slot
 
 
 def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
@@ -18,15 +19,24 @@ def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Ste
 
     If the estimated costs change, the schedule at the new costs continues at the same slot number.
     """
-    for slot in _at_current_costs(slots, pool):
+    for number, slot in enumerate(_at_current_costs(slots, pool)):
         seen = len(pool)
+        ahead = partial(_draws, slots, pool, number + 1)
         if slot.blind:
-            yield Generate(1, "one to verify whatever its score")
+            yield Generate(1, "one to verify whatever its score", ahead)
             if len(pool) > seen and pool.is_open(newest := CandidateId(seen)):
                 yield Verify((newest,), "the new one, whatever its score")
         else:
-            yield Generate(slot.draws, f"{slot.draws} more to choose from")
+            yield Generate(slot.draws, f"{slot.draws} more to choose from", ahead)
             yield Verify(pool.best(1), f"the best of {pool.waiting} open candidates")
+
+
+def _draws(slots: Callable[[Costs], Iterable[Slot]], pool: Pool, start: int, checks: int) -> int:
+    """The candidates of the slots from `start` on, up to the last of `checks` verifications."""
+    schedule = slots(pool.costs)
+    if isinstance(schedule, Schedule):
+        return sum(schedule[at].draws for at in range(start, start + checks - 1))
+    return sum(slot.draws for slot in islice(schedule, start, start + checks - 1))
 
 
 def _at_current_costs(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Slot]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.decimals import exact_ratio
-from ..theory.slots import alternate_draws
+from ..theory.slots import Draws, alternate_draws
 from ..theory.variety import period
 from .variety import Variety
 
@@ -50,7 +51,8 @@ class Varied:
         variety, run, rounds = Variety(pool), _ScoreRun(), 0
         while not pool.exhausted:
             seen = len(pool)
-            yield Generate(1, "one to verify whatever its score")
+            new, best = partial(_ahead, pool, not rounds, True), partial(_ahead, pool, False, False)
+            yield Generate(1, "one to verify whatever its score", new)
             variety.add_new()
             if len(pool) > seen:
                 if pool.is_open(newest := CandidateId(seen)):
@@ -61,7 +63,7 @@ class Varied:
                 first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
                 draws, rounds = later if rounds else first, rounds + 1
                 run.limit = period(later) - 1
-                yield Generate(draws, f"{draws} more to choose from")
+                yield Generate(draws, f"{draws} more to choose from", best)
                 variety.add_new()
                 yield from self._best(pool, variety, run)
         yield from self._finish(pool, variety)
@@ -97,6 +99,23 @@ class Varied:
                 yield from _verify(id, why, variety)
             else:
                 yield from _verify(id, f"the best of the rest{least}", variety)
+
+
+def _ahead(pool: Pool, is_first: bool, is_new: bool, checks: int) -> int:
+    return draws_ahead(alternate_draws(exact_ratio(pool.costs)), is_first, is_new, checks)
+
+
+def draws_ahead(draws: Draws, is_first: bool, is_new: bool, checks: int) -> int:
+    """How many candidates the next `checks` verifications need beyond those of the first of them.
+
+    New candidates and the best alternate; the first verification is of a new one if `is_new`. That
+    is the start of the search if `is_first`.
+    """
+    new, best = checks // 2, (checks - 1) // 2
+    if is_new:
+        new, best = best, new
+    less = draws.later - draws.first if is_new and is_first and best else 0
+    return new + best * draws.later - less
 
 
 class _ScoreRun:

@@ -26,7 +26,7 @@ class VerifyAll:
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield one candidate after another, each with its verification."""
         while not pool.exhausted:
-            yield Generate(1, "the next candidate")
+            yield Generate(1, "the next candidate", lambda checks: checks - 1)
             newest = CandidateId(len(pool) - 1)
             if newest >= 0 and pool.is_open(newest):
                 yield Verify((newest,), "every candidate is verified")

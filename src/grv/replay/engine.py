@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..core.errors import UsageError
+from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import (
     REFUTED,
@@ -24,6 +25,7 @@ from ..core.values import (
     Verify,
 )
 from ..logs.log import LoggedProblem
+from ..pacing import PACE
 
 
 def replay(
@@ -37,6 +39,7 @@ def replay(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
+    pace: Pace = PACE,
 ) -> Outcome:
     """The outcome of the policy if the candidates had arrived in this order.
 
@@ -50,6 +53,7 @@ def replay(
         cascade: how the log's second scores are used; None if they are not.
         width: the number of verifications in flight at once; `None` means a whole step of the plan.
         keys: whether the search uses the log's keys. Refuted candidates are never verified.
+        pace: how far to look ahead if the width is above 1.
     """
     search = replayed(
         policy,
@@ -61,6 +65,7 @@ def replay(
         cascade=cascade,
         width=width,
         keys=keys,
+        pace=pace,
     )
     assert search.outcome is not None
     return search.outcome
@@ -77,6 +82,7 @@ def replayed(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
+    pace: Pace = PACE,
 ) -> Search:
     """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
@@ -89,23 +95,26 @@ def replayed(
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    search = Search(policy, costs, budget=budget, value=value, cascade=cascade, width=width)
-    at = 0
+    search = Search(
+        policy, costs, budget=budget, value=value, cascade=cascade, width=width, pace=pace
+    )
+
+    def generated(n: int) -> Generated:
+        batch = arrivals[search.arrived : search.arrived + n]
+        names = () if codes is None else tuple(_name(codes[i]) for i in batch)
+        same = () if alike is None else tuple(alike[i] for i in batch)
+        return Generated(tuple(scores[i] for i in batch), names, _paid(generating, batch), same)
+
     while True:
         match search.ask():
             case Generate(n):
-                batch = arrivals[at : at + n]
-                at += len(batch)
-                names = () if codes is None else tuple(_name(codes[i]) for i in batch)
-                paid = _paid(generating, batch)
-                same = () if alike is None else tuple(alike[i] for i in batch)
-                search.tell(Generated(tuple(scores[i] for i in batch), names, paid, same))
-            case Verify(ids):
+                search.tell(generated(n))
+            case Verify(ids, _, ahead):
                 verdicts = {
                     i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids
                 }
                 paid = _paid(verifying, [arrivals[i] for i in ids])
-                search.tell(Verified(verdicts, paid))
+                search.tell(Verified(verdicts, paid, generated(ahead) if ahead else None))
             case Rescore(ids):
                 search.tell(Rescored({i: second[arrivals[i]] for i in ids}))
             case Stop():

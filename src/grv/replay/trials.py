@@ -21,7 +21,8 @@ class Trials:
         solved: whether a candidate passed.
         generated: the number of candidates generated.
         verified: the number of candidates verified.
-        rounds: `[orders, 3]`, rounds of generation, verification and second scores; see `Rounds`.
+        rounds: `[orders, 4]`, rounds of generation, of verification and of second scores, and
+            those of verification during which candidates are generated; see `Rounds`.
         paid: the cost, if it does not follow from the counts and a price list.
         rescored: the number of second scores, if there is a cascade.
     """
@@ -48,7 +49,7 @@ class Trials:
 
     def seconds(self, latency: Latency) -> NDArray[np.float64]:
         """The duration of each trial in seconds."""
-        seconds = np.array(dataclasses.astuple(latency))
+        seconds = np.array([*dataclasses.astuple(latency), latency.excess])
         total: NDArray[np.float64] = self.rounds @ seconds
         return total
 
@@ -59,11 +60,13 @@ def in_flight(checks: NDArray[np.integer], width: int | None) -> NDArray[np.inte
 
 
 def rounds_of(
-    generate: NDArray[np.integer] | int, verify: NDArray[np.integer]
+    generate: NDArray[np.integer] | int,
+    verify: NDArray[np.integer],
+    overlapped: NDArray[np.integer] | int = 0,
 ) -> NDArray[np.int32]:
     """The array `Trials.rounds`, from the rounds of generation and of verification."""
-    rounds = np.zeros((len(verify), 3), dtype=np.int32)
-    rounds[:, 0], rounds[:, 1] = generate, verify
+    rounds = np.zeros((len(verify), 4), dtype=np.int32)
+    rounds[:, 0], rounds[:, 1], rounds[:, 3] = generate, verify, overlapped
     return rounds
 
 
@@ -75,7 +78,7 @@ def patched(array: NDArray[Any], where: NDArray[np.bool_], new: Any) -> NDArray[
 
 
 def stacked(found: Sequence[Trials]) -> Trials:
-    """Those of several problems as arrays `[problems, orders]`, of rounds `[..., 3]`."""
+    """Those of several problems as arrays `[problems, orders]`, of rounds `[..., 4]`."""
     return Trials(**{name: np.array(arrays) for name, arrays in _columns(found).items()})
 
 

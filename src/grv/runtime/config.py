@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -11,12 +12,14 @@ from typing import Any
 
 from ..backends.protocols import Problem
 from ..core.errors import UsageError
+from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..learning.online import HISTORY
 from ..learning.prior_file import from_text
 from ..ledger.entries import Started
 from ..own_code import digest_of
+from ..pacing import PACE
 from ..policies import DEFAULT, Learning, spec
 from ..policies.learned.prior import Prior
 from .executor import Backends
@@ -43,6 +46,7 @@ class SearchConfig:
         meter: computes the measured cost of calls, if costs are measured.
         cascade: how to use second scores, if there are any.
         prior: the prior that `learning` has chosen for this search, as text; see `chosen`.
+        pace: how far to look ahead if the width is above 1, what waiting costs, and the deadline.
     """
 
     backends: Backends
@@ -56,6 +60,7 @@ class SearchConfig:
     meter: Meter | None = None
     cascade: Cascade | None = None
     prior: str = ""
+    pace: Pace = PACE
 
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
@@ -89,6 +94,7 @@ class SearchConfig:
             most=self.most,
             cascade=self.cascade,
             width=self.width,
+            pace=self.pace,
         )
 
     def search_id(self, problem: Problem) -> str:
@@ -103,7 +109,7 @@ class SearchConfig:
 
     def started(self, problem: Problem, account: str = "", scorer: str = "") -> Started:
         """The first ledger entry of the search."""
-        plan = {
+        plan: dict[str, Any] = {
             "policy": self.policy_name,
             "costs": [self.costs.generate, self.costs.verify, self.costs.score],
             "budget": None if math.isinf(self.budget) else self.budget,
@@ -117,6 +123,8 @@ class SearchConfig:
             plan["measured"] = True
         if self.most is not None:
             plan["most"] = [self.most.candidate, self.most.verify]
+        if self.pace != PACE:
+            plan["pace"] = _pace_record(self.pace)
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
         started = started_entry(problem, {**self.about, **plan}, account)
@@ -153,6 +161,12 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
     """The first entry of a search, with what is asked and how it is checked."""
     check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
     return Started(problem.id, about, problem.prompt, check, account)
+
+
+def _pace_record(pace: Pace) -> dict[str, Any]:
+    """What differs from the default."""
+    fields = dataclasses.asdict(pace)
+    return {name: each for name, each in fields.items() if each != getattr(PACE, name)}
 
 
 def _name(policy: Policy) -> str:

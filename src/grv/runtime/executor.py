@@ -172,8 +172,9 @@ class Executor:
             case Generate(n):
                 ids = range(seen, seen + n)
                 return costs.of(sum(id not in self.record.made for id in ids), 0)
-            case Verify(ids):
-                return costs.of(0, sum(id not in self.record.found for id in ids))
+            case Verify(ids, _, ahead):
+                new = sum(id not in self.record.made for id in range(seen, seen + ahead))
+                return costs.of(new, sum(id not in self.record.found for id in ids))
             case Rescore(ids):
                 return second * sum(id not in self.record.scored_again for id in ids)
 
@@ -198,13 +199,16 @@ class Executor:
         match task:
             case Generate(n):
                 event: Event = await self._generate(range(seen, seen + n))
-            case Verify(ids):
-                event = await self._verify(ids)
+            case Verify(ids, _, ahead):
+                event = await self._verify_and_generate(ids, range(seen, seen + ahead))
             case Rescore(ids):
                 event = await self._rescore(ids)
         if self.meter is None:
             return event
         paid = self.recorded(task, seen)
+        if isinstance(event, Verified) and event.meanwhile is not None:
+            made = self.recorded(Generate(len(event.meanwhile.scores)), seen)
+            event = replace(event, meanwhile=replace(event.meanwhile, paid=made))
         if isinstance(event, Verified) and isinstance(task, Verify) and costs is not None:
             paid += costs.of(0, len(task.ids) - len(event.verdicts))
         return replace(event, paid=paid)
@@ -340,6 +344,31 @@ class Executor:
         """The candidates that arrived before one."""
         known = [(id, self.record.scored.get(id)) for id in range(first)]
         return [Arrived(self.draft(id), each.key if each else None) for id, each in known]
+
+    async def _verify_and_generate(self, ids: Sequence[CandidateId], ahead: range) -> Verified:
+        """Verify candidates and generate others meanwhile. A pass cancels the generation."""
+        if not ahead:
+            return await self._verify(ids)
+        found: list[Verified] = []
+        made: list[Generated] = []
+        with anyio.CancelScope() as scope:
+
+            async def generate() -> None:
+                if not self._passed(ids):
+                    made.append(await self._generate(ahead))
+
+            async def verify() -> None:
+                found.append(await self._verify(ids))
+                if self._passed(ids):
+                    scope.cancel()
+
+            errors = await together([generate, verify])
+            if errors and not self._passed(ids):
+                raise errors[0]
+        if self._passed(ids):  # as recorded, if it is; else they count as cancelled
+            told = self.record.upcoming
+            return replace(found[0], meanwhile=getattr(told, "meanwhile", None))
+        return replace(found[0], meanwhile=made[0])
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -184,10 +185,17 @@ class _Run:
     async def _steps(self) -> Stop:
         search, executor, config = self.search, self.executor, self.config
         while not isinstance(action := search.ask(), Stop):
-            seen = len(search.pool)
+            seen = search.arrived
             price = executor.price(action, seen, config.reserve, config.second_cost)
-            async with self.budget.plan(price) as executor.plan:
-                event = await executor.carry_out(action, seen, search.pool.costs)
+            known, start = self.record.upcoming, time.monotonic()
+            with anyio.move_on_after(search.seconds_left) as scope:
+                async with self.budget.plan(price) as executor.plan:
+                    event = await executor.carry_out(action, seen, search.pool.costs)
+            if scope.cancelled_caught:
+                why = f"the deadline of {config.pace.deadline:g} seconds has passed"
+                return Stop(Reason.FINISHED, why=why)
+            seconds = time.monotonic() - start if known is None else known.seconds
+            event = replace(event, seconds=seconds)
             await self.record.tell(Told(event, action.why))
             search.tell(event)
             self.on_step()

@@ -203,6 +203,12 @@ class SearchRecord:
         finally:
             stop()
 
+    @property
+    def upcoming(self) -> Event | None:
+        """The recorded result of the next action, if the search is resumed."""
+        at = self._told_again
+        return self._told[at].event if at < len(self._told) else None
+
     async def tell(self, told: Told, *then: Entry) -> None:
         """Record a result. After a resume, skip results that are already recorded."""
         known = self._told_again < len(self._told) and self._told[self._told_again] == told

@@ -37,12 +37,14 @@ from ..backends.callables import (
 )
 from ..backends.protocols import Generator, Problem, Scorer, Verifier
 from ..core.errors import LedgerError, UsageError
+from ..core.pace import Pace
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..learning.prior_file import parse_policy
 from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
+from ..pacing import PACE
 from ..policies import DEFAULT
 from .calls import Caller
 from .config import SearchConfig
@@ -81,7 +83,10 @@ class SolveOptions(TypedDict, total=False):
         total_budget: the highest cost allowed for all problems together.
         value: what an answer is worth, in the same unit. A search gives up when the expected
             remaining cost is higher.
-        width: the number of verifications in flight at once; None means a whole step of the plan.
+        width: the highest number of verifications in flight at once; None means a whole step of
+            the plan.
+        pace: how far a search looks ahead if the width is above 1; what a second of waiting costs,
+            and the seconds after which a search ends.
         ledger: the ledger that records everything paid for, or its file or address. Recorded
             results are reused, not paid for again.
         key: a function of the problem and a draft that returns its equivalence class, or None for
@@ -110,6 +115,7 @@ class SolveOptions(TypedDict, total=False):
     total_budget: float
     value: float
     width: int | None
+    pace: Pace
     ledger: Ledger | str | Path | None
     key: Keying | None
     keys: bool
@@ -329,6 +335,7 @@ def config_of(options: SolveOptions) -> SearchConfig:
         most=options.get("most"),
         meter=options.get("meter"),
         cascade=options.get("cascade"),
+        pace=options.get("pace", PACE),
     )
 
 

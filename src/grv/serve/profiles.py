@@ -11,8 +11,10 @@ from ..backends.generators.sampling import Sampling
 from ..backends.protocols import Problem
 from ..backends.sandbox.limits import Limits
 from ..core.errors import UsageError
+from ..core.pace import Pace
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
+from ..pacing import PACE
 from ..policies import DEFAULT
 from ..runtime.calls import Caller
 from ..runtime.config import SearchConfig
@@ -48,7 +50,7 @@ class Profile:
         own_verifier: whether the server's own code verifies, and requests have no check.
         limits: what programs may use. The check of a request may lower them.
         chat: whether the generator takes messages.
-        most, meter, cascade, width: see `SearchConfig`.
+        most, meter, cascade, width, pace: see `SearchConfig`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Profile:
     meter: Meter | None = None
     cascade: Cascade | None = None
     width: int | None = 1
+    pace: Pace = PACE
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.plan.budget):
@@ -100,6 +103,7 @@ class Profile:
             most=self.most,
             meter=self.meter,
             cascade=self.cascade,
+            pace=self.pace,
         )
 
     def prepare(self, problem: Problem) -> None:

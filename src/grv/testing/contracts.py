@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import (
+    REFUTED,
     Bill,
     CandidateId,
     Costs,
@@ -34,8 +36,8 @@ from ..learning.prior_file import parse_policy
 from ..policies import POLICIES
 from ..policies.spec import spec
 from ..replay.engine import replayed
-from .drivers import SearchLimits, drive, run, verified
-from .strategies import budgets, limits, price_lists, widths, worlds
+from .drivers import SearchLimits, batches, batches_of, drive, run, verified
+from .strategies import budgets, limits, paces, price_lists, widths, worlds
 from .worlds import World, all_wrong
 
 _Test = Callable[..., None]
@@ -85,14 +87,12 @@ class PolicyContract:
         known = 0
         seen: set[CandidateId] = set()
         for turn in search.trace:
-            match turn.event:
-                case Generated(scores):
-                    known += len(scores)
-                case Verified(verdicts):
-                    ids = set(verdicts)
-                    assert ids <= set(range(known))
-                    assert not ids & seen
-                    seen |= ids
+            if isinstance(turn.event, Verified):
+                ids = set(turn.event.verdicts)
+                assert ids <= set(range(known))
+                assert not ids & seen
+                seen |= ids
+            known += sum(len(batch.scores) for batch in batches_of(turn))
 
     @_property(worlds(), price_lists(), limits())
     def test_the_same_events_get_the_same_actions(
@@ -103,7 +103,7 @@ class PolicyContract:
         two = Search(self.policy, costs, **limits)
         while not isinstance(action := one.ask(), Stop):  # interleaved: they must not share state
             assert two.ask() == action
-            event = world.event(action, seen=len(one.pool))
+            event = world.event(action, seen=one.arrived)
             one.tell(event)
             two.tell(event)
         assert two.ask() == action
@@ -117,7 +117,7 @@ class PolicyContract:
         search = Search(self.policy, costs, **limits)
         while not isinstance(action := search.ask(), Stop):
             assert search.ask() is action
-            search.tell(world.event(action, seen=len(search.pool)))
+            search.tell(world.event(action, seen=search.arrived))
         assert search.ask() is action
         assert search.trace == run(self.policy, costs, world, **limits).trace
 
@@ -126,10 +126,12 @@ class PolicyContract:
         self, world: World, costs: Costs, limits: SearchLimits
     ) -> None:
         search = run(self.policy, costs, world, **limits)
-        generated = sum(len(t.event.scores) for t in search.trace if isinstance(t.event, Generated))
+        generated = sum(len(batch.scores) for batch in batches(search))
         asked = len(verified(search))
-        refuted = search.pool.refuted
-        assert search.bill == Bill(generated, asked, costs.of(generated, asked), refuted=refuted)
+        refuted = sum(batch.keys.count(REFUTED) for batch in batches(search))
+        unneeded = generated - len(search.pool)
+        bill = Bill(generated, asked, costs.of(generated, asked), 0, refuted, unneeded)
+        assert search.bill == bill
         assert search.bill.total <= limits["budget"]
 
     @_property(worlds(), price_lists(), widths())
@@ -203,11 +205,17 @@ class PolicyContract:
         whole = Search(self.policy, costs, most=most, **limits)
         paid = 0.0
         while not isinstance(action := whole.ask(), Stop):
-            event = world.event(action, seen=len(whole.pool))
+            event = world.event(action, seen=whole.arrived)
             what: What = "generate" if isinstance(event, Generated) else "verify"
             number = len(event.verdicts if isinstance(event, Verified) else event.scores)
             share = number * most.price(what) * random.choice((0.0, 0.01, 0.3, 1.0))
-            whole.tell(dataclasses.replace(event, paid=share))
+            event = dataclasses.replace(event, paid=share)
+            if isinstance(event, Verified) and event.meanwhile is not None:
+                ahead = len(event.meanwhile.scores) * most.candidate * random.random()
+                paid += ahead
+                meanwhile = dataclasses.replace(event.meanwhile, paid=ahead)
+                event = dataclasses.replace(event, meanwhile=meanwhile)
+            whole.tell(event)
             paid += share
         assert whole.bill.total == pytest.approx(paid)
         assert whole.bill.total <= limits["budget"] * (1 + 1e-12)
@@ -249,14 +257,30 @@ class PolicyContract:
         assert single.bill.generated == batch.bill.generated
         assert single.bill.verified <= batch.bill.verified
 
+    @_property(worlds(broken=False), price_lists(), st.sampled_from([2, 3, 5, 16]), paces())
+    def test_looking_ahead_follows_the_course_one_at_a_time(
+        self, world: World, costs: Costs, width: int, pace: Pace
+    ) -> None:
+        """Up to the first pass; beyond it, only to the end of its block."""
+        single = run(self.policy, costs, world, width=1)
+        ahead = run(self.policy, costs, world, width=width, pace=pace)
+        assert _outcome(ahead).answer == _outcome(single).answer
+        assert _outcome(ahead).reason == _outcome(single).reason
+        course, asked = verified(single), verified(ahead)
+        assert asked[: len(course)] == course
+        blocks = [turn.action for turn in ahead.trace if isinstance(turn.action, Verify)]
+        assert all(len(block.ids) <= width for block in blocks)
+        last = len(blocks[-1].ids) if blocks else 1
+        assert len(asked) - len(course) <= (last - 1 if _outcome(ahead).solved else 0)
+
     @_property(worlds(), worlds(keys=False), price_lists(), limits())
     def test_what_was_not_generated_does_not_matter(
         self, world: World, more: World, costs: Costs, limits: SearchLimits
     ) -> None:
         """If the end of the world is not reached: a policy may react to it."""
         before = run(self.policy, costs, world, **limits)
-        if not before.pool.exhausted:
-            after = run(self.policy, costs, world.first(len(before.pool)) + more, **limits)
+        if before.arrived < len(world):
+            after = run(self.policy, costs, world.first(before.arrived) + more, **limits)
             assert after.outcome == before.outcome
             assert after.trace == before.trace
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypedDict
 
+from ..core.pace import Pace
 from ..core.pool import Pool
 from ..core.search import Policy, Search
 from ..core.values import (
@@ -15,10 +16,13 @@ from ..core.values import (
     Cascade,
     Costs,
     Generate,
+    Generated,
     Reason,
     Rescore,
     Step,
     Stop,
+    Turn,
+    Verified,
     Verify,
 )
 from .worlds import World
@@ -29,6 +33,7 @@ class SearchLimits(TypedDict, total=False):
 
     width: int | None
     budget: float
+    pace: Pace
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,11 @@ def run(
     budget: float = math.inf,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
 ) -> Search:
     """Run a search to its end, and return it with its trace and its pool."""
-    search = Search(policy, costs, width=width, budget=budget, value=value, cascade=cascade)
+    limits = SearchLimits(width=width, budget=budget, pace=pace)
+    search = Search(policy, costs, value=value, cascade=cascade, **limits)
     drive(search, world)
     return search
 
@@ -61,7 +68,7 @@ def run(
 def drive(search: Search, world: World) -> None:
     """Execute the actions of a search until it stops. It may have been started before."""
     while not isinstance(action := search.ask(), Stop):
-        search.tell(world.event(action, seen=len(search.pool)))
+        search.tell(world.event(action, seen=search.arrived))
 
 
 def dialogue(
@@ -71,6 +78,7 @@ def dialogue(
     *,
     width: int | None = None,
     budget: float = math.inf,
+    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
 ) -> list[str]:
     """The actions of a search in words; the last line says how it ended.
 
@@ -78,7 +86,7 @@ def dialogue(
     >>> dialogue(Fixed(4, 2), Costs(), World.of("1- 3- 2+ 0-"))
     ['generate 4', 'verify 2', 'solved by 2']
     """
-    search = run(policy, costs, world, width=width, budget=budget)
+    search = run(policy, costs, world, width=width, budget=budget, pace=pace)
     return [*(words(turn.action) for turn in search.trace), words(search.ask())]
 
 
@@ -86,6 +94,17 @@ def verified(search: Search) -> list[CandidateId]:
     """The candidates that the search verified, in order."""
     asked = [turn.action for turn in search.trace]
     return [id for action in asked if isinstance(action, Verify) for id in action.ids]
+
+
+def batches_of(turn: Turn) -> list[Generated]:
+    """The candidates that arrived in a turn: as asked for, or during verifications."""
+    event = turn.event.meanwhile if isinstance(turn.event, Verified) else turn.event
+    return [event] if isinstance(event, Generated) else []
+
+
+def batches(search: Search) -> list[Generated]:
+    """All candidates that arrived, in order."""
+    return [batch for turn in search.trace for batch in batches_of(turn)]
 
 
 def words(action: Action) -> str:

@@ -8,7 +8,8 @@ import math
 
 from hypothesis import strategies as st
 
-from ..core.values import REFUTED, Costs, Verdict
+from ..core.pace import Pace
+from ..core.values import REFUTED, Costs, Latency, Verdict
 from .drivers import SearchLimits
 from .worlds import World
 
@@ -81,6 +82,12 @@ def widths() -> st.SearchStrategy[int | None]:
     return st.sampled_from([None, 1, 2, 5])
 
 
+def paces() -> st.SearchStrategy[Pace]:
+    """How far a search looks ahead, if its width is above 1."""
+    timed = Pace(overlap=True, second=1.0, latency=Latency(5, 30))
+    return st.sampled_from([Pace(), Pace(overlap=True), Pace(ramp=False, overlap=True), timed])
+
+
 def budgets() -> st.SearchStrategy[float]:
     """Budgets from zero to infinity."""
     return st.one_of(st.just(math.inf), st.sampled_from([0.0, 0.3, 0.7, 11.0]), st.floats(0, 200))
@@ -88,5 +95,5 @@ def budgets() -> st.SearchStrategy[float]:
 
 @st.composite
 def limits(draw: st.DrawFn) -> SearchLimits:
-    """A width and a budget."""
-    return SearchLimits(width=draw(widths()), budget=draw(budgets()))
+    """A width, a budget and a pace."""
+    return SearchLimits(width=draw(widths()), budget=draw(budgets()), pace=draw(paces()))

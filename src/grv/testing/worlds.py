@@ -159,8 +159,10 @@ class World:
         match action:
             case Generate(n):
                 return Generated(self.scores[seen : seen + n], self.keys[seen : seen + n])
-            case Verify(ids):
-                return Verified({id: self.verdicts[id] for id in ids})
+            case Verify(ids, _, n):
+                ahead = Generated(self.scores[seen : seen + n], self.keys[seen : seen + n])
+                verdicts = {id: self.verdicts[id] for id in ids}
+                return Verified(verdicts, meanwhile=ahead if n else None)
             case Rescore(ids):
                 second = self.second or self.scores
                 return Rescored({id: second[id] for id in ids})

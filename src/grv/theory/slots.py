@@ -55,6 +55,12 @@ class Schedule:
     def __iter__(self) -> Iterator[Slot]:
         return itertools.chain(self.first, itertools.cycle(self.cycle))
 
+    def __getitem__(self, number: int) -> Slot:
+        first = len(self.first)
+        return (
+            self.first[number] if number < first else self.cycle[(number - first) % len(self.cycle)]
+        )
+
 
 class Path(Hashable, Protocol):
     """A policy that follows a schedule."""

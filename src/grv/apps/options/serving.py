@@ -11,6 +11,7 @@ from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import MOST, Family, option
 from ...own_code import is_code
+from ...pacing import Pacing
 from ...policies import DEFAULT, POLICIES, spec
 from ...runtime.options import Calls, Spending
 from ...serve.completions.require import Require
@@ -46,6 +47,7 @@ class ProfileOptions(BackendOptions):
         code=True,
     )
     width: int = option(4, "Verifications of a request in flight at once.", least=1, most=MOST)
+    pacing: Pacing = field(default_factory=Pacing)
     checks: dict[str, Any] | None = option(
         None,
         "Checks that requests may name, one table each, as in [checks.sum].",
@@ -183,4 +185,5 @@ def _profile(
         meter=Meter(prices, model_of(models.generator)) if measured else None,
         cascade=models.cascade,
         width=min(options.width, workers) if isinstance(workers, int) else options.width,
+        pace=options.pacing.pace,
     )

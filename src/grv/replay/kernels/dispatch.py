@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.pace import Pace
 from ...core.search import Policy, Search
 from ...core.values import Cascade, Costs, Measured
+from ...pacing import PACE
 from ...policies import (
     Adaptive,
     Alternate,
@@ -31,10 +34,10 @@ from ..engine import replayed
 from ..orders import OrderBatch
 from ..trials import Trials, patched
 from .learned import learned
-from .paths import path
-from .shells import adaptive
-from .simple import fixed, threshold, verify_all
-from .varied import varied
+from .paths import path, path_ahead
+from .shells import adaptive, adaptive_ahead
+from .simple import fixed, fixed_ahead, threshold, verify_all, verify_all_ahead
+from .varied import varied, varied_ahead
 
 
 def trials(
@@ -45,22 +48,44 @@ def trials(
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    pace: Pace = PACE,
 ) -> Trials:
     """Run the policy in every order of the batch, with its kernel if one applies.
 
     Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
-    if there are second scores.
+    if there are second scores. Those of `WIDE` look ahead.
     """
-    kernel = KERNELS.get(type(policy)) if _applies(costs, cascade) else None
-    found = None if kernel is None else kernel(policy, batch, costs, width)
+    found = None
+    how = Conditions(width, value, pace)
+    if _applies(costs, cascade, how):
+        if how.looks_ahead:
+            wide = WIDE.get(type(policy))
+            found = None if wide is None else wide(policy, batch, costs, how.width or 1, pace)
+        else:
+            kernel = KERNELS.get(type(policy))
+            found = None if kernel is None else kernel(policy, batch, costs, width)
     if found is None:
-        return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
-    covered = np.ones(batch.size, dtype=np.bool_)
-    return _completed(policy, batch, costs, found, covered, width=width, value=value)
+        return engine_trials(policy, batch, costs, how, cascade=cascade)
+    return _completed(policy, batch, costs, found, np.ones(batch.size, dtype=np.bool_), how)
 
 
-def _applies(costs: Costs, cascade: Cascade | None) -> bool:
-    return cascade is None and not isinstance(costs, Measured)
+@dataclass(frozen=True)
+class Conditions:
+    """The width, the value of an answer, and the pace of a search."""
+
+    width: int | None
+    value: float = math.inf
+    pace: Pace = PACE
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a search looks ahead."""
+        return self.width is not None and self.width > 1
+
+
+def _applies(costs: Costs, cascade: Cascade | None, how: Conditions) -> bool:
+    timed = math.isfinite(how.pace.deadline)
+    return cascade is None and not timed and not isinstance(costs, Measured)
 
 
 def _completed(
@@ -69,20 +94,18 @@ def _completed(
     costs: Costs,
     found: Trials,
     covered: NDArray[np.bool_],
-    *,
-    width: int | None,
-    value: float,
+    how: Conditions,
 ) -> Trials:
     """What a kernel found, and the engine's trials where the kernel does not cover the case."""
-    if math.isfinite(value):
+    if math.isfinite(how.value):
         # A search that is solved for at most the value never gives up. At the end of the log,
         # giving up may change a step.
-        sure = found.solved & (found.costs(costs) <= value)
+        sure = found.solved & (found.costs(costs) <= how.value)
         covered = covered & sure & (found.generated < len(batch.problem))
     if covered.all():
         return found
     rest = OrderBatch(batch.problem, batch.orders[~covered], batch.keyed)
-    other = engine_trials(policy, rest, costs, width=width, value=value)
+    other = engine_trials(policy, rest, costs, how)
     names = ("solved", "generated", "verified", "rounds")
     return Trials(*(patched(getattr(found, n), ~covered, getattr(other, n)) for n in names))
 
@@ -95,15 +118,18 @@ def many_trials(
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    pace: Pace = PACE,
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
-    if type(policy) is Learned and _applies(costs, cascade):
+    how = Conditions(width, value, pace)
+    if type(policy) is Learned and _applies(costs, cascade, how) and not how.looks_ahead:
         return [
-            _completed(policy, batch, costs, found, ~unlike, width=width, value=value)
+            _completed(policy, batch, costs, found, ~unlike, how)
             for batch, (found, unlike) in zip(batches, learned(policy, batches, costs), strict=True)
         ]
     return [
-        trials(policy, batch, costs, width=width, value=value, cascade=cascade) for batch in batches
+        trials(policy, batch, costs, width=width, value=value, cascade=cascade, pace=pace)
+        for batch in batches
     ]
 
 
@@ -111,9 +137,8 @@ def engine_trials(
     policy: Policy,
     batch: OrderBatch,
     costs: Costs,
+    how: Conditions,
     *,
-    width: int | None,
-    value: float = math.inf,
     cascade: Cascade | None = None,
 ) -> Trials:
     """Run the policy in every order of the batch, with the engine."""
@@ -123,10 +148,11 @@ def engine_trials(
             batch.problem,
             costs,
             order=order,
-            value=value,
+            value=how.value,
             cascade=cascade,
-            width=width,
+            width=how.width,
             keys=batch.keyed,
+            pace=how.pace,
         )
         for order in batch.orders.tolist()
     ]
@@ -164,4 +190,14 @@ KERNELS: dict[type[Any], Kernel] = {
     Threshold: threshold,
     Varied: varied,
     VerifyAll: verify_all,
+}
+WideKernel = Callable[[Any, OrderBatch, Costs, int, Pace], Trials | None]
+WIDE: dict[type[Any], WideKernel] = {
+    Adaptive: adaptive_ahead,
+    Alternate: path_ahead,
+    Balanced: path_ahead,
+    Fixed: fixed_ahead,
+    Hedged: path_ahead,
+    Varied: varied_ahead,
+    VerifyAll: verify_all_ahead,
 }

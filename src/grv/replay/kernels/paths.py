@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ...core.pace import Pace
 from ...core.values import REFUTED_CODE, Costs
 from ...theory.slots import Path as SlotPath
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
+from .blocks import Blocks, Solved, counted
 
 
 class Stage(NamedTuple):
@@ -82,6 +84,40 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Path
     return PathRun(False, drawn, verified, (generating, verifying))
 
 
+def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
+    """Follow the stages with a search that looks ahead; return whether it is solved."""
+    places, passed, keys = order
+    heap: list[int] = []
+    refuted = {REFUTED_CODE}
+    try:
+        for number, (draws, checks, blind) in enumerate(stages):
+            start = blocks.used
+            new = places[start : start + blocks.generate(draws, partial(_ahead, stages, number))]
+            if blind:
+                chosen = _open(new, keys, refuted)
+            else:
+                for place in new:
+                    heapq.heappush(heap, place)
+                chosen = _best(heap, checks, keys, refuted)
+            for place in chosen:
+                blocks.verify(passed[place])
+            if blocks.exhausted and not heap:
+                break
+        blocks.finish()
+    except Solved:
+        return True
+    return False
+
+
+def _ahead(stages: Sequence[Stage], number: int, checks: int) -> int:
+    """The draws of later stages, up to the last of `checks` verifications from this stage on."""
+    draws = 0
+    while (checks := checks - stages[number].checks) > 0 and number + 1 < len(stages):
+        number += 1
+        draws += stages[number].draws
+    return draws
+
+
 def _rounds(checks: int, width: int | None) -> int:
     """The rounds of this many verifications of one step."""
     return min(checks, 1) if width is None else -(-checks // width)
@@ -124,28 +160,52 @@ def path(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int | None) -
     return staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
+def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int, pace: Pace) -> Trials:
+    """The kernel of path policies that look ahead."""
+    stages = _slot_stages(policy, costs, len(batch.problem), width)
+    return staged_ahead(batch, stages, costs, width, pace)
+
+
 @lru_cache(maxsize=256)  # the problems of a log often have the same size
-def _slot_stages(policy: SlotPath, costs: Costs, candidates: int) -> tuple[Stage, ...]:
-    """The slots until the generator is exhausted, then a stage that verifies the rest."""
+def _slot_stages(
+    policy: SlotPath, costs: Costs, candidates: int, beyond: int = 0
+) -> tuple[Stage, ...]:
+    """The slots until the generator is exhausted, then a stage that verifies the rest.
+
+    Before that come `beyond` slots more, for searches that look ahead.
+    """
     drawn, stages = 0, []
     for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
         stages.append(Stage(slot.draws, 1, slot.blind))
+        beyond -= drawn > candidates
         drawn += slot.draws
-        if drawn > candidates:
+        if drawn > candidates and beyond <= 0:
             break
     return (*stages, Stage(0, candidates))
 
 
 def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Trials:
     """A fixed schedule in every order of the batch."""
+    schedule = stages if isinstance(stages, tuple) else tuple(stages)
+    return summed([run_stages(schedule, order, width) for order in _orders(batch)])
+
+
+def staged_ahead(
+    batch: OrderBatch, stages: Sequence[Stage], costs: Costs, width: int, pace: Pace
+) -> Trials:
+    """A fixed schedule in every order of the batch, with searches that look ahead."""
+    searches = [Blocks(costs, width, pace, len(batch.problem)) for _ in range(batch.size)]
+    both = zip(_orders(batch), searches, strict=True)
+    return counted([(run_blocks(stages, order, blocks), blocks) for order, blocks in both])
+
+
+def _orders(batch: OrderBatch) -> list[Order]:
     keys = batch.keys
     classes = None if keys is None else np.take_along_axis(keys, batch.ranked, axis=1).tolist()
-    orders = [
+    return [
         Order(places, passed, classes[i] if classes else None)
         for i, (places, passed, _) in enumerate(batch.by_place)
     ]
-    schedule = stages if isinstance(stages, tuple) else tuple(stages)
-    return summed([run_stages(schedule, order, width) for order in orders])
 
 
 def summed(runs: list[PathRun]) -> Trials:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...core.pace import Pace
 from ...core.values import Costs
 from ...policies import Adaptive
 from ...theory.shells import shells
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import Stage, staged
+from .paths import Stage, staged, staged_ahead
 
 
 def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
@@ -25,7 +26,7 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | Non
     solved = np.zeros(batch.size, dtype=np.bool_)
     generated = np.zeros(batch.size, dtype=np.int32)
     verified = np.zeros(batch.size, dtype=np.int32)
-    rounds = np.zeros((batch.size, 3), dtype=np.int32)
+    rounds = np.zeros((batch.size, 4), dtype=np.int32)
     drawn, exhausted = 0, False
     for shell in shells(costs):
         asked = 0 if exhausted else 1
@@ -57,12 +58,22 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | Non
     return Trials(solved, generated, verified, rounds)
 
 
-def _shell_stages(policy: Adaptive, costs: Costs, candidates: int) -> Iterator[Stage]:
-    """The shells, up to one that verifies everything."""
+def adaptive_ahead(
+    policy: Adaptive, batch: OrderBatch, costs: Costs, width: int, pace: Pace
+) -> Trials:
+    """Shell by shell, with searches that look ahead."""
+    stages = tuple(_shell_stages(policy, costs, len(batch.problem), width))
+    return staged_ahead(batch, stages, costs, width, pace)
+
+
+def _shell_stages(
+    policy: Adaptive, costs: Costs, candidates: int, beyond: int = 0
+) -> Iterator[Stage]:
+    """The shells, up to one that verifies everything, and at least `beyond` candidates more."""
     drawn = 0
     for shell in shells(costs):  # pragma: no branch (there is always another shell)
         stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
         yield stage
         drawn += stage.draws
-        if drawn > candidates <= stage.checks:
+        if drawn > candidates and candidates + beyond <= stage.checks:
             break

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.pace import Pace
 from ...core.values import Costs
 from ...policies import Fixed, Threshold, VerifyAll
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import Stage, staged
+from .paths import Stage, staged, staged_ahead
 
 
 def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
@@ -38,6 +39,19 @@ def verify_all(
     if batch.keys is not None:
         return staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), width)
     return _stream(batch, np.ones_like(batch.passed))
+
+
+def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, width: int, pace: Pace) -> Trials:
+    """One round, verified in blocks."""
+    return staged_ahead(batch, [Stage(policy.m, policy.k)], costs, width, pace)
+
+
+def verify_all_ahead(
+    policy: VerifyAll, batch: OrderBatch, costs: Costs, width: int, pace: Pace
+) -> Trials:
+    """Verify every candidate as it arrives, in blocks."""
+    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + width)
+    return staged_ahead(batch, stages, costs, width, pace)
 
 
 def threshold(

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ...core.pace import Pace
 from ...core.values import Costs
-from ...policies.varied import ONE_IN, Varied
+from ...policies.varied import ONE_IN, Varied, draws_ahead
 from ...policies.variety import ENOUGH, ties_are_evidence
 from ...theory.decimals import exact_ratio
 from ...theory.slots import Draws, alternate_draws
 from ...theory.variety import period
 from ..orders import OrderBatch
 from ..trials import Trials
+from .blocks import Blocks, Solved, counted
 from .paths import PathRun, summed
 
 
@@ -51,7 +54,11 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         draws: the number of candidates that a round chooses from.
         limit: how many best slots in a row the same score may have.
     """
-    search = _Search(order)
+    return follow_varied(_Search(order), draws, limit)
+
+
+def follow_varied(search: _Search, draws: Draws, limit: int) -> PathRun:
+    """Follow the policy with a search that has not begun."""
     size, height, level, length = draws.first, -1, -1, 0
     while search.generate(1):
         if search.verify(search.places[search.drawn - 1]):
@@ -61,8 +68,8 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         best = search.best()
         if best is None:
             continue
-        if order.levels[best] != level or order.heights[best] < height:
-            height, level, length = order.heights[best], order.levels[best], 0
+        if search.levels[best] != level or search.heights[best] < height:
+            height, level, length = search.heights[best], search.levels[best], 0
         is_over = length == limit
         length = 0 if is_over else length + 1
         other = search.first() if is_over else best
@@ -75,7 +82,7 @@ class _Search:
     """The candidates generated and verified so far."""
 
     def __init__(self, order: ScoredOrder) -> None:
-        self.places, self.passed, _, self.levels, self.values = order
+        self.places, self.passed, self.heights, self.levels, self.values = order
         self.ties_count = False  # see `Variety.ties_count`
         self.drawn = self.verified = self.generating = 0
         self.exhausted = False  # becomes True when more candidates are requested than there are
@@ -92,13 +99,18 @@ class _Search:
         if self.exhausted:
             return 0
         self.generating += 1
+        came = min(n, len(self.places) - self.drawn)
+        self.exhausted = came < n
+        self._arrive(came)
+        return came
+
+    def _arrive(self, n: int) -> None:
+        """Add the next `n` candidates."""
         arrived = self.places[self.drawn : self.drawn + n]
-        self.exhausted = len(arrived) < n
-        self.drawn += len(arrived)
+        self.drawn += n
         for place in arrived:
             self._open[place] = True
             heapq.heappush(self._best, place)
-        return len(arrived)
 
     def verify(self, place: int) -> bool:
         """Verify a candidate; return whether it passes."""
@@ -189,17 +201,66 @@ class _Search:
         return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
 
 
+class _SearchAhead(_Search):
+    """A search that looks ahead; it raises `Solved` at its end."""
+
+    def __init__(self, order: ScoredOrder, draws: Draws, blocks: Blocks) -> None:
+        super().__init__(order)
+        self._draws, self._blocks = draws, blocks
+
+    def generate(self, n: int) -> int:
+        """Generate at most `n` candidates; return how many came."""
+        if self.exhausted:
+            return 0
+        is_first, is_new = self.generating < 2, self.generating % 2 == 0
+        ahead = partial(draws_ahead, self._draws, is_first, is_new)
+        self.generating += 1
+        came = self._blocks.generate(n, ahead)
+        self._arrive(came)
+        self.exhausted = self._blocks.exhausted
+        return came
+
+    def verify(self, place: int) -> bool:
+        """Verify a candidate, and count it as failed."""
+        self._blocks.verify(super().verify(place))
+        return False
+
+
+def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
+    problem, by_rank = batch.problem, [levels for _, _, levels in batch.by_place]
+    if problem.alike is not None:
+        arrived = np.take_along_axis(batch.orders, batch.ranked, axis=1)
+        by_rank = problem.alike_levels[arrived].tolist()
+    values = (-np.unique(-(problem.scores if problem.alike is None else problem.alike))).tolist()
+    for order, levels in zip(batch.by_place, by_rank, strict=True):
+        yield ScoredOrder(*order, levels, values)
+
+
 def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
     """The kernel of `varied`. It verifies one candidate at a time, so the width has no effect."""
     if batch.keys is not None:
         return None
     draws = alternate_draws(exact_ratio(costs))
     limit = period(draws.later) - 1
-    problem, by_rank = batch.problem, [levels for _, _, levels in batch.by_place]
-    if problem.alike is not None:
-        arrived = np.take_along_axis(batch.orders, batch.ranked, axis=1)
-        by_rank = problem.alike_levels[arrived].tolist()
-    values = (-np.unique(-(problem.scores if problem.alike is None else problem.alike))).tolist()
-    both = zip(batch.by_place, by_rank, strict=True)
-    orders = (ScoredOrder(*order, levels, values) for order, levels in both)
-    return summed([run_varied(order, draws, limit) for order in orders])
+    return summed([run_varied(order, draws, limit) for order in _orders(batch)])
+
+
+def varied_ahead(
+    policy: Varied, batch: OrderBatch, costs: Costs, width: int, pace: Pace
+) -> Trials | None:
+    """The kernel of `varied` with searches that look ahead."""
+    if batch.keys is not None:
+        return None
+    draws = alternate_draws(exact_ratio(costs))
+    limit = period(draws.later) - 1
+    found = []
+    for order in _orders(batch):
+        blocks = Blocks(costs, width, pace, len(batch.problem))
+        solved = False
+        try:
+            follow_varied(_SearchAhead(order, draws, blocks), draws, limit)
+            blocks.finish()
+        except Solved:
+            solved = True
+        found.append((solved, blocks))
+    return counted(found)

@@ -29,7 +29,9 @@ class Solution:
         verified: whether `draft` passed.
         bill: the amount spent, in the unit of the costs.
         usage: tokens, seconds and dollars used, by kind of call.
-        unneeded: verifications in flight when another one passed; they are paid for.
+        unneeded: verifications in flight when another one passed; they are paid for. Candidates
+            generated ahead in vain are in `bill.unneeded`.
+        seconds: how long the search has waited for results.
         lost: candidates per call whose attempt may have been paid for and has no result.
         unscored: the number of candidates without a score.
         search: the id of the search in the ledger.
@@ -51,6 +53,7 @@ class Solution:
     message: str = ""
     finding: Finding | None = None
     policy: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -59,6 +62,7 @@ class Solution:
             ("generated", self.bill.generated),
             ("verifications", self.bill.verified),
             ("cost", f"{self.bill.total:g}"),
+            ("seconds", f"{self.seconds:.1f}"),
         ]
         what = "Verified answer" if self.verified else "Best candidate, not verified"
         return html.whole(
@@ -115,6 +119,7 @@ def solution_of(
         record.search,
         message,
         None if answer is None else _finding(record.found[answer]),
+        seconds=search.seconds,
     )
 
 
