@@ -61,6 +61,14 @@ class Options(LiveOptions):
         least=1,
         most=MOST,
     )
+    at_once: int | None = option(
+        None,
+        "Problems searched at once. With 1, a run that is interrupted and continued takes the same"
+        " course as one that is not.",
+        least=1,
+        most=100_000,
+        shown="twice --concurrency",
+    )
     spending: Spending = field(default_factory=Spending)
 
 
@@ -107,6 +115,7 @@ def solve(
             **{"value": spending.value, "budget": spending.budget},
             **{"total_budget": spending.total_budget, "width": options.width},
             "cascade": options.models.cascade,
+            "at_once": options.at_once,
         }
         if isinstance(spending.costs, Measured):
             how["meter"] = Meter(prices, model_of(options.models.generator))
