@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.experiments.arrivals import left_by, positions
 from grv.experiments.compare import compare
+from grv.learning.arrivals import left_by, positions
 from grv.learning.history import PastProblem
 from grv.learning.online import last_refit, prior_after
 from grv.logs.log import Log
