@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.experiments.arrivals import left_by, positions
 from grv.experiments.compare import compare
+from grv.learning.arrivals import left_by, positions
 from grv.learning.history import PastProblem
 from grv.learning.online import last_refit, prior_after
 from grv.logs.log import Log
@@ -49,6 +49,7 @@ WINDOWS = {
     "from 11": (10, 10**9),
 }
 GOALS = {("11 to 50", False): 0.48, ("after 50", False): 0.52, ("from 11", True): 0.37}
+GOAL, GOAL_LOGS = "the logs of the goals", ("humaneval_codegen16b", "otis_aime_pool")
 CURVE = (0, 6, 10, 15, 22, 33, 50, 75, 112, 168)  # the limits of the positions of the curves
 RESAMPLES = 400
 JOB = 500  # problems of the job whose time is measured
@@ -130,8 +131,9 @@ def figures(cells: list[Cell]) -> dict[str, Any]:
     record: dict[str, Any] = {"windows": [], "columns": [], "curves": []}
     for keyed in (False, True):
         chosen = [cell for cell in cells if cell.keyed is keyed]
-        for which in ["all logs", *logs]:
-            some = [cell for cell in chosen if which in ("all logs", cell.log)]
+        groups = {"all logs": logs, GOAL: GOAL_LOGS} | {log: [log] for log in logs}
+        for which, names in groups.items():
+            some = [cell for cell in chosen if cell.log in names]
             for window, limits in WINDOWS.items():
                 found = {row: summary(some, row, limits) for row in ROWS}
                 if found["learning"] is not None:
@@ -196,7 +198,7 @@ def table(record: dict[str, Any]) -> str:
         f" repetitions, seed {record['seed']}.",
     ]
     for each in record["windows"]:
-        goal = GOALS.get((each["window"], each["keys"])) if each["log"] == "all logs" else None
+        goal = GOALS.get((each["window"], each["keys"])) if each["log"] == GOAL else None
         wanted = "" if goal is None else f"  (wanted: {goal:.2f})"
         keys = ", keys" if each["keys"] else ""
         lines.append(f"\n{each['log']}{keys}, problems {each['window']}{wanted}")

@@ -30,7 +30,7 @@ class TestLearned(PolicyContract, max_examples=60):
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
-    policy = Learned(PRIOR, factor=2)
+    policy = Learned(PRIOR, factor=3)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
@@ -194,9 +194,9 @@ def test_the_name_of_a_file_is_still_taken_with_a_warning(prior: Path) -> None:
     assert policy == Learned(load_prior("prior.json"))
 
 
-@pytest.mark.parametrize("wrong", [1.9, float("inf"), float("nan"), "5"])
+@pytest.mark.parametrize("wrong", [2.9, float("inf"), float("nan"), "5"])
 def test_the_factor_leaves_room(wrong: Any) -> None:
-    with pytest.raises(UsageError, match="factor must be at least 2"):
+    with pytest.raises(UsageError, match="factor must be at least 3"):
         Learned(PRIOR, factor=wrong)
 
 

@@ -174,3 +174,38 @@ def test_drift_is_detected_where_the_policy_detects_it(tied: bool) -> None:
 
     assert StackedOrders.of(made).drifts(prior).tolist() == expected
     assert len(set(expected)) > 2
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("ratio", [3.7, 30.0])
+def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
+    ratio: float, keyed: bool
+) -> None:
+    """Long searches, in which the second guard has to act."""
+    problems, blind = made_up(tied=False, keyed=keyed, seed=5), 0
+    chance = np.random.default_rng(9)
+    for number in range(3):
+        scores, passed = chance.standard_normal(400), np.zeros(400, dtype=np.bool_)
+        passed[380 + number] = True
+        keys = chance.integers(0, 300, 400) if keyed else None
+        if keys is not None:
+            keys[passed] = 999
+        problems.append(LoggedProblem(f"long{number}", scores, passed, keys))
+    prior = fitted(problems[:8], tie=0.5, votes=0.5)
+    made = list(batches(problems, 2, keyed=keyed))
+    limits = [MeritLimits.of(prior, ratio)]
+    found = learned_trials(prior, StackedOrders.of(made), ratio, limits)
+    rows = [(batch, order) for batch in made for order in batch.orders.tolist()]
+    for at, (batch, order) in enumerate(rows):
+        if found.unlike[0, at]:
+            continue
+        search = replayed(
+            Learned(prior), batch.problem, Costs(1, ratio), order=order, width=1, keys=keyed
+        )
+        blind += sum(turn.action.why == "guard: one to verify blind" for turn in search.trace)
+        assert search.bill.verified == found.verified[0, at]
+        row = at - sum(each.size for each in made[: made.index(batch)])
+        ranks = np.flatnonzero(found.checked[0, at, : len(batch.problem)])
+        assert set(batch.ranked[row][ranks].tolist()) == set(map(int, search.pool.verdicts))
+    assert blind > 10

@@ -20,6 +20,7 @@ from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.runtime.results.solution import Solution
 from grv.runtime.solve import SolveOptions, solve_many
 from grv.testing.fakes import Crash
+from grv.theory.guard import FACTOR
 from support.learning import Problems, course
 
 pytestmark = pytest.mark.anyio
@@ -162,6 +163,20 @@ async def test_scores_unlike_the_history_are_left_to_the_default_and_it_says_so(
     ]
     assert reasons
     assert all(any("unlike the history" in why for why in each) for each in reasons)
+
+
+@pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
+async def test_a_history_that_misleads_costs_at_most_the_factor() -> None:
+    """In the history higher scores fail; now they pass, and then they fail again."""
+    ledger, made = MemoryLedger(), Problems(separation=-2.0, chance=0.1)
+    problems = made.problems(36)
+    await job(made, problems[:12], ledger)
+    for stop, separation in ((24, 2.0), (36, -2.0)):
+        turned = Problems(separation=separation, chance=0.1)
+        found = await job(turned, problems[stop - 12 : stop], ledger)
+        costs = [each.bill.total for each in found]
+        assert all(each.policy.startswith("learned(") for each in found)
+        assert sum(costs) / len(costs) <= FACTOR * 11 / 0.1
 
 
 async def test_the_prior_of_a_search_is_in_the_ledger_once(tmp_path: Path) -> None:

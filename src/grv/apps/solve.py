@@ -64,6 +64,14 @@ class Options(LiveOptions):
         most=MOST,
     )
     pacing: Pacing = field(default_factory=Pacing)
+    at_once: int | None = option(
+        None,
+        "Problems searched at once. With 1, a run that is interrupted and continued takes the same"
+        " course as one that is not.",
+        least=1,
+        most=100_000,
+        shown="twice --concurrency",
+    )
     spending: Spending = field(default_factory=Spending)
 
 
@@ -111,6 +119,7 @@ def solve(
             **{"total_budget": spending.total_budget, "width": options.width},
             "pace": options.pacing.pace,
             "cascade": options.models.cascade,
+            "at_once": options.at_once,
         }
         if isinstance(spending.costs, Measured):
             how["meter"] = Meter(prices, model_of(options.models.generator))

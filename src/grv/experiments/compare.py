@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import LogError, UsageError
 from ..core.search import Policy
 from ..core.values import Cascade, Costs, Measured
+from ..learning.arrivals import Arrivals, by_repetition, cost_by_position, positions
 from ..logs.log import Log, LoggedProblem
 from ..options import from_arguments
 from ..parallel import divided, in_parts
@@ -23,7 +24,6 @@ from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
-from .arrivals import Arrivals, by_repetition, cost_by_position, positions
 from .assigned_pairs import AssignedPairs
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
@@ -201,7 +201,15 @@ class _Comparer:
         """Try the rows that learn as they go; one repetition after the other is independent."""
         if not self.learning:
             return
-        replay = Arrivals(self.orders, self.log.score, self.settings, self.cascade)
+        asked = self.settings
+        replay = Arrivals(
+            self.orders,
+            self.log.score,
+            seed=asked.seed,
+            value=asked.value,
+            width=asked.width,
+            cascade=self.cascade,
+        )
         wanted = [(at, n) for at in range(len(self.prices)) for n in self.learning]
 
         def work(repetition: int) -> list[Trials]:

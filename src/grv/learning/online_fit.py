@@ -18,7 +18,7 @@ from ..policies.variety import ties_are_evidence
 from .fit import Fitted, Numbers, Placed, TiedLabels, chances_of, maximised, prior_from, scale_of
 from .history import PastProblem
 
-TILT = -0.6  # the logarithm of the limit of a merit
+TILT = -0.3  # the logarithm of the limit of a merit
 VOTES = 0.5  # a merit grows with this power of the number of candidates with the same key
 EVEN = 2.0  # problems of which nothing is known
 TIES = np.linspace(0.1, 1.0, 19)

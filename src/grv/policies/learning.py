@@ -42,7 +42,7 @@ class Learning:
 
     def __post_init__(self) -> None:
         given: object = self.history  # a specification may give one name
-        history = (given,) if isinstance(given, str) else tuple(self.history)
+        history = tuple(given) if isinstance(given, tuple | list) else (given,)
         if not all(isinstance(each, str) and each for each in history):
             raise UsageError(
                 f"learning: the history must be names of ledgers, not {self.history!r}"

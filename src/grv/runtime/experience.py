@@ -96,9 +96,10 @@ class Experience:
             past = search_past(record.search, record.scored, record.found)
             self._known[record.search] = past
             self._finished[record.search] = None
-            given = self._given or []
-            if last_refit(len(given) + len(self._finished)) > self._fitted:
-                self._fit(given)
+            if self._given is None:
+                return  # the first search that needs a prior loads all
+            if last_refit(len(self._given) + len(self._finished)) > self._fitted:
+                self._fit(self._given)
 
     def _fit(self, given: list[PastProblem]) -> None:
         """Fit the prior to what the ledger shows now, also of other processes."""

@@ -76,7 +76,7 @@ class SolveOptions(TypedDict, total=False):
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
-            `grv.policies.DEFAULT`.
+            `grv.policies.DEFAULT`. `learning` learns from the searches that the ledger has.
         costs: the price list that the policy plans with; by default a verification costs as much as
             ten candidates.
         budget: the highest cost allowed per problem, in the unit of the costs.

@@ -161,6 +161,21 @@ class LedgerContract:
         assert paid == [6, 4, 0, 10]
         assert list(ledger.read("c")) == []
 
+    def test_searches_that_have_ended_are_listed_in_the_order_of_their_ends(
+        self, ledger: Ledger
+    ) -> None:
+        end = Ended("solved", 0, 1, 1, 11.0)
+        for search in ("a", "b", "c", "d"):
+            ledger.append(search, [Started("p", {"seed": search})])
+        ledger.append("c", [end])
+        ledger.append("a", [Started("p", {"seed": "again"}, prior="a text")])
+        ledger.append("a", [end])
+        ledger.append("b", [Failed("no server")])
+        assert list(ledger.ended_searches()) == [("c", {"seed": "c"}), ("a", {"seed": "again"})]
+        ledger.append("c", [end])
+        assert [search for search, _ in ledger.ended_searches()] == ["a", "c"]
+        assert list(ledger.read("a"))[1] == Started("p", {"seed": "again"}, prior="a text")
+
     def test_threads_can_append_at_once(self, ledger: Ledger) -> None:
 
         def work(search: str) -> None:

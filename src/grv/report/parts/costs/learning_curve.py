@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ....experiments.arrivals import positions
 from ....experiments.rows import PolicyRow, kind_of, learning_of
+from ....learning.arrivals import positions
 from ....learning.online import refits
 from ....policies import DEFAULT
 from ....replay.orders import Orders

@@ -15,11 +15,10 @@ import pytest
 from grv.backends.protocols import Draft, Finding, Problem, Score
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Latency, Measured, Verdict
-from grv.experiments import arrivals
-from grv.experiments.arrivals import Arrivals, arrival, cost_by_position, positions
 from grv.experiments.compare import compare
-from grv.experiments.settings import Settings
 from grv.experiments.simulate import simulate
+from grv.learning import arrivals
+from grv.learning.arrivals import Arrivals, arrival, cost_by_position, positions
 from grv.ledger.ledger import MemoryLedger
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import DEFAULT, Learning
@@ -54,10 +53,10 @@ def log(
 def test_the_kernel_equals_the_engine(kind: dict[str, bool], monkeypatch: Any) -> None:
     made = log(**kind)
     orders = Orders(made.problems, 2, keyed=kind.get("keyed", False))
-    fast = [Arrivals(orders, "score", Settings()).trials(Learning(), COSTS, r) for r in range(2)]
+    fast = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
     monkeypatch.setattr(Arrivals, "_by_kernel", None)
     monkeypatch.setattr(arrivals, "Learned", int)  # no policy is of this class
-    slow = [Arrivals(orders, "score", Settings()).trials(Learning(), COSTS, r) for r in range(2)]
+    slow = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
 
     for ours, theirs in zip(fast, slow, strict=True):
         for name in ("solved", "generated", "verified", "rounds"):
@@ -113,7 +112,7 @@ def test_a_replay_equals_a_live_job(tied: bool) -> None:
     made = log(24, tied=tied)
     solutions = live(made)
     orders = Orders(made.problems, 1)
-    trials = Arrivals(orders, "score", Settings()).trials(Learning(), COSTS, 0)
+    trials = Arrivals(orders, "score").trials(Learning(), COSTS, 0)
 
     for at, problem in enumerate(made.problems):
         bill = solutions[problem.id].bill

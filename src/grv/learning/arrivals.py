@@ -10,6 +10,7 @@ together.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -18,9 +19,6 @@ from numpy.typing import NDArray
 
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
-from ..learning.history import PastProblem
-from ..learning.ledger_history import ledger_past
-from ..learning.online import next_refit, prior_after
 from ..logs.log import LoggedProblem
 from ..parallel import divided
 from ..policies import Learned, Learning
@@ -29,7 +27,9 @@ from ..replay.kernels.dispatch import searched_trials
 from ..replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, stacked
-from .settings import Settings
+from .history import PastProblem
+from .ledger_history import ledger_past
+from .online import next_refit, prior_after
 
 _STREAM = 20  # distinguishes the order of problems from other things drawn from a seed
 _PART = 16_384  # candidates of the problems that are replayed together
@@ -76,13 +76,29 @@ def by_repetition(found: Sequence[Trials]) -> Trials:
 
 
 class Arrivals:
-    """Replays repetitions of the problems of a log."""
+    """Replays repetitions of the problems of a log.
+
+    Args:
+        orders: the problems with the orders of their candidates, one per repetition.
+        score: the name of the score.
+        seed: the seed of the order of problems.
+        value: what an answer is worth.
+        width: the number of verifications in flight at once.
+        cascade: how second scores are used; None if they are not.
+    """
 
     def __init__(
-        self, orders: Orders, score: str, settings: Settings, cascade: Cascade | None = None
+        self,
+        orders: Orders,
+        score: str,
+        *,
+        seed: int = 0,
+        value: float = math.inf,
+        width: int | None = 1,
+        cascade: Cascade | None = None,
     ) -> None:
-        self._orders, self._score = orders, score
-        self._settings, self._cascade = settings, cascade
+        self._orders, self._score, self._seed = orders, score, seed
+        self._value, self._width, self._cascade = value, width, cascade
 
     @cached_property
     def _batches(self) -> list[OrderBatch]:
@@ -91,7 +107,7 @@ class Arrivals:
     def trials(self, policy: Learning, costs: Costs, repetition: int) -> Trials:
         """What each problem cost in one repetition; arrays are `[problems]`."""
         finished = [each for path in policy.history for each in ledger_past(path, self._score)[0]]
-        order = arrival(len(self._batches), repetition, self._settings.seed)
+        order = arrival(len(self._batches), repetition, self._seed)
         arriving = [self._in_order(place, repetition) for place in order.tolist()]
         found: list[Trials] = []
         while len(found) < len(arriving):
@@ -114,7 +130,7 @@ class Arrivals:
     def _together(self, policy: Policy, batches: Sequence[OrderBatch], costs: Costs) -> list[Left]:
         """Replay problems by one policy, with the kernel where it applies."""
         plain = self._cascade is None and not isinstance(costs, Measured)
-        if not (isinstance(policy, Learned) and plain and np.isinf(self._settings.value)):
+        if not (isinstance(policy, Learned) and plain and math.isinf(self._value)):
             return [self._by_engine(policy, batch, costs) for batch in batches]
         found: list[Left] = []
         for start, stop in divided([len(batch.problem) for batch in batches], _PART):
@@ -146,9 +162,9 @@ class Arrivals:
             batch.problem,
             costs,
             order=order.tolist(),
-            value=self._settings.value,
+            value=self._value,
             cascade=self._cascade,
-            width=self._settings.width,
+            width=self._width,
             keys=batch.keyed,
         )
         trial = searched_trials([search], costs, self._cascade)
