@@ -163,7 +163,7 @@ def test_a_live_run_counts_failures_by_another_score(said: Said) -> None:
     said("runs", "export", "first.ledger", "-o", "first.csv")
     head, row = (line.split(",") for line in Path("first.csv").read_text().splitlines()[:2])
     values = dict(zip(head, row, strict=True))
-    assert float(values["score_alike"]) == -float(values["score"]) % 3
+    assert float(values["alike"]) == -float(values["score"]) % 3
     assert "for the score length, hash" in said("learn", "first.ledger", "-o", "prior.json")
     given = ("--scorer", "--score", "my.py:letters")
     assert "given scores, on a common scale: " in said(

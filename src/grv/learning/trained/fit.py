@@ -163,8 +163,8 @@ class _Rows:
         within = np.zeros_like(self.means)
         for at in range(values.shape[1]):
             known = np.bincount(self.of, weights=counts[:, at])
-            means = np.bincount(self.of, weights=counts[:, at] * values[:, at])
-            means /= np.maximum(known, 1e-9)
+            sums = np.bincount(self.of, weights=counts[:, at] * values[:, at])
+            means = sums / np.maximum(known, 1e-9)
             within[at] = (counts[:, at] * (values[:, at] - means[self.of]) ** 2).sum()
         self.spreads = np.sqrt(within / total)
         self.spreads[self.spreads < _LEAST_SPREAD] = 1.0

@@ -47,14 +47,11 @@ class PastTexts:
     verified: NDArray[np.bool_]
     programs: bool = True
 
-    def in_order(self, order: Sequence[int] | None = None) -> PastTexts:
+    def in_order(self, order: NDArray[np.integer]) -> PastTexts:
         """The problem, if its candidates had arrived in another order."""
-        if order is None:
-            return self
-        places = np.asarray(order, dtype=np.intp)
-        arrivals = tuple(self.arrivals[place] for place in places.tolist())
-        changes = {"passed": self.passed[places], "verified": self.verified[places]}
-        return dataclasses.replace(self, arrivals=arrivals, **changes)
+        arrivals = tuple(self.arrivals[place] for place in order.tolist())
+        passed, verified = self.passed[order], self.verified[order]
+        return dataclasses.replace(self, arrivals=arrivals, passed=passed, verified=verified)
 
     def until(self, size: int, verified: NDArray[np.bool_]) -> PastTexts:
         """What a search leaves that generated `size` candidates and verified some of them."""
@@ -143,8 +140,8 @@ def trained_log(path: str, model: TrainedModel, reading: Reading, *, may_bound: 
     Scores are those of candidates that arrive in the order of the log. A replay in another order
     keeps them, although similarity and votes would then be those of another order.
     """
-    table, scores = read_table(path), {}
-    rows = _rows(table)
+    table = read_table(path)
+    rows, scores = _rows(table), dict[int, float]()
     for problem in log_texts(path, model.needs):
         found = [model.score(each) for each in problem.arriving()]
         scores |= dict(zip(rows[problem.id], found, strict=True))

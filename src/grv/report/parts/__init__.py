@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from .advice import better_score, cheaper_verifier, pays_for_itself, which_policy
 from .costs import budget_curve, difficulty, optimal_pairs, paired, sensitivity, summary, trials
-from .score import auc, calibration, coverage, distribution, distrust, monotonicity, rank_pass
+from .score import (
+    auc,
+    calibration,
+    coverage,
+    distribution,
+    distrust,
+    monotonicity,
+    rank_pass,
+    trained,
+)
 from .time import rounds, unsolved
 
 _MODULES = (
     *(summary, paired, optimal_pairs, difficulty, budget_curve, trials, sensitivity),
-    *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust),
+    *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust, trained),
     *(which_policy, pays_for_itself, better_score, cheaper_verifier),
     *(rounds, unsolved),
 )
