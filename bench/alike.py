@@ -29,6 +29,7 @@ from grv.learning.tune import learn
 from grv.logs.log import Log, LoggedProblem
 from grv.logs.readers import read_log
 from grv.policies import Learned, VerifyAll
+from grv.policies.learned.prior import ScorePart
 from grv.replay.kernels.dispatch import many_trials
 from grv.replay.orders import batches
 from grv.theory.scales import on_scale
@@ -100,13 +101,7 @@ def _fold(
 ) -> str:
     """Learn from the problems before, search those of now; return the chosen column."""
     parts, combined = combine(columns, before)
-    sums = [
-        sum(
-            part.weight * on_scale(part.scale.values, part.scale.normals, p.scores)
-            for part, p in zip(parts, same, strict=True)
-        )
-        for same in zip(*now, strict=True)
-    ]
+    sums = [_sum(parts, same) for same in zip(*now, strict=True)]
     name, alike = with_alike(columns, before, combined)
     values = dict(zip(columns, now, strict=True)).get(name)
     rows: dict[str, tuple[list[PastProblem], list[LoggedProblem]]] = {
@@ -136,6 +131,16 @@ def _fold(
                 costs = found.setdefault((name_, ratio), np.zeros(len(here)))
                 costs[here] = [each.costs(Costs(1, ratio)).mean() for each in trials]
     return name
+
+
+def _sum(parts: Sequence[ScorePart], same: Sequence[PastProblem]) -> Numbers:
+    """The combined scores of one problem, of which each column has its own."""
+    normals = [
+        part.weight * on_scale(part.scale.values, part.scale.normals, problem.scores)
+        for part, problem in zip(parts, same, strict=True)
+    ]
+    total: Numbers = np.sum(normals, axis=0)
+    return total
 
 
 def table(record: dict[str, Any]) -> str:

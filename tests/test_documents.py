@@ -128,6 +128,11 @@ def files() -> dict[str, list[str]]:
     kinds = [f"{p},{c},{int(c % 9 == 3)},{c % 8}" for p in "ab" for c in range(60)]
     labels, scores, *_ = fences(DOCS / "guide" / "logs.md", "json")
     samples = [{"correct": True}, {"correct": False}]
+    texts = [
+        {"problem": p, "candidate": c, "passed": c % 3 == 0, "text": f"word{c % 5} {c % 3}"}
+        for p in "abc"
+        for c in range(12)
+    ]
     rewards = [{"idx": 0, "r_last": 1}, {"idx": 1, "r_last": 2}]
     return {
         "log.csv": [head, *rows],
@@ -136,6 +141,7 @@ def files() -> dict[str, list[str]]:
         "kinds.csv": [head, *kinds],
         "class.txt": ["0 1 1", "1 0 0"],
         "example.csv": fences(DOCS / "reference" / "log-columns.md", "csv"),
+        "texts.jsonl": list(map(json.dumps, texts)),
         "labels.jsonl": [labels],
         "scores.jsonl": [scores],
         "generations.jsonl": [json.dumps({"id": "a", "samples": samples})],

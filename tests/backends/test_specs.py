@@ -16,6 +16,9 @@ from grv.backends.scorers.length import LengthScorer
 from grv.backends.scorers.logprob import LogprobScorer
 from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.scorers.reward_options import Reward
+from grv.backends.scorers.trained.features import BUCKETS, DENSE
+from grv.backends.scorers.trained.model import ScorerEvidence, TrainedModel, Weight
+from grv.backends.scorers.trained.scorer import TrainedScorer
 from grv.backends.specs import generator, scorer
 from grv.core.errors import UsageError
 from grv.own_code import allow
@@ -140,6 +143,13 @@ def test_every_form_is_explained() -> None:
         assert meaning, form
 
 
+MODEL = TrainedModel(
+    tuple(Weight(name, 0.0, 1.0, 0.0) for name in DENSE),
+    (),
+    (0.0,) * BUCKETS,
+    "",
+    ScorerEvidence(1, 2, 1),
+)
 KINDS = {
     "logprob": LogprobScorer,
     "logprob-sum": LogprobScorer,
@@ -149,6 +159,7 @@ KINDS = {
     "score:URL": RewardScorer,
     "classify:URL": RewardScorer,
     "pooling:URL[:last|min|mean|product]": RewardScorer,
+    "trained:LEDGER": TrainedScorer,
     "FILE.py:NAME": CallableScorer,
 }
 
@@ -160,6 +171,9 @@ def test_every_score_has_its_own_scorer(form: str, tmp_path: Path) -> None:
         (tmp_path / "my.py").write_text("def score(problem, text): return 0.0\n")
         spec = f"{tmp_path}/my.py:score"
         allow(spec)
+    if form == "trained:LEDGER":
+        spec = f"trained:{tmp_path}/scorer.json"
+        (tmp_path / "scorer.json").write_text(MODEL.to_text())
 
     assert type(scorer(spec, base_url=URL)) is KINDS[form]
 

@@ -74,7 +74,7 @@ def test_a_combination_counts_failures_by_the_column_that_agrees_most() -> None:
     name, problems = with_alike(["smooth", "tied"], [smooth, tied], combined)
 
     assert name == "tied"
-    assert all((p.alike == t.scores).all() for p, t in zip(problems, tied, strict=True))
+    assert all(p.alike is t.scores for p, t in zip(problems, tied, strict=True))
     assert all((p.scores == c.scores).all() for p, c in zip(problems, combined, strict=True))
 
 

@@ -21,7 +21,8 @@ LOG = "A log in Parquet, JSON lines or CSV; or a published generations.jsonl or 
 SCORE = (
     "The column that ranks candidates; or cascade(first, second, top=4, cost=0.5): before one of"
     " the best 4 by the first column is verified, the second column ranks them, for 0.5 each; or a"
-    " prior, for the combination of scores that it was learned with."
+    " prior, for the combination of scores that it was learned with; or a scorer of grv learn, if"
+    " the log has texts."
 )
 
 

@@ -71,26 +71,29 @@ def learn(
     grv learn answers.jsonl.ledger --scorer -o scorer.json
     grv solve problems.jsonl --score trained:scorer.json --generator openai:qwen2.5-coder
     """
-    check_outputs([out], logs)
-    if len({os.path.realpath(path) for path in logs}) < len(logs):
-        raise UsageError("the same file is given twice: its evidence would count twice")
-    if not out.endswith(".json"):
-        raise UsageError(f"{out}: the name of a {'scorer' if scorer else 'prior'} ends in .json")
-    if len(set(score)) < len(score):
-        raise UsageError("--score: the same score is given twice")
-    from ..files import write_whole
-    from ..policies.learned.prior import hash_of
-
+    _check(logs, out, score, "scorer" if scorer else "prior")
     if scorer:
         if name is not None or alike is not None:
             raise UsageError("--name and --alike are for priors; leave them out with --scorer")
         _train(logs, score, out)
         return
+    from ..files import write_whole
+
     with progress("learning") as tell:
         prior = _learned(logs, score, name, alike, tell, parallel.jobs)
-    text = prior.to_text()
-    write_whole(out, text)
-    say(*_told(prior, out, hash_of(text.encode())))
+    write_whole(out, prior.to_text())
+    say(*_told(prior, out, prior.hash))
+
+
+def _check(logs: Sequence[str], out: str, scores: Sequence[str], what: str) -> None:
+    """Refuse files and scores that contradict each other, before any work."""
+    check_outputs([out], logs)
+    if len({os.path.realpath(path) for path in logs}) < len(logs):
+        raise UsageError("the same file is given twice: its evidence would count twice")
+    if not out.endswith(".json"):
+        raise UsageError(f"{out}: the name of a {what} ends in .json")
+    if len(set(scores)) < len(scores):
+        raise UsageError("--score: the same score is given twice")
 
 
 def _learned(

@@ -100,8 +100,8 @@ def scorer(
             from .scorers.trained.model import load_model
             from .scorers.trained.scorer import TrainedScorer
 
-            model = load_model(rest)
-            return TrainedScorer(lambda: model)
+            trained = load_model(rest)
+            return TrainedScorer(lambda: trained)
         case "logprob" | "logprob-sum" | "logprob-min":
             from .scorers.logprob import LogprobScorer
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.scorers.trained.model import is_scorer, load_model
 from ..core.errors import UsageError
 from ..logs.log import Log
 from ..logs.readers import read_log
@@ -22,6 +23,7 @@ from .alike import most_alike
 from .fit import scale_of
 from .history import PastProblem
 from .prior_file import load_prior
+from .trained.texts import trained_log
 
 _RIDGE = 1.0  # the penalty on the weights; the levels have a tenth of it
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
@@ -115,10 +117,14 @@ def read_scored(
     reading: Reading | None = None,
     may_bound: bool = False,
 ) -> Log:
-    """The log in a file, with the score of a column, or with the combined score of a prior."""
+    """The log in a file, by the score of a column, of a prior that combines, or of a scorer."""
     how = {**dataclasses.asdict(reading or Reading()), "may_bound": may_bound}
     if score is None or not score.endswith(".json"):
         return read_log(path, score=score, second=second, **how)
+    if is_scorer(score):
+        if second is not None or how["rewards"] is not None:
+            raise UsageError(f"{score}: a trained score has no cascade and reads no --rewards")
+        return trained_log(path, load_model(score), reading or Reading(), may_bound=may_bound)
     prior = load_prior(score)
     if not prior.parts:
         raise UsageError(f"{score} does not combine scores; use --score {prior.score}")

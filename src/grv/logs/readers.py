@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`refuted`, `generate_cost`, `verify_cost` and `censored`. An error is one line that names the file,
-the line or row, and the value.
+`refuted`, `generate_cost`, `verify_cost`, `censored`, `text` and `prompt`. An error is one line
+that names the file, the line or row, and the value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .reading import Unlabelled
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
-OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored")
+OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored", "text", "prompt")
 
 
 def read_log(

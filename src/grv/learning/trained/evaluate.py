@@ -81,7 +81,7 @@ def cross_fitted(
             model = fit([each for each, own in zip(trained, fold, strict=True) if own != k], given)
         except UsageError:
             continue  # no problem of the other folds has both a pass and a failure
-        for at in np.flatnonzero(fold == k):
+        for at in np.flatnonzero(fold == k).tolist():
             found[at] = scores_on_arrival(model, problems[at])
     return found
 

@@ -27,11 +27,13 @@ from ...theory.scales import on_scale
 from ..alike import most_alike
 from ..fit import scale_of
 from ..history import PastProblem
+from .minimise import minimise
 
 Numbers = NDArray[np.float64]
 
 PENALTIES = (0.3, 1.0, 3.0)  # on the weights of n-grams; the best on held-out problems is used
-_DENSE_PENALTY, _LEVEL_PENALTY = 1.0, 0.1
+_DENSE_PENALTY = 1.0
+_LEVEL_PENALTY = 1e-3  # so small that no other weight explains how hard a problem is
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
 _FOLDS = 3  # for the choice of the penalty
 _LEAST_SPREAD = 1e-6
@@ -161,8 +163,8 @@ class _Rows:
         within = np.zeros_like(self.means)
         for at in range(values.shape[1]):
             known = np.bincount(self.of, weights=counts[:, at])
-            means = np.bincount(self.of, weights=counts[:, at] * values[:, at])
-            means /= np.maximum(known, 1e-9)
+            sums = np.bincount(self.of, weights=counts[:, at] * values[:, at])
+            means = sums / np.maximum(known, 1e-9)
             within[at] = (counts[:, at] * (values[:, at] - means[self.of]) ** 2).sum()
         self.spreads = np.sqrt(within / total)
         self.spreads[self.spreads < _LEAST_SPREAD] = 1.0
@@ -186,31 +188,24 @@ class _Rows:
 
     def weights(self, penalty: float, used: NDArray[np.bool_]) -> Numbers:
         """The weights that fit the verdicts of some problems."""
-        from scipy.optimize import minimize
-
         rows = used[self.of]
         x, passed, counts, of = (
-            self.matrix[rows],
-            self.passed[rows],
-            self.counts[rows],
-            self.of[rows],
+            each[rows] for each in (self.matrix, self.passed, self.counts, self.of)
         )
-        size = x.shape[1]
+        there = np.flatnonzero(abs(x).sum(axis=0))  # the weights of other columns are 0
+        x, size = x[:, there], len(there)
         ridge = np.full(size + len(used), _LEVEL_PENALTY)
-        ridge[:size], ridge[:BUCKETS] = _DENSE_PENALTY, penalty
+        ridge[:size] = np.where(there < BUCKETS, penalty, _DENSE_PENALTY)
 
         def loss(at: Numbers) -> tuple[float, Numbers]:
             logits = x @ at[:size] + at[size:][of]
-            chance = 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
-            error = counts * (chance - passed)
+            error = counts * (1 / (1 + np.exp(-np.clip(logits, -500, 500))) - passed)
             value = (counts * (np.logaddexp(0, logits) - passed * logits)).sum()
             slope = np.concatenate([x.T @ error, np.bincount(of, error, len(used))])
             return float(value + (ridge * at * at).sum() / 2), slope + ridge * at
 
-        found = minimize(
-            loss, np.zeros(len(ridge)), jac=True, method="L-BFGS-B", options={"maxiter": 100}
-        )
-        weights: Numbers = found.x[:size]
+        weights = np.zeros(self.matrix.shape[1])
+        weights[there] = minimise(loss, np.zeros(len(ridge)))[:size]
         return weights
 
     def _likelihood(self, weights: Numbers, used: NDArray[np.bool_]) -> float:

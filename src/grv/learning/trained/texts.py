@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backends.scorers.trained.features import Arrival, Features, Others, answers_are_programs
+from ...backends.scorers.trained.model import TrainedModel
 from ...core.errors import LogError, UsageError
 from ...core.values import REFUTED, Verdict
 from ...ledger.entries import Entry, Found, Made, Scored, Started
 from ...ledger.opening import is_ledger, open_ledger
 from ...logs.columns import SCORE, WHOLE, key_name
-from ...logs.readers import log_of
+from ...logs.log import Log
+from ...logs.readers import is_censored, log_of
+from ...logs.reading import Reading, Unlabelled
 from ...logs.tables import ColumnTable, read_table
 from .fit import ScoredTexts
 
@@ -44,14 +47,11 @@ class PastTexts:
     verified: NDArray[np.bool_]
     programs: bool = True
 
-    def in_order(self, order: Sequence[int] | None = None) -> PastTexts:
+    def in_order(self, order: NDArray[np.integer]) -> PastTexts:
         """The problem, if its candidates had arrived in another order."""
-        if order is None:
-            return self
-        places = np.asarray(order, dtype=np.intp)
-        arrivals = tuple(self.arrivals[place] for place in places.tolist())
-        changes = {"passed": self.passed[places], "verified": self.verified[places]}
-        return dataclasses.replace(self, arrivals=arrivals, **changes)
+        arrivals = tuple(self.arrivals[place] for place in order.tolist())
+        passed, verified = self.passed[order], self.verified[order]
+        return dataclasses.replace(self, arrivals=arrivals, passed=passed, verified=verified)
 
     def until(self, size: int, verified: NDArray[np.bool_]) -> PastTexts:
         """What a search leaves that generated `size` candidates and verified some of them."""
@@ -132,6 +132,27 @@ def log_texts(path: str, given: Sequence[str] = ()) -> list[PastTexts]:
         prompt = _text(table, "prompt", rows[problem.id][0])
         found.append(PastTexts(problem.id, prompt, arrivals, problem.passed, known))
     return found
+
+
+def trained_log(path: str, model: TrainedModel, reading: Reading, *, may_bound: bool) -> Log:
+    """A log with texts, ranked by a trained score.
+
+    Scores are those of candidates that arrive in the order of the log. A replay in another order
+    keeps them, although similarity and votes would then be those of another order.
+    """
+    table = read_table(path)
+    rows, scores = _rows(table), dict[int, float]()
+    for problem in log_texts(path, model.needs):
+        found = [model.score(each) for each in problem.arriving()]
+        scores |= dict(zip(rows[problem.id], found, strict=True))
+    column = np.array([scores[row] for row in range(table.rows)])
+    table = dataclasses.replace(table, columns={**table.columns, TRAINED: column})
+    unlabelled = reading.unlabelled
+    if may_bound and unlabelled is Unlabelled.ERROR and is_censored(table):
+        unlabelled = Unlabelled.BOUND
+    alike = reading.alike or model.alike or None
+    log = log_of(table, score=TRAINED, unlabelled=unlabelled, alike=alike)
+    return dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
 
 
 def _rows(table: ColumnTable) -> dict[str, list[int]]:

@@ -68,7 +68,8 @@ def _read_ledger(given: Given, name: str) -> Source:
     unlabelled = given.reading.unlabelled
     if unlabelled is Unlabelled.ERROR:
         unlabelled = Unlabelled.DROP
-    log = log_of(table, unlabelled=unlabelled)
+    alike = "alike" if "alike" in columns else None
+    log = log_of(table, unlabelled=unlabelled, alike=alike)
     log = replace(log, reading={"rewards": None, "unlabelled": unlabelled})
     return Source(name, "ledger", log, warnings=_of_labels(name, log, unlabelled))
 

@@ -13,13 +13,22 @@ from .costs import (
     summary,
     trials,
 )
-from .score import auc, calibration, coverage, distribution, distrust, monotonicity, rank_pass
+from .score import (
+    auc,
+    calibration,
+    coverage,
+    distribution,
+    distrust,
+    monotonicity,
+    rank_pass,
+    trained,
+)
 from .time import rounds, unsolved
 
 _MODULES = (
     *(summary, learning_curve, paired, optimal_pairs, difficulty, budget_curve, trials),
     sensitivity,
-    *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust),
+    *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust, trained),
     *(which_policy, pays_for_itself, better_score, cheaper_verifier),
     *(rounds, unsolved),
 )

@@ -83,8 +83,7 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
-    if any("refuted" in row for row in rows):
-        names.append("refuted")
+    names += [name for name in ("refuted", "alike") if any(name in row for row in rows)]
     columns = {name: [row.get(name) for row in rows] for name in names}
     refuted = sum("refuted" in row for row in rows)
     labelled = len(rows) - columns["passed"].count(None) - refuted
@@ -102,6 +101,8 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
         row: _Row = {"candidate": id}
         if id in record.scored:
             row |= {"score": record.scored[id].score, "key": record.scored[id].key}
+            if record.scored[id].alike is not None:
+                row["alike"] = record.scored[id].alike
         if record.refuted(id):
             row |= {"key": None, "refuted": True, "passed": False}
         if id in record.scored_again and record.scored_again[id].score is not None:

@@ -114,6 +114,15 @@ class TrainedModel:
         return hashlib.blake2b(self.to_text().encode(), digest_size=6).hexdigest()
 
 
+def is_scorer(path: str) -> bool:
+    """Whether a file says that it is a scorer; a prior is in JSON too."""
+    try:
+        record = parse_json(read_bytes(path).decode(errors="replace"))
+    except (UsageError, ValueError):
+        return False
+    return isinstance(record, dict) and record.get("format") == FORMAT
+
+
 def load_model(path: str) -> TrainedModel:
     """The scorer in a file that `grv learn --scorer` wrote."""
     try:
