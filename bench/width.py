@@ -6,7 +6,12 @@ AIME and HumanEval logs, a verification for 10 candidates, 30 s per round of ver
 per generated batch. Each row is relative to width 1 on the same orders of the same problems: the
 ratio of mean costs, and the ratio of mean seconds to the answer; in brackets 95 % intervals,
 problems being resampled. No parameter is chosen here. `P` is a price of waiting: the search chooses
-its blocks. `idle` simulates 200 problems on 64 workers: the share of time in which workers wait.
+its blocks. `idle` simulates 200 problems on 64 workers, of which a search takes 16 at most: how
+long the run takes, and the share of workers that wait. With `spare`, searches share all workers
+once no problem waits to start, and their blocks may be that much wider.
+
+`--live` runs searches of `grv.solve_many` over candidates of the logs, with a generator of .1 s and
+a verifier of .6 s that only sleep.
 """
 
 from __future__ import annotations
@@ -16,21 +21,33 @@ import dataclasses
 import heapq
 import json
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+import grv
 from grv.core.pace import Pace
-from grv.core.search import Policy
-from grv.core.values import Costs, Generate, Latency, Verify
+from grv.core.search import Policy, Search
+from grv.core.values import (
+    Costs,
+    Generate,
+    Generated,
+    Latency,
+    Stop,
+    Verdict,
+    Verified,
+    Verify,
+)
 from grv.learning.prior_file import parse_policy
 from grv.learning.score_combination import read_scored
-from grv.logs.log import Log
-from grv.replay.engine import replayed
+from grv.logs.log import Log, LoggedProblem
 from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
+from grv.runtime.options import Calls
 
 LOGS = {
     "AIME": ("otis_aime_pool.parquet", "score_text_lr"),
@@ -57,6 +74,7 @@ ROWS: dict[str, tuple[int, Pace]] = {
 }
 RESAMPLES = 1000
 WORKERS, PROBLEMS = 64, 200
+SCALE = 0.02  # real seconds of a second of `--live`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,14 +93,18 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--policy", default="default")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--live", action="store_true")
     parser.add_argument("--figure", type=Path)
     given = parser.parse_args()
     policy = parse_policy(given.policy)
-    found = {}
+    found: dict[str, Any] = {}
     for name, (file, score) in LOGS.items():
         log = read_scored(str(given.data / file), score)
-        found[name] = table(measured(log, policy, given.orders))
-        found[name]["idle"] = idle(log, policy)
+        if given.live:
+            found[name] = table(measured_live(log, policy))
+        else:
+            found[name] = table(measured(log, policy, given.orders))
+            found[name]["idle"] = idle(log, policy)
     if given.figure is not None:
         draw(found, given.figure)
     print(json.dumps(found, indent=1) if given.json else text(found))
@@ -126,63 +148,129 @@ def table(rows: dict[str, Row]) -> dict[str, Any]:
     }
 
 
-def idle(log: Log, policy: Policy) -> dict[str, Any]:
-    """Searches of `PROBLEMS` problems on `WORKERS` workers, 16 of them for a search at most.
+def measured_live(log: Log, policy: Policy) -> dict[str, Row]:
+    """Some problems of the log, searched live in one order, with backends that sleep."""
+    problems = [problem for problem in log.problems if problem.solvable][::4]
+    chance = np.random.default_rng(2)
+    orders = {each.id: chance.permutation(len(each)).tolist() for each in problems}
+    rows = {}
+    for name in ("width 1", "width 4", "width 16, no ramp", "width 16"):
+        width, pace = ROWS[name]
+        start = time.process_time()
+        backends = _sleeping(problems, orders)
+        asked = [grv.Problem(each.id, each.id) for each in problems]
+        how: dict[str, Any] = {"policy": policy, "costs": COSTS, "width": width, "pace": pace}
+        how["calls"] = Calls(concurrency=1000)
+        solved = {each.problem: each for each in grv.solve_many_now(asked, **backends, **how)}
+        cost = np.array([solved[each.id].bill.total for each in problems])
+        seconds = np.array([solved[each.id].seconds for each in problems])
+        rows[name] = Row(cost, seconds, time.process_time() - start)
+    return rows
 
-    A round of a search needs one worker per verification. `spare` gives a search whose round begins
-    all workers that are idle, instead of the block of its ramp.
+
+def _sleeping(
+    problems: Sequence[LoggedProblem], orders: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """A generator, a scorer and a verifier over logged candidates, whose texts are numbers."""
+    by_id = {each.id: each for each in problems}
+
+    class Generator:
+        async def generate(self, problem: grv.Problem, n: int, *, first: int) -> list[grv.Draft]:
+            await anyio.sleep(SCALE * LATENCY.generate)
+            return [grv.Draft(str(i)) for i in orders[problem.id][first : first + n]]
+
+    class Verifier:
+        async def verify(self, problem: grv.Problem, draft: grv.Draft) -> grv.Finding:
+            await anyio.sleep(SCALE * LATENCY.verify)
+            passed = bool(by_id[problem.id].passed[int(draft.text)])
+            return grv.Finding(grv.Verdict.PASSED if passed else grv.Verdict.FAILED)
+
+    def score(problem: grv.Problem, text: str) -> float:
+        return float(by_id[problem.id].scores[int(text)])
+
+    return {"generator": Generator(), "scorer": score, "verifier": Verifier()}
+
+
+def idle(log: Log, policy: Policy) -> dict[str, Any]:
+    """Searches of `PROBLEMS` problems on `WORKERS` workers, which verify.
+
+    A round of verification waits until as many workers are free as it has candidates.
     """
     problems = [problem for problem in log.problems if problem.solvable]
     chance = np.random.default_rng(1)
+    chosen = [problems[number % len(problems)] for number in range(PROBLEMS)]
+    orders = [chance.permutation(len(problem)).tolist() for problem in chosen]
     runs: dict[str, Any] = {}
-    for name, pace in {"ramp": Pace(), "full width": PLAIN}.items():
-        rounds, cost = [], 0.0
-        for number in range(PROBLEMS):
-            problem = problems[number % len(problems)]
-            order = chance.permutation(len(problem)).tolist()
-            done = replayed(policy, problem, COSTS, order=order, width=16, pace=pace)
-            rounds.append([_round(turn.action) for turn in done.trace])
-            cost += done.bill.total
-        makespan, busy, waited = _simulate(rounds)
+    for name, spare in (("width 16", False), ("spare", True)):
+        makespan, busy, cost = _Workers(policy, chosen, orders, spare).run()
         runs[name] = {
             "cost": round(cost),
             "makespan": round(makespan),
             "idle": round(1 - busy / (WORKERS * makespan), 3),
-            "tail": round(waited / makespan, 3),
         }
     return runs
 
 
-def _round(action: object) -> tuple[int, float]:
-    """The workers that an action needs, and its seconds."""
-    if isinstance(action, Verify):
-        return len(action.ids), LATENCY.verify
-    assert isinstance(action, Generate)
-    return 0, LATENCY.generate
+class _Workers:
+    """Searches that share workers, in simulated time."""
 
+    def __init__(
+        self,
+        policy: Policy,
+        problems: Sequence[LoggedProblem],
+        orders: Sequence[Sequence[int]],
+        spare: bool,
+    ) -> None:
+        self._problems, self._orders, self._spare = problems, orders, spare
+        self._searches = [Search(policy, COSTS, width=16) for _ in problems]
+        self._unstarted, self._running = len(problems), 0
+        self._free = WORKERS
 
-def _simulate(searches: list[list[tuple[int, float]]]) -> tuple[float, float, float]:
-    """The makespan, the seconds of work, and the seconds in which no search waits to start.
+    def run(self) -> tuple[float, float, float]:
+        """The makespan, the seconds of work, and the cost."""
+        now = busy = 0.0
+        waiting = list(range(len(self._searches)))
+        started: set[int] = set()
+        running: list[tuple[float, int, int]] = []
+        while waiting or running:
+            while waiting:
+                number = waiting[0]
+                if self._spare and len(started) == len(self._searches):
+                    share = max(16, WORKERS // max(1, len(waiting) + len(running)))
+                    self._searches[number]._ahead._width = share  # type: ignore[union-attr]  # noqa: SLF001
+                action = self._searches[number].ask()
+                needed = len(action.ids) if isinstance(action, Verify) else 0
+                if needed > self._free:
+                    break
+                heapq.heappop(waiting)
+                started.add(number)
+                if isinstance(action, Stop):
+                    continue
+                seconds = LATENCY.verify if needed else LATENCY.generate
+                self._free -= needed
+                busy += needed * seconds
+                heapq.heappush(running, (now + seconds, number, needed))
+            if running:
+                now, number, needed = heapq.heappop(running)
+                self._free += needed
+                self._tell(number)
+                heapq.heappush(waiting, number)
+        return now, busy, sum(search.bill.total for search in self._searches)
 
-    Searches start in order, as workers are free; a round waits until its workers are free.
-    """
-    free, now, busy, tail = WORKERS, 0.0, 0.0, 0.0
-    waiting = [(number, 0) for number in range(len(searches))]  # by number of the search
-    running: list[tuple[float, int, int, int]] = []
-    while waiting or running:
-        while waiting and searches[waiting[0][0]][waiting[0][1]][0] <= free:
-            number, at = heapq.heappop(waiting)
-            workers, seconds = searches[number][at]
-            free -= workers
-            busy += workers * seconds
-            heapq.heappush(running, (now + seconds, number, at, workers))
-        before = now
-        now, number, at, workers = heapq.heappop(running)
-        tail += (now - before) * (not waiting)
-        free += workers
-        if at + 1 < len(searches[number]):
-            heapq.heappush(waiting, (number, at + 1))
-    return now, busy, tail
+    def _tell(self, number: int) -> None:
+        search, problem, order = (
+            self._searches[number],
+            self._problems[number],
+            self._orders[number],
+        )
+        action = search.ask()
+        if isinstance(action, Generate):
+            batch = order[search.arrived : search.arrived + action.n]
+            search.tell(Generated(tuple(float(problem.scores[i]) for i in batch)))
+        elif isinstance(action, Verify):
+            found = {id: bool(problem.passed[order[id]]) for id in action.ids}
+            words = {True: Verdict.PASSED, False: Verdict.FAILED}
+            search.tell(Verified({id: words[passed] for id, passed in found.items()}))
 
 
 def text(found: dict[str, Any]) -> str:

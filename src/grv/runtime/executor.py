@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -41,19 +41,18 @@ from ..ledger.entries import (
     Call,
     Entry,
     Found,
-    Intended,
     Made,
     Parked,
     Scored,
     ScoredAgain,
     Settled,
 )
-from ..ledger.ledger import NO_CAPS, Caps, OverBudget
 from .calls import Caller
 from .parked import Outside, settle_parked
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
-from .spending import OutOfBudget, Plan
+from .spending import Attempts, Plan
+from .spending import Reserves as Reserves
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
@@ -94,73 +93,6 @@ class Backends:
             close = getattr(backend, "aclose", None)
             if close is not None:
                 await close()
-
-
-@dataclass(frozen=True)
-class Reserves:
-    """What attempts reserve, and the caps that they must keep.
-
-    Attributes:
-        costs: the price list; with measured costs, the highest possible costs, or None if there
-            is no budget that needs them.
-        second: the highest cost of a second score.
-        caps: on the account and on the search.
-    """
-
-    costs: Costs | None = field(default_factory=Costs)
-    second: float = 0.0
-    caps: Caps = NO_CAPS
-
-    def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
-        if self.costs is None:
-            return 0.0
-        match call:
-            case "generate":
-                return n * (self.costs.candidate if measured else self.costs.generate)
-            case "score":
-                return 0.0 if measured else n * self.costs.score
-            case "rescore":
-                return n * self.second
-            case "verify":
-                return n * self.costs.verify
-
-
-class _Attempts:
-    """Records and reserves every attempt of one call before it is made."""
-
-    def __init__(self, executor: Executor, call: Call, ids: Sequence[int]) -> None:
-        self._executor, self.call, self.ids = executor, call, tuple(ids)
-        measured = executor.meter is not None
-        self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
-
-    async def begin(self) -> None:
-        intended = Intended(self.call, self.ids, self.reserved)
-        try:
-            await self._executor.record.write(intended, caps=self._executor.reserves.caps)
-        except OverBudget as over:
-            raise OutOfBudget(over.of) from None
-        if self._executor.plan is not None:
-            self._executor.plan.take(self.reserved)
-
-    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
-        """The entry for results that cost less than was reserved; none if they did not."""
-        meter, reserves = self._executor.meter, self._executor.reserves
-        if meter is None:
-            paid = reserves.of(self.call, n, measured=False)
-        elif self.call == "generate":  # settled with the scores, except for missing drafts
-            paid = reserves.of(self.call, n, measured=True)
-        else:
-            paid = meter.cost(self.call, usage or Usage())
-        if paid == self.reserved:
-            return []
-        return [Settled(self.call, self.ids, self.reserved - paid)]
-
-    async def missed(self, error: BackendError) -> None:
-        unpaid = error.unpaid
-        returned = self.reserved if unpaid else 0.0
-        reason = str(error) or "no result"
-        await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))
 
 
 class Executor:
@@ -263,7 +195,7 @@ class Executor:
         """
         left = list(ids)
         while left:
-            attempts = _Attempts(self, "generate", left)
+            attempts = Attempts(self, "generate", left)
             drafts = await self.caller.make(
                 partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
                 attempts,
@@ -336,7 +268,7 @@ class Executor:
         drafts = [self.draft(id) for id in ids]
         try:
             scores = await self.caller.make(
-                partial(scorer.score, self.problem, drafts), _Attempts(self, call, ids)
+                partial(scorer.score, self.problem, drafts), Attempts(self, call, ids)
             )
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
@@ -406,7 +338,7 @@ class Executor:
 
     async def _verdict(self, id: CandidateId) -> Verdict:
         if ("verify", id) not in self.record.parked:
-            attempts = _Attempts(self, "verify", (id,))
+            attempts = Attempts(self, "verify", (id,))
             try:
                 finding: Finding = await self.caller.make(
                     partial(self.backends.verifier.verify, self.problem, self.draft(id)), attempts

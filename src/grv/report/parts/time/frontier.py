@@ -16,8 +16,8 @@ WIDTHS = (1, 2, 4, 8, 16)
 FRONTIER = TableSchema(
     name="frontier",
     title="What sooner costs",
-    caption="The default policy with up to 1, 2, 4, 8 and 16 verifications in flight at once. To the"
-    " left is cheaper, below is sooner.",
+    caption="The default policy with up to 1, 2, 4, 8 and 16 verifications in flight at once."
+    " Further left is cheaper, further down is sooner.",
     alt="A falling line: mean cost across, mean seconds to the answer up, one point per width.",
     columns=(
         *(c.LOG, c.COSTS, c.POLICY),
