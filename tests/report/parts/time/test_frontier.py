@@ -17,14 +17,21 @@ from support.reports import FEW, OTHER, two_logs
 def test_the_points_are_those_of_compare() -> None:
     asked = Request(policies=FEW, orders=2, many_orders=1, latency=Latency(5, 30), second=0.5)
     table = make_report([Source("x", log=OTHER)], asked)["frontier"]
-    name = spec.spec(DEFAULT)
-    for width, record in zip(WIDTHS, table.records(), strict=True):
-        how = {"orders": 2, "latency": Latency(5, 30), "width": width}
-        (row,) = compare([name], OTHER, Costs(), **how).rows
-        assert record["width"] == width
-        assert (record["cost"], record["seconds"]) == (row.cost, row.seconds)
-        assert record["both"] == pytest.approx(record["cost"] + 0.5 * record["seconds"])
-    costs, seconds = table.column("cost"), table.column("seconds")
+    rows = [
+        compare([spec.spec(DEFAULT)], OTHER, orders=2, latency=Latency(5, 30), width=width).rows[0]
+        for width in WIDTHS
+    ]
+    costs, seconds = [row.cost for row in rows], [row.seconds or 0.0 for row in rows]
+
+    assert table.column("width") == list(WIDTHS)
+    assert table.column("cost") == costs
+    assert table.column("seconds") == seconds
+    both = [cost + 0.5 * each for cost, each in zip(costs, seconds, strict=True)]
+    assert table.column("both") == pytest.approx(both)
     assert costs[0] == min(costs)
     assert seconds[0] == max(seconds)
+    assert rows[0].costs == Costs()
+
+
+def test_without_latencies_there_is_a_note() -> None:
     assert "no seconds" in two_logs()["frontier"].notes[0]
