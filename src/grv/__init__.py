@@ -18,6 +18,7 @@ from .core.errors import (
     RunStopped,
     UsageError,
 )
+from .core.pace import Pace
 from .core.pool import Pool
 from .core.search import Policy, Search
 from .core.values import (
@@ -94,6 +95,7 @@ __all__ = [
     "LoggedProblem",
     "Measured",
     "Outcome",
+    "Pace",
     "Policy",
     "PolicyError",
     "Pool",

@@ -26,6 +26,7 @@ OPTIONS = {
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
         *("--job", "--allow-commands"),
         *("--value", "--latency", "--baseline", "--pairs", "--no-pairs", "--jobs"),
+        *("--ramp", "--no-ramp", "--overlap", "--no-overlap", "--second", "--deadline"),
     ],
     "oracle": [
         *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),

@@ -90,7 +90,24 @@ def test_the_heading_says_when_a_search_with_several_verifications_at_once_stops
 ) -> None:
     text = shown("--policy", "adaptive", "--width", "8")
 
-    assert "width 8 (8 at once; stops after the batch with the first pass), no keys" in text
+    assert "width 8 (2, 4 ... 8 at once, candidates ahead; stops after the first pass)" in text
+    text = shown("--policy", "adaptive", "--width", "8", "--no-ramp", "--no-overlap")
+    assert "width 8 (8 at once; stops after the first pass), no keys" in text
+    text = shown("--policy=adaptive", "--width=8", "--latency=5,30", "--second=0.5")
+    assert "width 8 (up to 8 at once, as a second of waiting costs 0.5, candidates ahead;" in text
+
+
+def test_waiting_that_costs_more_takes_less_time(shown: Shown) -> None:
+    def row(*options: str) -> dict[str, float]:
+        shown("--policy=default", "--width=16", "--latency=5,30", "--json=out.json", *options)
+        rows: list[dict[str, float]] = read_json("out.json")["rows"]
+        return rows[0]
+
+    cheap, dear = row("--second=0.001"), row("--second=100")
+    assert dear["seconds"] < cheap["seconds"]
+    assert dear["cost"] > cheap["cost"]
+    assert row("--deadline=40")["seconds"] <= 40
+    assert row("--no-ramp")["verify_rounds"] <= row("--ramp")["verify_rounds"]
 
 
 def test_ratios_are_relative_to_adaptive_or_else_to_default(shown: Shown) -> None:

@@ -27,6 +27,7 @@ from grv.core.values import (
     Verified,
     Verify,
 )
+from grv.pacing import PACE
 from grv.policies import Adaptive, Fixed, Threshold, VerifyAll
 from grv.replay.engine import replayed
 from grv.testing import Scripted, World, run, verified
@@ -180,7 +181,7 @@ def test_whatever_the_second_scores_are_the_promises_hold(
     second = tuple(float((7 * i + seed) % (2 + seed % 5)) for i in range(len(world)))
     world = dataclasses.replace(world, second=second)
     cascade = Cascade(top, cost=0.3)
-    search = run(policy, costs, world, width=width, budget=budget, cascade=cascade)
+    search = run(policy, costs, world, width=width, budget=budget, cascade=cascade, pace=PACE)
 
     assert search.bill.total <= budget * (1 + 1e-12)
     rescored = [i for t in search.trace if isinstance(t.action, Rescore) for i in t.action.ids]
@@ -189,7 +190,7 @@ def test_whatever_the_second_scores_are_the_promises_hold(
         costs.of(search.bill.generated, search.bill.verified) + 0.3 * len(rescored)
     )
     # A search told the same events asks for the same actions, so it can be resumed at any point.
-    again = Search(policy, costs, width=width, budget=budget, cascade=cascade)
+    again = Search(policy, costs, width=width, budget=budget, cascade=cascade, pace=PACE)
     for turn in search.trace:
         assert again.ask() == turn.action
         again.tell(turn.event)

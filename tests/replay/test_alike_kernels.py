@@ -15,7 +15,7 @@ from grv.learning.history import History, past
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Learned, Varied
 from grv.policies.learned.prior import Prior
-from grv.replay.kernels.dispatch import engine_trials, many_trials, trials
+from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials, trials
 from grv.replay.orders import batches
 from grv.replay.trials import Trials
 from grv.testing import World
@@ -58,7 +58,7 @@ def test_the_kernel_of_learned_equals_the_engine(keyed: bool, tie: float, ratio:
     together = many_trials(policy, made, Costs(1, ratio), width=1)
 
     for batch, fast in zip(made, together, strict=True):
-        assert equal(fast, engine_trials(policy, batch, Costs(1, ratio), width=1))
+        assert equal(fast, engine_trials(policy, batch, Costs(1, ratio), Conditions(width=1)))
 
 
 @settings(max_examples=100)
@@ -75,7 +75,7 @@ def test_the_kernel_of_varied_equals_the_engine(
     problem = dataclasses.replace(problem, alike=np.array(values[: len(problem)]))
     for batch in batches([problem], 3, seed=seed):
         fast = trials(Varied(), batch, Costs(1, ratio), width=1)
-        assert equal(fast, engine_trials(Varied(), batch, Costs(1, ratio), width=1))
+        assert equal(fast, engine_trials(Varied(), batch, Costs(1, ratio), Conditions(width=1)))
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -90,8 +90,8 @@ def test_the_score_itself_as_alike_changes_nothing(keyed: bool) -> None:
     for policy in (Varied(), Learned(prior)):
         for one, other in zip(batches(plain, 3), batches(same, 3), strict=True):
             assert equal(
-                engine_trials(policy, one, Costs(1, 10), width=1),
-                engine_trials(policy, other, Costs(1, 10), width=1),
+                engine_trials(policy, one, Costs(1, 10), Conditions(width=1)),
+                engine_trials(policy, other, Costs(1, 10), Conditions(width=1)),
             )
 
 
@@ -111,7 +111,9 @@ def test_failures_of_equal_values_lower_the_merit_of_others() -> None:
             dataclasses.replace(b, orders=order[0])
             for b in batches([dataclasses.replace(problem, alike=values)], 1)
         ]
-        found[name] = int(engine_trials(Learned(prior), batch, Costs(1, 10), width=1).verified[0])
+        found[name] = int(
+            engine_trials(Learned(prior), batch, Costs(1, 10), Conditions(width=1)).verified[0]
+        )
     assert found["alike"] < found["score"]
 
 

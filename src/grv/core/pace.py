@@ -1,6 +1,6 @@
 """How far a search looks ahead: block sizes, overlap, the price of waiting, the deadline.
 
-A *block* is what a search verifies at once. A search that has verified k candidates in vain expects
+A *block* is what a search verifies at once. A search whose k verifications have all failed expects
 to need about k more (docs/theory/width.md); every rule here follows from that.
 """
 
@@ -78,6 +78,7 @@ class Clock:
     def __init__(self, given: Latency | None) -> None:
         self.elapsed = 0.0
         self._given = given
+        self._ready = False  # whether candidates have just arrived
         self._sum = [0.0, 0.0, 0.0]  # generation, verification, second scores
         self._count = [0, 0, 0]
 
@@ -93,6 +94,16 @@ class Clock:
             self._sum[kind] += seconds
             self._count[kind] += 1
         self.elapsed += seconds
+        self._ready = kind == 0 or (kind == 1 and getattr(event, "meanwhile", None) is not None)
+
+    def too_late(self, deadline: float) -> str:
+        """Why no further verification ends before the deadline; "" if one does.
+
+        Candidates are generated first, unless some have just arrived.
+        """
+        if self.left(deadline) >= (self.verify if self._ready else self.round):
+            return ""
+        return f"no further verification ends within the deadline of {deadline:g} seconds"
 
     def left(self, deadline: float) -> float:
         """The seconds until the deadline."""

@@ -43,14 +43,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from .errors import EventError, PolicyError, UsageError
 from .estimates import Estimates
 from .event_checks import check_event
 from .look_ahead import LookAhead
 from .pace import Clock, Pace
+from .policy import Policy as Policy
 from .pool import Pool
 from .stock import Stock
 from .values import (
@@ -80,20 +80,6 @@ _FINISHED = Stop(Reason.FINISHED)  # the action that follows the last step of a 
 _IDLE_LIMIT = 1000  # a plan with this many steps in a row that change nothing has a bug
 
 
-class Policy(Protocol):
-    """Decides what to do next. A frozen dataclass: its fields are its parameters."""
-
-    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield steps. When resumed, the last step's result is already in `pool`.
-
-        `costs` is the price list at the start; `pool.costs` is the current estimate.
-
-        A plan is deterministic, given the events. It does not check for success or for the budget:
-        the search does. A plan that ends has given up.
-        """
-        ...
-
-
 class Search:
     """A search for one verified answer.
 
@@ -108,8 +94,7 @@ class Search:
         most: the highest possible cost of one candidate and of one verification, if that differs
             from the price list. The budget reserves this much for each one that is asked for.
         cascade: how second scores are used; None if there are none.
-        width: the highest number of verifications in flight at once; `None` means a whole step of
-            the plan.
+        width: the most verifications in flight at once; `None` means a whole step of the plan.
         pace: how far to look ahead if the width is above 1, and the deadline.
     """
 
@@ -152,8 +137,7 @@ class Search:
         self._cancelled = 0  # candidates ahead that never arrived
         self._trace: list[Turn] = []
         self._error: BaseException | None = None
-        is_wide = width is not None and width > 1
-        self._ahead = LookAhead(self, width, pace) if width is not None and is_wide else None
+        self._ahead = LookAhead(self, width, pace) if width is not None and width > 1 else None
 
     def _fill(self, pool: Pool) -> None:
         """Begin the plan with an empty pool."""
@@ -173,8 +157,7 @@ class Search:
     def bill(self) -> Bill:
         """The cost so far."""
         refuted = self.pool.refuted + self._stock.hopeless
-        unneeded = len(self._stock) + self._cancelled
-        counts = (self._rescored, refuted, unneeded)
+        counts = (self._rescored, refuted, len(self._stock) + self._cancelled)
         return Bill(self.arrived, self._verified, self._spent(), *counts)
 
     @property
@@ -197,11 +180,7 @@ class Search:
     @property
     def rounds(self) -> Rounds:
         """How often the search has waited for results so far."""
-        kinds = [type(turn.action) for turn in self._trace]
-        both = [turn.action for turn in self._trace if isinstance(turn.action, Verify)]
-        overlapped = sum(action.meanwhile > 0 for action in both)
-        counts = (kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore))
-        return Rounds(*counts, overlapped)
+        return Rounds.of(self._trace)
 
     @property
     def trace(self) -> Sequence[Turn]:
@@ -286,16 +265,14 @@ class Search:
         if event.meanwhile is not None:
             self._pay("generate", len(event.meanwhile.scores), event.meanwhile.paid)
         elif n:
-            self._cancelled = n
-            price = self.pool.costs.candidate
-            self._pay("generate", n, None if event.paid is None else n * price)
+            self._cancelled, paid = n, n * self.pool.costs.candidate
+            self._pay("generate", n, None if event.paid is None else paid)
 
     def _choose(self) -> Action:
         if self._answer is not None:
             return Stop(Reason.SOLVED, self._answer)
-        if self._clock.left(self._deadline) < self._clock.verify:
-            why = f"no further verification ends within the deadline of {self._deadline:g} seconds"
-            return Stop(Reason.FINISHED, why=why)
+        if late := self._clock.too_late(self._deadline):
+            return Stop(Reason.FINISHED, why=late)
         return self._follow() if self._ahead is None else self._ahead.choose()
 
     def _follow(self) -> Action:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NewType
 
@@ -267,6 +267,14 @@ class Rounds:
     verify: int
     rescore: int = 0
     overlapped: int = 0
+
+    @classmethod
+    def of(cls, trace: Sequence[Turn]) -> Rounds:
+        """The rounds of a search."""
+        actions = [turn.action for turn in trace]
+        kinds = [type(action) for action in actions]
+        both = sum(isinstance(action, Verify) and action.meanwhile > 0 for action in actions)
+        return cls(kinds.count(Generate), kinds.count(Verify), kinds.count(Rescore), both)
 
     @property
     def total(self) -> int:

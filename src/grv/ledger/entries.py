@@ -275,7 +275,7 @@ def _event_record(event: Event) -> dict[str, Any]:
             second = {str(id): None if s == -math.inf else s for id, s in scores.items()}
             record = {"rescored": second}
     if event.seconds is not None:
-        record["seconds"] = round(event.seconds, 3)
+        record["seconds"] = event.seconds
     return {**record, "paid": paid}
 
 

@@ -42,19 +42,17 @@ from ..ledger.entries import (
     Call,
     Entry,
     Found,
-    Intended,
     Made,
     Parked,
     Scored,
     ScoredAgain,
     Settled,
 )
-from ..ledger.ledger import OverBudget
 from .calls import Caller
 from .parked import Outside, settle_parked
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
-from .spending import OutOfBudget, Plan, Reserves
+from .spending import Attempts, Plan, Reserves
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
@@ -96,43 +94,6 @@ class Backends:
             close = getattr(backend, "aclose", None)
             if close is not None:
                 await close()
-
-
-class _Attempts:
-    """Records and reserves every attempt of one call before it is made."""
-
-    def __init__(self, executor: Executor, call: Call, ids: Sequence[int]) -> None:
-        self._executor, self.call, self.ids = executor, call, tuple(ids)
-        measured = executor.meter is not None
-        self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
-
-    async def begin(self) -> None:
-        intended = Intended(self.call, self.ids, self.reserved)
-        try:
-            await self._executor.record.write(intended, caps=self._executor.reserves.caps)
-        except OverBudget as over:
-            raise OutOfBudget(over.of) from None
-        if self._executor.plan is not None:
-            self._executor.plan.take(self.reserved)
-
-    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
-        """The entry for results that cost less than was reserved; none if they did not."""
-        meter, reserves = self._executor.meter, self._executor.reserves
-        if meter is None:
-            paid = reserves.of(self.call, n, measured=False)
-        elif self.call == "generate":  # settled with the scores, except for missing drafts
-            paid = reserves.of(self.call, n, measured=True)
-        else:
-            paid = meter.cost(self.call, usage or Usage())
-        if paid == self.reserved:
-            return []
-        return [Settled(self.call, self.ids, self.reserved - paid)]
-
-    async def missed(self, error: BackendError) -> None:
-        unpaid = error.unpaid
-        returned = self.reserved if unpaid else 0.0
-        reason = str(error) or "no result"
-        await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))
 
 
 class Executor:
@@ -250,7 +211,7 @@ class Executor:
         """
         left = list(ids)
         while left:
-            attempts = _Attempts(self, "generate", left)
+            attempts = Attempts(self, "generate", left)
             drafts = await self.caller.make(
                 partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
                 attempts,
@@ -328,7 +289,7 @@ class Executor:
             new = [Arrived(draft, key) for draft, (key, _) in zip(drafts, keys, strict=True)]
             ask = partial(scorer.score_arrivals, self.problem, self._earlier(ids[0]), new)
         try:
-            scores = await self.caller.make(ask, _Attempts(self, call, ids))
+            scores = await self.caller.make(ask, Attempts(self, call, ids))
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
@@ -402,7 +363,7 @@ class Executor:
 
     async def _verdict(self, id: CandidateId) -> Verdict:
         if ("verify", id) not in self.record.parked:
-            attempts = _Attempts(self, "verify", (id,))
+            attempts = Attempts(self, "verify", (id,))
             try:
                 finding: Finding = await self.caller.make(
                     partial(self.backends.verifier.verify, self.problem, self.draft(id)), attempts

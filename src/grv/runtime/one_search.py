@@ -194,7 +194,7 @@ class _Run:
             if scope.cancelled_caught:
                 why = f"the deadline of {config.pace.deadline:g} seconds has passed"
                 return Stop(Reason.FINISHED, why=why)
-            seconds = time.monotonic() - start if known is None else known.seconds
+            seconds = round(time.monotonic() - start, 3) if known is None else known.seconds
             event = replace(event, seconds=seconds)
             await self.record.tell(Told(event, action.why))
             search.tell(event)

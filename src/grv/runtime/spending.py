@@ -10,18 +10,23 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from ..core.errors import UsageError
+from ..backends.protocols import Usage
+from ..core.errors import BackendError, UsageError
 from ..core.values import Costs
-from ..ledger.entries import Call
-from ..ledger.ledger import NO_CAPS, Capped, Caps
+from ..ledger.entries import Call, Entry, Intended, Settled
+from ..ledger.ledger import NO_CAPS, Capped, Caps, OverBudget
 from .ledger_writer import LedgerWriter
+
+if TYPE_CHECKING:
+    from .executor import Executor
 
 PROBLEM_SPENT = "the problem's budget does not pay for another step"
 ACCOUNT_SPENT = "the account's budget does not pay for another step"
@@ -41,36 +46,6 @@ class OutOfBudget(Exception):
 
     def __init__(self, of: Capped) -> None:
         super().__init__(_SPENT[of])
-
-
-@dataclass(frozen=True)
-class Reserves:
-    """What attempts reserve, and the caps that they must keep.
-
-    Attributes:
-        costs: the price list; with measured costs, the highest possible costs, or None if there
-            is no budget that needs them.
-        second: the highest cost of a second score.
-        caps: on the account and on the search.
-    """
-
-    costs: Costs | None = field(default_factory=Costs)
-    second: float = 0.0
-    caps: Caps = NO_CAPS
-
-    def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
-        if self.costs is None:
-            return 0.0
-        match call:
-            case "generate":
-                return n * (self.costs.candidate if measured else self.costs.generate)
-            case "score":
-                return 0.0 if measured else n * self.costs.score
-            case "rescore":
-                return n * self.second
-            case "verify":
-                return n * self.costs.verify
 
 
 class Plan:
@@ -205,3 +180,72 @@ class Gate:
     def _has_room(self) -> bool:
         more = self._inside + 1
         return more <= self._most and more * self._stake <= self._budget.left
+
+
+@dataclass(frozen=True)
+class Reserves:
+    """What attempts reserve, and the caps that they must keep.
+
+    Attributes:
+        costs: the price list; with measured costs, the highest possible costs, or None if there
+            is no budget that needs them.
+        second: the highest cost of a second score.
+        caps: on the account and on the search.
+    """
+
+    costs: Costs | None = field(default_factory=Costs)
+    second: float = 0.0
+    caps: Caps = NO_CAPS
+
+    def of(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
+        if self.costs is None:
+            return 0.0
+        match call:
+            case "generate":
+                return n * (self.costs.candidate if measured else self.costs.generate)
+            case "score":
+                return 0.0 if measured else n * self.costs.score
+            case "rescore":
+                return n * self.second
+            case "verify":
+                return n * self.costs.verify
+
+
+class Attempts:
+    """Records and reserves every attempt of one call before it is made."""
+
+    def __init__(self, executor: Executor, call: Call, ids: Sequence[int]) -> None:
+        self._executor, self.call, self.ids = executor, call, tuple(ids)
+        measured = executor.meter is not None
+        self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
+
+    async def begin(self) -> None:
+        """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it."""
+        intended = Intended(self.call, self.ids, self.reserved)
+        try:
+            await self._executor.record.write(intended, caps=self._executor.reserves.caps)
+        except OverBudget as over:
+            raise OutOfBudget(over.of) from None
+        if self._executor.plan is not None:
+            self._executor.plan.take(self.reserved)
+
+    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
+        """The entry for results that cost less than was reserved; none if they did not."""
+        meter, reserves = self._executor.meter, self._executor.reserves
+        if meter is None:
+            paid = reserves.of(self.call, n, measured=False)
+        elif self.call == "generate":  # settled with the scores, except for missing drafts
+            paid = reserves.of(self.call, n, measured=True)
+        else:
+            paid = meter.cost(self.call, usage or Usage())
+        if paid == self.reserved:
+            return []
+        return [Settled(self.call, self.ids, self.reserved - paid)]
+
+    async def missed(self, error: BackendError) -> None:
+        """Record that an attempt has no result, and return its reserve if it was not paid for."""
+        unpaid = error.unpaid
+        returned = self.reserved if unpaid else 0.0
+        reason = str(error) or "no result"
+        await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))

@@ -12,7 +12,6 @@ import pytest
 from grv.backends.scorers.trained.features import Arrival
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
-from grv.learning.schedule import due, latest
 from grv.learning.trained.evaluate import cost, cross_fitted, in_order, ranking, resampled
 from grv.learning.trained.fit import fit
 from grv.learning.trained.refits import Refits, trained_scorer
@@ -162,11 +161,6 @@ def test_a_score_that_ranks_saves_money() -> None:
 def test_intervals_need_three_problems() -> None:
     assert str(resampled(np.array([1.0, 3.0]))) == "2.00"
     assert str(resampled(np.array([2.0, 2.0, 2.0]))) == "2.00 [2.00, 2.00]"
-
-
-def test_the_schedule() -> None:
-    assert [n for n in range(60) if due(n)] == [6, 10, 15, 22, 33, 50]
-    assert all(latest(n) == max([m for m in range(n + 1) if due(m)], default=0) for n in range(300))
 
 
 def write_texts(path: Path, problems: int = 8, **columns: object) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.pace import Clock, Pace
 from ...core.values import Costs
 from ..trials import Trials, rounds_of
+
+Ahead = Callable[[int], int] | None  # see `Generate.ahead`
 
 
 class Solved(Exception):
@@ -38,8 +41,9 @@ class Blocks:
         self._generating = self._verifying = self._overlapped = self._open = 0
         self._clock = Clock(pace.latency)
         self._size = pace.block(width, 0, costs.of(1, 1), self._clock, 0.0)
+        self.sent: list[tuple[int, ...]] = []  # the counts after each block
 
-    def generate(self, n: int, ahead: Callable[[int], int]) -> int:
+    def generate(self, n: int, ahead: Ahead) -> int:
         """Take at most `n` candidates; return how many there were."""
         if self.exhausted:
             return 0
@@ -50,7 +54,7 @@ class Blocks:
         if missing > 0 and not self._ended:
             self._generating += 1
             slots = self._size - self._open
-            self._request(missing + (ahead(slots) if slots > 1 else 0))
+            self._request(missing + self._more(slots, ahead))
         self.exhausted = self.used + n > self.made
         taken = min(n, self.made - self.used)
         self.used += taken
@@ -68,24 +72,33 @@ class Blocks:
         if self._open:
             self._send()
 
+    def _more(self, slots: int, ahead: Ahead) -> int:
+        """The candidates for the rest of a block: as the plan says, or as many as so far."""
+        if slots < 2:
+            return 0
+        if ahead is not None:
+            return ahead(slots)
+        verified = self.verified + self._open
+        return self.made * (slots - 1) // verified if verified else 0
+
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
         self.made = min(self._candidates, self.made + n)
 
-    def _send(self, missing: int = 0, ahead: Callable[[int], int] | None = None) -> None:
+    def _send(self, missing: int = 0, ahead: Ahead = None) -> None:
         before, size = self.verified, self._open
-        self.verified += size
+        self.verified, self._open = before + size, 0
         self._verifying += 1
         spent = self._costs.of(self.made, self.verified)
         cost = spent / self.verified
         self._size = self._pace.block(self._width, self.verified, cost, self._clock, 0.0)
-        if missing > 0 and ahead is not None and not self._ended:
-            n = missing + (ahead(self._size) if self._size > 1 else 0)
+        if missing > 0 and not self._ended:
+            n = missing + self._more(self._size, ahead)
             price = self._costs.of(n, 0)
             if self._pace.overlaps(price, spent, size, before, self._clock):
                 self._overlapped += 1
                 self._request(n)
-        self._open = 0
+        self.sent.append(self.counts)
         if self._passed:
             raise Solved
 
@@ -99,5 +112,19 @@ class Blocks:
 def counted(found: list[tuple[bool, Blocks]]) -> Trials:
     """The trials of searches, of which each is solved or not."""
     counts = np.array([blocks.counts for _, blocks in found], dtype=np.int32).reshape(-1, 5)
-    solved = np.array([solved for solved, _ in found], dtype=np.bool_)
+    return _trials(np.array([solved for solved, _ in found], dtype=np.bool_), counts)
+
+
+def looked_up(one: Trials, course: Blocks) -> Trials:
+    """The trials of searches that look ahead, from those with width 1.
+
+    `course` is a search in which nothing passes. All searches of a fixed schedule make its requests
+    in the same order, up to the block of their first pass.
+    """
+    counts = np.array([*course.sent, course.counts], dtype=np.int32)
+    block = np.searchsorted(counts[:-1, 1], one.verified)
+    return _trials(one.solved, counts[np.where(one.solved, block, len(counts) - 1)])
+
+
+def _trials(solved: NDArray[np.bool_], counts: NDArray[np.int32]) -> Trials:
     return Trials(solved, counts[:, 0], counts[:, 1], rounds_of(*counts[:, 2:].T))

@@ -34,9 +34,16 @@ from ..engine import replayed
 from ..orders import OrderBatch
 from ..trials import Trials, patched
 from .learned import learned
-from .paths import path, path_ahead
+from .paths import AheadOptions, path, path_ahead
 from .shells import adaptive, adaptive_ahead
-from .simple import fixed, fixed_ahead, threshold, verify_all, verify_all_ahead
+from .simple import (
+    fixed,
+    fixed_ahead,
+    threshold,
+    threshold_ahead,
+    verify_all,
+    verify_all_ahead,
+)
 from .varied import varied, varied_ahead
 
 
@@ -60,7 +67,8 @@ def trials(
     if _applies(costs, cascade, how):
         if how.looks_ahead:
             wide = WIDE.get(type(policy))
-            found = None if wide is None else wide(policy, batch, costs, how.width or 1, pace)
+            ahead = AheadOptions(how.width or 1, pace)
+            found = None if wide is None else wide(policy, batch, costs, ahead)
         else:
             kernel = KERNELS.get(type(policy))
             found = None if kernel is None else kernel(policy, batch, costs, width)
@@ -191,13 +199,14 @@ KERNELS: dict[type[Any], Kernel] = {
     Varied: varied,
     VerifyAll: verify_all,
 }
-WideKernel = Callable[[Any, OrderBatch, Costs, int, Pace], Trials | None]
+WideKernel = Callable[[Any, OrderBatch, Costs, AheadOptions], Trials | None]
 WIDE: dict[type[Any], WideKernel] = {
     Adaptive: adaptive_ahead,
     Alternate: path_ahead,
     Balanced: path_ahead,
     Fixed: fixed_ahead,
     Hedged: path_ahead,
+    Threshold: threshold_ahead,
     Varied: varied_ahead,
     VerifyAll: verify_all_ahead,
 }

@@ -8,7 +8,7 @@ reaches the top; until then the best candidate of a key is above the others, as 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from ...core.values import REFUTED_CODE, Costs
 from ...theory.slots import Path as SlotPath
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
-from .blocks import Blocks, Solved, counted
+from .blocks import Blocks, Solved, counted, looked_up
+
+Kernel = Callable[[], Trials | None]
 
 
 class Stage(NamedTuple):
@@ -28,6 +30,13 @@ class Stage(NamedTuple):
     draws: int
     checks: int = 1
     blind: bool = False
+
+
+class AheadOptions(NamedTuple):
+    """How far searches look ahead."""
+
+    width: int
+    pace: Pace
 
 
 class Order(NamedTuple):
@@ -157,17 +166,17 @@ def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) 
 
 def path(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int | None) -> Trials:
     """The kernel of path policies. A slot is one verification, so the width has no effect."""
-    return staged(batch, _slot_stages(policy, costs, len(batch.problem)), width=1)
+    return staged(batch, slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
-def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int, pace: Pace) -> Trials:
+def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
     """The kernel of path policies that look ahead."""
-    stages = _slot_stages(policy, costs, len(batch.problem), width)
-    return staged_ahead(batch, stages, costs, width, pace)
+    stages = slot_stages(policy, costs, len(batch.problem), how.width)
+    return staged_ahead(batch, stages, lambda: path(policy, batch, costs, 1), costs, how)
 
 
 @lru_cache(maxsize=256)  # the problems of a log often have the same size
-def _slot_stages(
+def slot_stages(
     policy: SlotPath, costs: Costs, candidates: int, beyond: int = 0
 ) -> tuple[Stage, ...]:
     """The slots until the generator is exhausted, then a stage that verifies the rest.
@@ -191,12 +200,28 @@ def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Tri
 
 
 def staged_ahead(
-    batch: OrderBatch, stages: Sequence[Stage], costs: Costs, width: int, pace: Pace
+    batch: OrderBatch, stages: Sequence[Stage], one: Kernel, costs: Costs, how: AheadOptions
 ) -> Trials:
-    """A fixed schedule in every order of the batch, with searches that look ahead."""
-    searches = [Blocks(costs, width, pace, len(batch.problem)) for _ in range(batch.size)]
-    both = zip(_orders(batch), searches, strict=True)
-    return counted([(run_blocks(stages, order, blocks), blocks) for order, blocks in both])
+    """A fixed schedule in every order of the batch, with searches that look ahead.
+
+    Without keys, `one` gives the trials with width 1, and all orders share one course.
+    """
+    size = len(batch.problem)
+    if batch.keys is None and (alone := one()) is not None:
+        return looked_up(alone, _course(tuple(stages), costs, how, size))
+    found = []
+    for order in _orders(batch):
+        blocks = Blocks(costs, *how, size)
+        found.append((run_blocks(stages, order, blocks), blocks))
+    return counted(found)
+
+
+@lru_cache(maxsize=256)
+def _course(stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int) -> Blocks:
+    """A search in which nothing passes."""
+    course = Blocks(costs, *how, candidates)
+    run_blocks(stages, Order(range(candidates), [False] * candidates, None), course)
+    return course
 
 
 def _orders(batch: OrderBatch) -> list[Order]:

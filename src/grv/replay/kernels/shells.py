@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...core.pace import Pace
 from ...core.values import Costs
 from ...policies import Adaptive
 from ...theory.shells import shells
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import Stage, staged, staged_ahead
+from .paths import AheadOptions, Stage, staged, staged_ahead
 
 
 def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
@@ -58,12 +57,10 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | Non
     return Trials(solved, generated, verified, rounds)
 
 
-def adaptive_ahead(
-    policy: Adaptive, batch: OrderBatch, costs: Costs, width: int, pace: Pace
-) -> Trials:
+def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
     """Shell by shell, with searches that look ahead."""
-    stages = tuple(_shell_stages(policy, costs, len(batch.problem), width))
-    return staged_ahead(batch, stages, costs, width, pace)
+    stages = tuple(_shell_stages(policy, costs, len(batch.problem), how.width))
+    return staged_ahead(batch, stages, lambda: adaptive(policy, batch, costs, 1), costs, how)
 
 
 def _shell_stages(

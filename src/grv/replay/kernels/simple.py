@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.pace import Pace
 from ...core.values import Costs
 from ...policies import Fixed, Threshold, VerifyAll
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import Stage, staged, staged_ahead
+from .blocks import Blocks, Solved, counted
+from .paths import AheadOptions, Stage, staged, staged_ahead
 
 
 def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
@@ -41,17 +41,39 @@ def verify_all(
     return _stream(batch, np.ones_like(batch.passed))
 
 
-def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, width: int, pace: Pace) -> Trials:
+def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
     """One round, verified in blocks."""
-    return staged_ahead(batch, [Stage(policy.m, policy.k)], costs, width, pace)
+    stages = [Stage(policy.m, policy.k)]
+    return staged_ahead(batch, stages, lambda: fixed(policy, batch, costs, 1), costs, how)
 
 
 def verify_all_ahead(
-    policy: VerifyAll, batch: OrderBatch, costs: Costs, width: int, pace: Pace
+    policy: VerifyAll, batch: OrderBatch, costs: Costs, how: AheadOptions
 ) -> Trials:
     """Verify every candidate as it arrives, in blocks."""
-    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + width)
-    return staged_ahead(batch, stages, costs, width, pace)
+    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + how.width)
+    return staged_ahead(batch, stages, lambda: verify_all(policy, batch, costs, 1), costs, how)
+
+
+def threshold_ahead(
+    policy: Threshold, batch: OrderBatch, costs: Costs, how: AheadOptions
+) -> Trials | None:
+    """Verify the candidates that score high enough, in blocks."""
+    if batch.keys is not None:
+        return None
+    found = []
+    chosen = (batch.problem.scores >= policy.t)[batch.orders].tolist()
+    for wanted, passed in zip(chosen, batch.passed.tolist(), strict=True):
+        blocks, solved = Blocks(costs, *how, len(wanted)), False
+        try:
+            while blocks.generate(1, None):
+                if wanted[blocks.used - 1]:
+                    blocks.verify(passed[blocks.used - 1])
+            blocks.finish()
+        except Solved:
+            solved = True
+        found.append((solved, blocks))
+    return counted(found)
 
 
 def threshold(

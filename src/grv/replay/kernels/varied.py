@@ -10,22 +10,20 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ...core.pace import Pace
 from ...core.values import Costs
-from ...policies.varied import ONE_IN, Varied, draws_ahead
+from ...policies.alternate import Alternate
+from ...policies.varied import ONE_IN, Varied
 from ...policies.variety import ENOUGH, ties_are_evidence
 from ...theory.decimals import exact_ratio
 from ...theory.slots import Draws, alternate_draws
 from ...theory.variety import period
 from ..orders import OrderBatch
 from ..trials import Trials
-from .blocks import Blocks, Solved, counted
-from .paths import PathRun, summed
+from .paths import AheadOptions, PathRun, slot_stages, staged_ahead, summed
 
 
 class ScoredOrder(NamedTuple):
@@ -54,11 +52,7 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         draws: the number of candidates that a round chooses from.
         limit: how many best slots in a row the same score may have.
     """
-    return follow_varied(_Search(order), draws, limit)
-
-
-def follow_varied(search: _Search, draws: Draws, limit: int) -> PathRun:
-    """Follow the policy with a search that has not begun."""
+    search = _Search(order)
     size, height, level, length = draws.first, -1, -1, 0
     while search.generate(1):
         if search.verify(search.places[search.drawn - 1]):
@@ -99,18 +93,13 @@ class _Search:
         if self.exhausted:
             return 0
         self.generating += 1
-        came = min(n, len(self.places) - self.drawn)
-        self.exhausted = came < n
-        self._arrive(came)
-        return came
-
-    def _arrive(self, n: int) -> None:
-        """Add the next `n` candidates."""
         arrived = self.places[self.drawn : self.drawn + n]
-        self.drawn += n
+        self.exhausted = len(arrived) < n
+        self.drawn += len(arrived)
         for place in arrived:
             self._open[place] = True
             heapq.heappush(self._best, place)
+        return len(arrived)
 
     def verify(self, place: int) -> bool:
         """Verify a candidate; return whether it passes."""
@@ -201,31 +190,6 @@ class _Search:
         return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
 
 
-class _SearchAhead(_Search):
-    """A search that looks ahead; it raises `Solved` at its end."""
-
-    def __init__(self, order: ScoredOrder, draws: Draws, blocks: Blocks) -> None:
-        super().__init__(order)
-        self._draws, self._blocks = draws, blocks
-
-    def generate(self, n: int) -> int:
-        """Generate at most `n` candidates; return how many came."""
-        if self.exhausted:
-            return 0
-        is_first, is_new = self.generating < 2, self.generating % 2 == 0
-        ahead = partial(draws_ahead, self._draws, is_first, is_new)
-        self.generating += 1
-        came = self._blocks.generate(n, ahead)
-        self._arrive(came)
-        self.exhausted = self._blocks.exhausted
-        return came
-
-    def verify(self, place: int) -> bool:
-        """Verify a candidate, and count it as failed."""
-        self._blocks.verify(super().verify(place))
-        return False
-
-
 def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
     problem, by_rank = batch.problem, [levels for _, _, levels in batch.by_place]
     if problem.alike is not None:
@@ -246,21 +210,10 @@ def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -
 
 
 def varied_ahead(
-    policy: Varied, batch: OrderBatch, costs: Costs, width: int, pace: Pace
+    policy: Varied, batch: OrderBatch, costs: Costs, how: AheadOptions
 ) -> Trials | None:
-    """The kernel of `varied` with searches that look ahead."""
+    """The kernel of `varied` with searches that look ahead; it generates as `alternate` does."""
     if batch.keys is not None:
         return None
-    draws = alternate_draws(exact_ratio(costs))
-    limit = period(draws.later) - 1
-    found = []
-    for order in _orders(batch):
-        blocks = Blocks(costs, width, pace, len(batch.problem))
-        solved = False
-        try:
-            follow_varied(_SearchAhead(order, draws, blocks), draws, limit)
-            blocks.finish()
-        except Solved:
-            solved = True
-        found.append((solved, blocks))
-    return counted(found)
+    stages = slot_stages(Alternate(), costs, len(batch.problem), how.width)
+    return staged_ahead(batch, stages, lambda: varied(policy, batch, costs, 1), costs, how)

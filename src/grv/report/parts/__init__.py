@@ -23,14 +23,14 @@ from .score import (
     rank_pass,
     trained,
 )
-from .time import rounds, unsolved
+from .time import frontier, rounds, unsolved
 
 _MODULES = (
     *(summary, learning_curve, paired, optimal_pairs, difficulty, budget_curve, trials),
     sensitivity,
     *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust, trained),
     *(which_policy, pays_for_itself, better_score, cheaper_verifier),
-    *(rounds, unsolved),
+    *(rounds, frontier, unsolved),
 )
 PARTS = tuple(module.PART for module in _MODULES)  # in the order of the page
 TABLES = {table.name: table for part in PARTS for table in part.tables}

@@ -30,7 +30,7 @@ class Solution:
         bill: the amount spent, in the unit of the costs.
         usage: tokens, seconds and dollars used, by kind of call.
         unneeded: verifications in flight when another one passed; they are paid for. Candidates
-            generated ahead in vain are in `bill.unneeded`.
+            generated ahead and not used are in `bill.unneeded`.
         seconds: how long the search has waited for results.
         lost: candidates per call whose attempt may have been paid for and has no result.
         unscored: the number of candidates without a score.

@@ -82,6 +82,7 @@ def _spending(dataset: Dataset) -> dict[tuple[int, str], list[float]]:
                 width=dataset.request.width,
                 value=dataset.request.value,
                 cascade=dataset.cascade,
+                pace=dataset.request.pace,
             )
             found.append(float(tried.costs(costs).mean()))
         return found

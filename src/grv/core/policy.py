@@ -1,0 +1,23 @@
+"""What decides: the interface of every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from .pool import Pool
+from .values import Costs, Step
+
+
+class Policy(Protocol):
+    """Decides what to do next. A frozen dataclass: its fields are its parameters."""
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield steps. When resumed, the last step's result is already in `pool`.
+
+        `costs` is the price list at the start; `pool.costs` is the current estimate.
+
+        A plan is deterministic, given the events. It does not check for success or for the budget:
+        the search does. A plan that ends has given up.
+        """
+        ...
