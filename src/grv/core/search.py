@@ -8,7 +8,9 @@ carries out the action and tells the search the result. Only then does the plan 
 
 Invariants:
 
-1. `ask` is idempotent: it returns the same action until the result is told.
+1. `ask` is idempotent: it returns the same action until the result is told. The one exception is
+   `Portfolio`, which may change what a search may do before its action is carried out: it reports
+   what other searches have spent and which keys they have refuted.
 2. `tell` checks an event completely before anything changes. After an error the search is dead.
 3. Every action is billed, either from the price list or with the payment that the event reports.
 4. An action is requested only if the bill plus its planned cost stays within the budget. If the
@@ -17,9 +19,10 @@ Invariants:
    Where payments are measured, the planned cost is the highest possible one: the limit that the
    caller gave, or else the highest payment so far. If the caller's limit is right, no bill exceeds
    its budget.
-5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
-   one that passed. With `width=1` that is the first pass. With `width=None` a whole step is paid
-   for, even if its first candidate passes.
+5. The search stops at the first action after which `answers` candidates have passed; they are
+   ordered by action, then by rank. With one answer and `width=1` that is the first pass. With
+   `width=None` a whole step is paid for, even if its first candidate passes. Two candidates with
+   the same key are never both answers: after a pass, its key is not offered again.
 6. The search gives up when the expected cost to continue exceeds the value of an answer. A search
    that has spent S without a pass expects to need S more, so it stops before S exceeds the value.
    It generates only if it can also afford to verify one candidate. It still solves every problem
@@ -37,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from .errors import EventError, PolicyError, UsageError
@@ -85,7 +88,7 @@ class Policy(Protocol):
 
 
 class Search:
-    """A search for one verified answer.
+    """A search for one verified answer, or for several that differ.
 
     The actions, the cost and the end are those of Definition 2.2 of the paper.
 
@@ -99,6 +102,7 @@ class Search:
             from the price list. The budget reserves this much for each one that is asked for.
         cascade: how second scores are used; None if there are none.
         width: the number of verifications in flight at once; `None` means a whole step of the plan.
+        answers: how many answers to find.
     """
 
     def __init__(
@@ -111,6 +115,7 @@ class Search:
         most: Costs | None = None,
         cascade: Cascade | None = None,
         width: int | None = None,
+        answers: int = 1,
     ) -> None:
         if math.isnan(budget) or budget < 0:
             raise UsageError(f"the budget cannot be {budget}")
@@ -118,6 +123,8 @@ class Search:
             raise UsageError(f"what an answer is worth cannot be {value}")
         if width is not None and width < 1:
             raise UsageError(f"the width must be at least 1, not {width}")
+        if answers < 1:
+            raise UsageError(f"the number of answers must be at least 1, not {answers}")
         self.pool = Pool(costs)
         self.costs = costs
         self._estimates = Estimates(costs)
@@ -131,7 +138,9 @@ class Search:
         self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
         self._best = 0  # how many of the pool's best to verify after the queue
         self._why = ""
-        self._answer: CandidateId | None = None
+        self._wanted = answers
+        self._answers: list[CandidateId] = []
+        self.elsewhere = 0.0  # what other searches for the same problem have spent
         self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
         self._verified, self._rescored = 0, 0
         self._paid = 0.0
@@ -150,6 +159,11 @@ class Search:
         if isinstance(self._asked, Stop):
             return Outcome(self._asked.reason, self._asked.answer, self.bill, self._asked.why)
         return None
+
+    @property
+    def answers(self) -> Sequence[CandidateId]:
+        """The candidates that passed so far: different answers, in the order they were found."""
+        return self._answers
 
     @property
     def rounds(self) -> Rounds:
@@ -188,7 +202,7 @@ class Search:
                 self.pool._add_generated(event, exhausted=len(scores) < n)
                 self._pay("generate", len(scores), event.paid)
             case Verify(ids), Verified(verdicts):
-                self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
+                self._answers += [i for i in ids if verdicts.get(i) is Verdict.PASSED]
                 self.pool._add_verified(event)
                 self._verified += len(ids)
                 self._pay("verify", len(ids), event.paid)
@@ -200,6 +214,24 @@ class Search:
         assert not isinstance(self._asked, Stop | None)
         self._trace.append(Turn(self._asked, event))
         self._asked = None
+
+    def change(self, elsewhere: float, closed: Iterable[str] = ()) -> None:
+        """Report what other searches for this problem have spent, and which keys they closed.
+
+        Budget and value then count this spending too. An action that was asked for and has not
+        started is chosen again: ask once more.
+        """
+        self.elsewhere = elsewhere
+        for key in closed:
+            self.pool._close(key)
+        match self._asked:
+            case Generate(n, why):
+                self._asked = self._generate_some(n, why)
+            case Verify(ids):
+                self._queue.extendleft(reversed(ids))
+                self._asked = None
+            case Rescore():
+                self._asked = None
 
     def _total(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
@@ -249,8 +281,8 @@ class Search:
             raise EventError(f"the payment must be finite and not negative, not {event.paid}")
 
     def _choose(self) -> Action:
-        if self._answer is not None:
-            return Stop(Reason.SOLVED, self._answer)
+        if len(self._answers) >= self._wanted:
+            return Stop(Reason.SOLVED, self._answers[0])
         for _ in range(_IDLE_LIMIT):
             if self._queue and (action := self._verify_some()):
                 return action
@@ -288,7 +320,7 @@ class Search:
         return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(1)
 
     def _give_up(self, generate: int) -> Stop:
-        cost = self._total(generate, 1)
+        cost = self.elsewhere + self._total(generate, 1)
         why = f"an answer is worth {self._value:g}; the next attempt would raise the cost to"
         return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
 
@@ -313,7 +345,7 @@ class Search:
         lacking = [id for id in shortlist if not self.pool.rescored(id)]
         if len(shortlist) <= self._next_best or not lacking:
             return None
-        limit = min(self._budget, self._value)
+        limit = min(self._budget, self._value) - self.elsewhere
         while lacking and self._total(verify=1) + len(lacking) * self._second_cost > limit:
             lacking.pop()
         return Rescore(tuple(lacking), self._why) if lacking else None
@@ -356,6 +388,7 @@ class Search:
         """
         if math.isinf(limit):
             return 2**62
+        limit -= self.elsewhere
         left = (limit - self._total(verify=spare)) / self._reserve.price(what)
         n = math.floor(min(left, 2.0**62))
         n = max(0, n + 1)  # the quotient may be rounded up or down, so test the bill itself
