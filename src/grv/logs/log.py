@@ -39,6 +39,8 @@ class LoggedProblem:
         refuted: `[candidates]`, whether each was refuted without verification; or None if none is.
         unknown: `[candidates]`, whether the label is missing; `passed` is False there. None if all
             labels are known.
+        generators: `[candidates]`, the number of the generator in `Log.generators`; None unless the
+            log was read by generator.
     """
 
     id: str
@@ -52,9 +54,10 @@ class LoggedProblem:
     second: NDArray[np.float64] | None = None
     refuted: NDArray[np.bool_] | None = None
     unknown: NDArray[np.bool_] | None = None
+    generators: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
-        flags = (self.passed, self.refuted, self.unknown)
+        flags = (self.passed, self.refuted, self.unknown, self.generators)
         prices = (self.generate_costs, self.verify_costs)
         columns = (*flags, self.keys, *prices, self.second)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
@@ -110,6 +113,7 @@ class Log:
         reading: the options that it was read with.
         unpriced: the number of unknown costs; each is replaced by the mean of the others.
         censored: whether a search chose what to generate and to verify.
+        generators: the names of the generators, if the log was read by generator.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -121,6 +125,7 @@ class Log:
     second: str | None = None
     unpriced: int = 0
     censored: bool = False
+    generators: tuple[str, ...] = ()
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

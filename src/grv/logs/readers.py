@@ -29,7 +29,8 @@ from .reading import Unlabelled
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
-OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored")
+OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored", "generator")
+GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
 
 def read_log(
@@ -145,6 +146,8 @@ class _Columns:
             columns["second"] = self._scores(second)
         if refuted.any():
             columns["refuted"] = refuted
+        if GENERATORS in self.table.columns:
+            columns[GENERATORS] = self.table.columns[GENERATORS]
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
         prices, unpriced = self._prices(kept, refuted)
         if self.unlabelled != "bound":

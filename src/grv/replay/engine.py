@@ -95,7 +95,7 @@ def replayed(
             case Generate(n):
                 batch = arrivals[at : at + n]
                 at += len(batch)
-                names = () if codes is None else tuple(_name(codes[i]) for i in batch)
+                names = () if codes is None else tuple(code_name(codes[i]) for i in batch)
                 paid = _paid(generating, batch)
                 search.tell(Generated(tuple(scores[i] for i in batch), names, paid))
             case Verify(ids):
@@ -128,7 +128,8 @@ def _paid(column: _Column, candidates: Sequence[int]) -> float | None:
     return None if column is None else math.fsum(column[i] for i in candidates)
 
 
-def _name(code: int) -> str | None:
+def code_name(code: int) -> str | None:
+    """The key that a search gets for the number of a class; None for no class."""
     if code == REFUTED_CODE:
         return REFUTED
     return None if code < 0 else str(code)
