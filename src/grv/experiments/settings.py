@@ -61,6 +61,12 @@ class Settings(Parallel):
         parse=parse_value,
         least=0,
     )
+    answers: int = option(
+        1,
+        "Different answers to find per problem: of different keys, where the log has keys.",
+        least=1,
+        most=MOST,
+    )
 
     baseline: str | None = option(
         None,
@@ -75,6 +81,8 @@ class Settings(Parallel):
         del record["jobs"]  # it changes no number
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
+        if self.answers == 1:  # as in the files of earlier versions
+            del record["answers"]
         if self.latency is not None:
             record["latency"] = list(dataclasses.astuple(self.latency))
         return record
