@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..experiments.settings import TableSettings
 from ..logs.reading import Reading
 from ..options import option
-from ..parsing import parse_cascade, parse_score
+from ..parsing import parse_cascade, parse_named_cost, parse_score
 from ..text import aligned
 from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
@@ -36,6 +36,15 @@ def compare(
     pairs: bool = option(
         False, "Compare each two rows by a paired test, corrected for the number of tests."
     ),
+    generators: tuple[tuple[str, float], ...] = option(
+        (),
+        "A generator of the log (column generator) and the cost of one of its candidates. The table"
+        " then compares portfolios, single generators and orders of them; V of --costs is the cost"
+        " to verify, and --policy decides within each generator. Repeatable.",
+        "--generator",
+        metavar="NAME=COST",
+        parse=parse_named_cost,
+    ),
     job: str | None = job_option(", in a table [compare]"),
     allow_commands: bool = allow_option(),
 ) -> None:
@@ -52,10 +61,17 @@ def compare(
     grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 8 --latency 20,60
+    grv compare log.csv --keys --answers 3
+    grv compare log.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
+    if generators:
+        from .comparing.generators import compare_by_generator
+
+        compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
+        return
     with progress("comparing") as tell:
         from ..experiments.bounds import has_bounds
         from ..experiments.compare import compare as replay_all
