@@ -75,10 +75,12 @@ def compare(
     with progress("comparing") as tell:
         from ..experiments.bounds import has_bounds
         from ..experiments.compare import compare as replay_all
-        from ..experiments.rows import DEFAULT_ROWS, completed, kind_of, parse_row
+        from ..experiments.rows import DEFAULT_ROWS, PolicyRow, completed, kind_of, parse_row
         from ..learning.score_combination import read_scored
 
         rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
+        if settings.answers > 1 and not settings.policies:
+            rows = tuple(row for row in rows if isinstance(kind_of(row), PolicyRow))
         for text in rows:
             parse_row(text)
         first, second, cascade = parse_cascade(score) or (score, None, None)
@@ -115,6 +117,11 @@ def heading(comparison: Comparison) -> list[str]:
         f" {settings['seed']}), {width_words(settings)}, {keys}; ratios to"
         f" {comparison.baseline}",
     ]
+    if settings.get("answers", 1) > 1:
+        lines.append(
+            f"{settings['answers']} different answers per problem; a problem without as many is"
+            " unsolved"
+        )
     if log.excluded:
         what = "a known pass" if comparison.is_bounded else "any pass"
         lines.append(f"left out, without {what} ({len(log.excluded)}): {', '.join(log.excluded)}")

@@ -37,6 +37,7 @@ def replay(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
+    answers: int = 1,
 ) -> Outcome:
     """The outcome of the policy if the candidates had arrived in this order.
 
@@ -50,6 +51,7 @@ def replay(
         cascade: how the log's second scores are used; None if they are not.
         width: the number of verifications in flight at once; `None` means a whole step of the plan.
         keys: whether the search uses the log's keys. Refuted candidates are never verified.
+        answers: how many different answers to find. If more than one, the log's keys are used.
     """
     search = replayed(
         policy,
@@ -61,6 +63,7 @@ def replay(
         cascade=cascade,
         width=width,
         keys=keys,
+        answers=answers,
     )
     assert search.outcome is not None
     return search.outcome
@@ -77,18 +80,20 @@ def replayed(
     cascade: Cascade | None = None,
     width: int | None = None,
     keys: bool = False,
+    answers: int = 1,
 ) -> Search:
     """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     passed = problem.passed.tolist()
-    numbers = problem.codes(keyed=keys)
+    numbers = problem.codes(keyed=keys or answers > 1)
     codes = None if numbers is None else numbers.tolist()
     generating, verifying = _costs(problem, costs)
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    search = Search(policy, costs, budget=budget, value=value, cascade=cascade, width=width)
+    limits = {"budget": budget, "value": value}
+    search = Search(policy, costs, **limits, cascade=cascade, width=width, answers=answers)
     at = 0
     while True:
         match search.ask():

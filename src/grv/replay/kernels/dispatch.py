@@ -45,22 +45,24 @@ def trials(
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    answers: int = 1,
 ) -> Trials:
     """Run the policy in every order of the batch, with its kernel if one applies.
 
     Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
-    if there are second scores.
+    if there are second scores or several answers.
     """
-    kernel = KERNELS.get(type(policy)) if _applies(costs, cascade) else None
+    kernel = KERNELS.get(type(policy)) if _applies(costs, cascade, answers) else None
     found = None if kernel is None else kernel(policy, batch, costs, width)
     if found is None:
-        return engine_trials(policy, batch, costs, width=width, value=value, cascade=cascade)
+        more: dict[str, Any] = {"value": value, "cascade": cascade, "answers": answers}
+        return engine_trials(policy, batch, costs, width=width, **more)
     covered = np.ones(batch.size, dtype=np.bool_)
     return _completed(policy, batch, costs, found, covered, width=width, value=value)
 
 
-def _applies(costs: Costs, cascade: Cascade | None) -> bool:
-    return cascade is None and not isinstance(costs, Measured)
+def _applies(costs: Costs, cascade: Cascade | None, answers: int) -> bool:
+    return cascade is None and answers == 1 and not isinstance(costs, Measured)
 
 
 def _completed(
@@ -95,16 +97,16 @@ def many_trials(
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    answers: int = 1,
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
-    if type(policy) is Learned and _applies(costs, cascade):
+    if type(policy) is Learned and _applies(costs, cascade, answers):
         return [
             _completed(policy, batch, costs, found, ~unlike, width=width, value=value)
             for batch, (found, unlike) in zip(batches, learned(policy, batches, costs), strict=True)
         ]
-    return [
-        trials(policy, batch, costs, width=width, value=value, cascade=cascade) for batch in batches
-    ]
+    more: dict[str, Any] = {"value": value, "cascade": cascade, "answers": answers}
+    return [trials(policy, batch, costs, width=width, **more) for batch in batches]
 
 
 def engine_trials(
@@ -115,6 +117,7 @@ def engine_trials(
     width: int | None,
     value: float = math.inf,
     cascade: Cascade | None = None,
+    answers: int = 1,
 ) -> Trials:
     """Run the policy in every order of the batch, with the engine."""
     searches = [
@@ -127,6 +130,7 @@ def engine_trials(
             cascade=cascade,
             width=width,
             keys=batch.keyed,
+            answers=answers,
         )
         for order in batch.orders.tolist()
     ]
