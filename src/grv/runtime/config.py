@@ -39,6 +39,7 @@ class SearchConfig:
             Budgets reserve this amount.
         meter: computes the measured cost of calls, if costs are measured.
         cascade: how to use second scores, if there are any.
+        answers: how many different answers to find.
     """
 
     backends: Backends
@@ -51,6 +52,7 @@ class SearchConfig:
     most: Costs | None = None
     meter: Meter | None = None
     cascade: Cascade | None = None
+    answers: int = 1
 
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
@@ -84,22 +86,21 @@ class SearchConfig:
             most=self.most,
             cascade=self.cascade,
             width=self.width,
+            answers=self.answers,
         )
+
+    async def aclose(self) -> None:
+        """Close the connections of the backends."""
+        await self.backends.aclose()
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of `about` and the problem."""
-        content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
-        if self.about.get("score_question"):
-            content.append(problem.question)
-        if problem.messages:
-            content.append([*problem.messages])
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return search_id(problem, self.about)
 
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
         plan = {
-            "policy": _name(self.policy),
+            "policy": name_of(self.policy),
             "costs": [self.costs.generate, self.costs.verify, self.costs.score],
             "budget": None if math.isinf(self.budget) else self.budget,
             "width": self.width,
@@ -114,7 +115,20 @@ class SearchConfig:
             plan["most"] = [self.most.candidate, self.most.verify]
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
+        if self.answers > 1:
+            plan["answers"] = self.answers
         return started_entry(problem, {**self.about, **plan}, account)
+
+
+def search_id(problem: Problem, about: Mapping[str, Any]) -> str:
+    """The id of a search with these settings: a hash of them and the problem."""
+    content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(about)]
+    if about.get("score_question"):
+        content.append(problem.question)
+    if problem.messages:
+        content.append([*problem.messages])
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
@@ -123,7 +137,7 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
     return Started(problem.id, about, problem.prompt, check, account)
 
 
-def _name(policy: Policy) -> str:
+def name_of(policy: Policy) -> str:
     """The policy's specification; else its repr, with the digest of the user's code if it is in it.
 
     A repr with an address in memory would differ in every process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -48,12 +48,13 @@ from ..ledger.entries import (
     ScoredAgain,
     Settled,
 )
-from ..ledger.ledger import NO_CAPS, Caps, OverBudget
+from ..ledger.ledger import OverBudget
+from ..text import checksum
 from .calls import Caller
 from .parked import Outside, settle_parked
 from .prices import Meter
 from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
-from .spending import OutOfBudget, Plan
+from .spending import OutOfBudget, Plan, Reserves
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
@@ -94,36 +95,6 @@ class Backends:
             close = getattr(backend, "aclose", None)
             if close is not None:
                 await close()
-
-
-@dataclass(frozen=True)
-class Reserves:
-    """What attempts reserve, and the caps that they must keep.
-
-    Attributes:
-        costs: the price list; with measured costs, the highest possible costs, or None if there
-            is no budget that needs them.
-        second: the highest cost of a second score.
-        caps: on the account and on the search.
-    """
-
-    costs: Costs | None = field(default_factory=Costs)
-    second: float = 0.0
-    caps: Caps = NO_CAPS
-
-    def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
-        if self.costs is None:
-            return 0.0
-        match call:
-            case "generate":
-                return n * (self.costs.candidate if measured else self.costs.generate)
-            case "score":
-                return 0.0 if measured else n * self.costs.score
-            case "rescore":
-                return n * self.second
-            case "verify":
-                return n * self.costs.verify
 
 
 class _Attempts:
@@ -168,7 +139,11 @@ class Executor:
 
     Attributes:
         plan: what the current action may reserve, if a total budget is shared.
+        answers: how many answers the search needs. If more than one, a pass does not cancel the
+            other verifications, and candidates without a key have a key made of their text.
     """
+
+    name = ""  # of the generator, if there are several
 
     def __init__(
         self,
@@ -183,13 +158,22 @@ class Executor:
         self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
         self.meter, self.reserves = meter, reserves or Reserves()
         self.plan: Plan | None = None
+        self.answers = 1
         self._outside = Outside(leaving)
+
+    def numbers(self, seen: int, n: int) -> Sequence[int]:
+        """The numbers in the ledger of the next n candidates, after the first `seen`."""
+        return range(seen, seen + n)
+
+    def first(self, number: int) -> int:
+        """Which candidate of its generator this number is."""
+        return number
 
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
         """The price of the part of a task that is not recorded yet."""
         match task:
             case Generate(n):
-                ids = range(seen, seen + n)
+                ids = self.numbers(seen, n)
                 return costs.of(sum(id not in self.record.made for id in ids), 0)
             case Verify(ids):
                 return costs.of(0, sum(id not in self.record.found for id in ids))
@@ -202,7 +186,7 @@ class Executor:
             return 0.0
         match task:
             case Generate(n):
-                return self.record.paid(self.meter, ("generate", "score"), range(seen, seen + n))
+                return self.record.paid(self.meter, ("generate", "score"), self.numbers(seen, n))
             case Verify(ids):
                 return self.record.paid(self.meter, ("verify",), ids)
             case Rescore(ids):
@@ -216,7 +200,7 @@ class Executor:
         """
         match task:
             case Generate(n):
-                event: Event = await self._generate(range(seen, seen + n))
+                event: Event = await self._generate(self.numbers(seen, n))
             case Verify(ids):
                 event = await self._verify(ids)
             case Rescore(ids):
@@ -233,7 +217,7 @@ class Executor:
         made = self.record.made[candidate]
         return Draft(made.text, made.logprobs, Usage.of(made.usage))
 
-    async def _generate(self, wanted: range) -> Generated:
+    async def _generate(self, wanted: Sequence[int]) -> Generated:
         missing = [id for id in wanted if id not in self.record.made]
         size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
@@ -248,8 +232,14 @@ class Executor:
         await self._score([id for id in there if id not in self.record.scored])
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
-        keys = tuple(self.record.scored[id].key for id in there)
+        keys = tuple(map(self._key, there))
         return Generated(ranked, keys if any(key is not None for key in keys) else ())
+
+    def _key(self, id: int) -> str | None:
+        key = self.record.scored[id].key
+        if key is None and self.answers > 1:
+            return f"text:{checksum(self.record.made[id].text)}"
+        return key
 
     async def _make(self, ids: Sequence[int]) -> None:
         """Generate drafts for these candidates.
@@ -261,12 +251,17 @@ class Executor:
         while left:
             attempts = _Attempts(self, "generate", left)
             drafts = await self.caller.make(
-                partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
+                partial(
+                    self.backends.generator.generate,
+                    self.problem,
+                    len(left),
+                    first=self.first(left[0]),
+                ),
                 attempts,
             )
             done, left = left[: len(drafts)], left[len(drafts) :]
             entries = [
-                Made(id, draft.text, draft.logprobs, draft.usage.as_data())
+                Made(id, draft.text, draft.logprobs, draft.usage.as_data(), self.name)
                 for id, draft in zip(done, drafts, strict=False)
             ]
             await self.record.write(*entries, *attempts.settled(len(done)))
@@ -348,10 +343,10 @@ class Executor:
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
-        if missing and not self._passed(ids):
+        if missing and (self.answers > 1 or not self._passed(ids)):
             with anyio.CancelScope() as scope:
                 errors = await together([partial(self._find, id, scope) for id in missing])
-        if errors and not self._passed(ids):
+        if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
         await settle_parked(self.record, self.meter, ids)
         return Verified(
@@ -372,7 +367,7 @@ class Executor:
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """Get one verdict. If it is a pass, cancel the other verifications of the step."""
         verdict = await self._verdict(id)
-        if verdict is Verdict.PASSED:
+        if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
     async def _verdict(self, id: CandidateId) -> Verdict:

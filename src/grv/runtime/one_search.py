@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Problem
 from ..core.errors import BackendError
-from ..core.values import Reason, Stop
+from ..core.values import Bill, Reason, Stop
 from ..ledger.entries import Ended, Entry, Failed, Told
 from ..ledger.ledger import Ledger
 from .calls import Caller
 from .config import SearchConfig
-from .executor import Executor, Reserves
+from .executor import Executor
 from .ledger_writer import LedgerWriter, claim, claim_when_free
 from .results.solution import FAILED, UNFINISHED, Solution, solution_of
 from .search_record import ReadOnly, SearchRecord
-from .spending import PROBLEM_SPENT, OutOfBudget, RunBudget
+from .spending import PROBLEM_SPENT, OutOfBudget, Reserves, RunBudget
+
+if TYPE_CHECKING:
+    from .portfolio.config import AnyConfig
+
+
+def reserves_of(config: SearchConfig, budget: RunBudget) -> Reserves:
+    """What attempts reserve, and the caps of the search, its account and the ledger."""
+    caps = replace(budget.caps, search=config.budget)
+    return Reserves(config.reserve, config.second_cost, caps)
 
 
 def nothing() -> None:
@@ -29,7 +39,7 @@ def nothing() -> None:
 
 async def find_answer(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -51,7 +61,7 @@ async def find_answer(
 
 async def claimed_search(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -72,7 +82,7 @@ async def claimed_search(
 
 async def run_search(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -84,12 +94,12 @@ async def run_search(
     `on_step` is called after each step. It waits for verdicts from outside inside `leaving`.
     """
     record = await SearchRecord.open(writer, config.search_id(problem))
-    return await _Run(problem, config, record, caller, budget, on_step, leaving).solution()
+    return await _run(problem, config, record, caller, budget, on_step, leaving).solution()
 
 
 async def recorded_solution(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     entries: Sequence[Entry],
     caller: Caller,
     budget: RunBudget,
@@ -104,29 +114,40 @@ async def recorded_solution(
     if record.ended is None:
         return None
     try:
-        return await _Run(problem, config, record, caller, budget).solution()
+        return await _run(problem, config, record, caller, budget).solution()
     except ReadOnly:
         return None
 
 
 async def solution_so_far(
-    problem: Problem, config: SearchConfig, ledger: Ledger, caller: Caller, budget: RunBudget
+    problem: Problem, config: AnyConfig, ledger: Ledger, caller: Caller, budget: RunBudget
 ) -> Solution:
     """The solution of a search, which is unfinished unless it has ended. This writes nothing."""
-    run = _Run(problem, config, await _read(problem, config, ledger), caller, budget)
+    run = _run(problem, config, await _read(problem, config, ledger), caller, budget)
     try:
         return await run.solution()
     except ReadOnly:
-        return solution_of(problem, run.search, run.executor, UNFINISHED)
+        return run.solved(UNFINISHED)
 
 
-async def _read(problem: Problem, config: SearchConfig, ledger: Ledger) -> SearchRecord:
+async def _read(problem: Problem, config: AnyConfig, ledger: Ledger) -> SearchRecord:
     """The record of a search, which can only be read."""
     search = config.search_id(problem)
     return SearchRecord(None, search, await anyio.to_thread.run_sync(ledger.read, search))
 
 
-class _Run:
+def _run(
+    problem: Problem, config: AnyConfig, record: SearchRecord, caller: Caller, *more: Any
+) -> SearchRun:
+    """The search of a configuration; of several generators, if it has several."""
+    if isinstance(config, SearchConfig):
+        return SearchRun(problem, config, record, caller, *more)
+    from .portfolio.run import PortfolioRun
+
+    return PortfolioRun(problem, config, record, caller, *more)
+
+
+class SearchRun:
     """A search over its record: what is recorded is told to it, the rest is requested."""
 
     def __init__(
@@ -139,18 +160,35 @@ class _Run:
         on_step: Callable[[], None] = nothing,
         leaving: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.problem, self.config, self.record, self.budget = problem, config, record, budget
-        self.on_step = on_step
+        self.problem, self.record, self.budget, self.on_step = problem, record, budget, on_step
+        self.started = config.started(problem, budget.account)
+        self.config = config
         self.search = config.search()
-        caps = replace(budget.caps, search=config.budget)
-        reserves = Reserves(config.reserve, config.second_cost, caps)
         self.executor = Executor(
-            problem, config.backends, caller, record, config.meter, reserves, leaving
+            *(problem, config.backends, caller, record, config.meter),
+            *(reserves_of(config, budget), leaving),
+        )
+        self.executor.answers = config.answers
+
+    @property
+    def bill(self) -> Bill:
+        """What the search has cost so far."""
+        return self.search.bill
+
+    def solved(self, outcome: str, message: str = "") -> Solution:
+        """The solution with this outcome."""
+        search = self.search
+        return solution_of(
+            *(self.problem, self.executor, outcome, search.bill),
+            trace=search.trace,
+            best=next(iter(search.pool.best(1)), None),
+            answers=search.answers,
+            message=message,
         )
 
     async def solution(self) -> Solution:
-        problem, search, executor = self.problem, self.search, self.executor
-        await self.record.begin(self.config.started(problem, self.budget.account))
+        """Run the search to its end."""
+        await self.record.begin(self.started)
         try:
             end = await self._steps()
         except OutOfBudget as out:
@@ -158,16 +196,14 @@ class _Run:
         except BackendError as error:
             message = f"{error}; {error.hint}" if error.hint else str(error)
             await self.record.write(Failed(message))
-            return solution_of(problem, search, executor, FAILED, message=message)
-        bill = search.bill
+            return self.solved(FAILED, message)
+        bill = self.bill
         counts = (bill.generated, bill.verified, bill.total)
         ended = Ended(end.reason.value, end.answer, *counts, end.why)
         if self.record.ended != ended:
             await self.record.write(ended)
         spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
-        return solution_of(
-            problem, search, executor, end.reason.value, answer=end.answer, message=end.why or spent
-        )
+        return self.solved(end.reason.value, end.why or spent)
 
     async def _steps(self) -> Stop:
         search, executor, config = self.search, self.executor, self.config

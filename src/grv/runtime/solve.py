@@ -44,12 +44,14 @@ from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
 from ..policies import DEFAULT
+from ..policies.portfolio import JointPrior
 from .calls import Caller
 from .config import SearchConfig
 from .executor import Backends, Keying
 from .ledger_writer import LedgerWriter
 from .one_search import claimed_search, recorded_solution
 from .options import Calls
+from .portfolio.config import AnyConfig, portfolio_config
 from .prices import Meter
 from .progress import Listener, Progress
 from .results.solution import Solution, failed_solution
@@ -69,7 +71,9 @@ class SolveOptions(TypedDict, total=False):
     """The options of `solve` and its counterparts; `SearchConfig` explains those it shares.
 
     Attributes:
-        generator: a function of the problem that returns one text, or a `Generator`. Required.
+        generator: a function of the problem that returns one text, or a `Generator`. Or several of
+            them, by name; then `costs` has the price list of each, and `scorer` may be one for each
+            too. Required.
         scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
@@ -96,16 +100,18 @@ class SolveOptions(TypedDict, total=False):
         cascade: how to use second scores.
         most: the highest cost of one candidate and of one verification, if costs are measured.
         meter: computes the measured cost of calls, if costs are measured.
+        answers: how many different answers to find per problem.
+        prior: what earlier problems say about several generators; `grv.learning.joint` fits it.
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved; their cost counts against `total_budget`.
         progress: a function that is called with a `Progress` after each step.
     """
 
-    generator: Required[Generating]
-    scorer: Required[Scoring]
+    generator: Required[Generating | Mapping[str, Generating]]
+    scorer: Required[Scoring | Mapping[str, Scoring]]
     verifier: Required[Verifying]
     policy: Policy | str | None
-    costs: Costs | None
+    costs: Costs | Mapping[str, Costs] | None
     budget: float
     total_budget: float
     value: float
@@ -119,7 +125,9 @@ class SolveOptions(TypedDict, total=False):
     second_scorer: Scorer | None
     cascade: Cascade | None
     most: Costs | None
-    meter: Meter | None
+    meter: Meter | Mapping[str, Meter] | None
+    answers: int
+    prior: JointPrior | None
     at_once: int | None
     skip: Collection[str]
     progress: Listener | None
@@ -192,7 +200,7 @@ def solve_many_now(
                         found.put(solution)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _backends(options).aclose()
+                    await config_of(options).aclose()
 
     with anyio.from_thread.start_blocking_portal() as portal:
         future, scope = portal.start_task(run)
@@ -210,7 +218,7 @@ class _Run:
 
     def __init__(
         self,
-        config: SearchConfig,
+        config: AnyConfig,
         writer: LedgerWriter,
         caller: Caller,
         budget: RunBudget,
@@ -313,8 +321,14 @@ def check_options(options: SolveOptions) -> None:
     check_total(options.get("total_budget", math.inf))
 
 
-def config_of(options: SolveOptions) -> SearchConfig:
+def config_of(options: SolveOptions) -> AnyConfig:
     """The configuration that the options describe."""
+    if isinstance(options["generator"], Mapping):
+        return portfolio_config(options, _one_config)
+    return _one_config(options)
+
+
+def _one_config(options: Any) -> SearchConfig:
     names = {what: _name(options[what]) for what in ("generator", "scorer", "verifier")}
     identity = options.get("identity")
     policy = options.get("policy")
@@ -329,16 +343,17 @@ def config_of(options: SolveOptions) -> SearchConfig:
         most=options.get("most"),
         meter=options.get("meter"),
         cascade=options.get("cascade"),
+        answers=options.get("answers", 1),
     )
 
 
-def _width(options: SolveOptions) -> int | None:
+def _width(options: Any) -> int | None:
     """The width, but not more than the workers of the verifier: others would only wait."""
     width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
     return min(width, workers) if width is not None and isinstance(workers, int) else width
 
 
-def _backends(options: SolveOptions) -> Backends:
+def _backends(options: Any) -> Backends:
     generator, scorer, verifier = options["generator"], options["scorer"], options["verifier"]
     own = options.get("key")
     key: Keying | None = own

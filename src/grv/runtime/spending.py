@@ -12,13 +12,15 @@ import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
 
 from ..core.errors import UsageError
 from ..core.values import Costs
-from ..ledger.ledger import Capped, Caps
+from ..ledger.entries import Call
+from ..ledger.ledger import NO_CAPS, Capped, Caps
 from .ledger_writer import LedgerWriter
 
 PROBLEM_SPENT = "the problem's budget does not pay for another step"
@@ -39,6 +41,36 @@ class OutOfBudget(Exception):
 
     def __init__(self, of: Capped) -> None:
         super().__init__(_SPENT[of])
+
+
+@dataclass(frozen=True)
+class Reserves:
+    """What attempts reserve, and the caps that they must keep.
+
+    Attributes:
+        costs: the price list; with measured costs, the highest possible costs, or None if there
+            is no budget that needs them.
+        second: the highest cost of a second score.
+        caps: on the account and on the search.
+    """
+
+    costs: Costs | None = field(default_factory=Costs)
+    second: float = 0.0
+    caps: Caps = NO_CAPS
+
+    def of(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
+        if self.costs is None:
+            return 0.0
+        match call:
+            case "generate":
+                return n * (self.costs.candidate if measured else self.costs.generate)
+            case "score":
+                return 0.0 if measured else n * self.costs.score
+            case "rescore":
+                return n * self.second
+            case "verify":
+                return n * self.costs.verify
 
 
 class Plan:

@@ -6,6 +6,7 @@ generator tends to be hard for the others, so a failure of one lowers the chance
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,12 @@ class JointPrior:
     def __post_init__(self) -> None:
         if not self.types or not sum(each.weight for each in self.types) > 0:
             raise UsageError("a joint prior needs at least one type with a positive weight")
+
+    @property
+    def hash(self) -> str:
+        """A checksum of the content, for the ledger."""
+        content = [(each.weight, sorted(each.chances.items())) for each in self.types]
+        return hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()
 
     def chances(self, failed: Mapping[str, float]) -> dict[str, float]:
         """For each of these generators, the chance of its next candidate after these failures."""

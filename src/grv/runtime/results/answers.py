@@ -102,6 +102,14 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "refuted": solution.bill.refuted,
         "search": solution.search,
     }
+    if len(solution.answers) > 1:
+        record["answers"] = [draft.text for draft in solution.answers]
+    if solution.bills:
+        record["generator"] = solution.generator
+        record["by_generator"] = {
+            name: {"generated": each.generated, "verified": each.verified, "cost": each.total}
+            for name, each in solution.bills.items()
+        }
     return {**record, "message": solution.message} if solution.message else record
 
 
