@@ -68,9 +68,7 @@ def replayed_portfolio(
         answers: how many different answers to find.
     """
     searches = {
-        name: Search(
-            each.policy, each.costs, budget=budget, value=value, width=1, answers=answers
-        )
+        name: Search(each.policy, each.costs, budget=budget, value=value, width=1, answers=answers)
         for name, each in entrants.items()
     }
     portfolio = Portfolio(searches, chooser, answers=answers)

@@ -205,7 +205,7 @@ def backends_of(
             reward=models.reward,
         )
 
-    with nullcontext(verifier) if verifier else _verifier(options, problems) as verifier:
+    with nullcontext(verifier) if verifier else verifier_of(options, problems) as verifier:
         scorers = [scorer(spec) for spec in (first, second) if spec is not None]
         with status("preparing"):
             generator = specs.generator(
@@ -231,7 +231,7 @@ def _reads_logprobs(scorer: Scorer) -> bool:
 
 
 @contextmanager
-def _verifier(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
+def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
     """The user's own verifier, or else the one that runs the problems' checks."""
     if options.verifier is not None:
         from ...backends.own import own_verifier

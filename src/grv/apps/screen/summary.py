@@ -64,6 +64,7 @@ class Summary:
     generated: float = 0
     verified: float = 0
     refuted: float = 0
+    by_generator: dict[str, Counter[str]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
     def add(self, record: Mapping[str, Any], outcome: str) -> None:
@@ -76,6 +77,8 @@ class Summary:
         self.verified += _number(record, "verified")
         self.refuted += _number(record, "refuted")
         self.dollars += _number(usage, "dollars") if isinstance(usage, Mapping) else 0.0
+        for name, bill in (record.get("by_generator") or {}).items():
+            self.by_generator.setdefault(name, Counter()).update(bill)
 
     @property
     def unfinished(self) -> int:
@@ -98,6 +101,11 @@ class Summary:
             lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
             lines.append(f"{self.refuted:g} candidates were refuted without verification")
+        for name, bill in self.by_generator.items():
+            lines.append(
+                f"{name}: cost {bill['cost']:g}, {bill['generated']} candidates,"
+                f" {bill['verified']} verifications"
+            )
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
 
     def _next(self, ledger: str, spending: Spending) -> str:

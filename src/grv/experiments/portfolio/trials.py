@@ -16,7 +16,10 @@ from ...policies.portfolio.joint import failures
 from ...replay.portfolio import Entrant, orders_of, replayed_portfolio
 from ..settings import Settings
 
-FIRST_FIT, GROWTH = 4, 1.5  # the prior is fitted after 4 problems, and when there are 1.5 times more
+FIRST_FIT, GROWTH = (
+    4,
+    1.5,
+)  # the prior is fitted after 4 problems, and when there are 1.5 times more
 
 
 @dataclass(frozen=True, eq=False)

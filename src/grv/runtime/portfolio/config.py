@@ -125,7 +125,9 @@ def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             for each, value in options.items()
             if not (each in _EACH and isinstance(value, Mapping) and name not in value)
         }
-        lacking = [each for each in ("scorer", "meter") if each in options and each not in found[name]]
+        lacking = [
+            each for each in ("scorer", "meter") if each in options and each not in found[name]
+        ]
         if lacking:
             raise UsageError(f"generator {name!r} has no {lacking[0]}")
         if options.get("identity") is not None:

@@ -85,6 +85,8 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
         names.append("score_second")
     if any("refuted" in row for row in rows):
         names.append("refuted")
+    if any("generator" in row for row in rows):
+        names.append("generator")
     columns = {name: [row.get(name) for row in rows] for name in names}
     refuted = sum("refuted" in row for row in rows)
     labelled = len(rows) - columns["passed"].count(None) - refuted
@@ -100,6 +102,8 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     verdicts_from = record.verdicts_from()
     for id in sorted(record.made):
         row: _Row = {"candidate": id}
+        if record.made[id].generator:
+            row["generator"] = record.made[id].generator
         if id in record.scored:
             row |= {"score": record.scored[id].score, "key": record.scored[id].key}
         if record.refuted(id):
