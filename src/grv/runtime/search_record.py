@@ -153,6 +153,11 @@ class SearchRecord:
         """The settings of the last start."""
         return {} if self._started is None else self._started.about
 
+    @property
+    def prompt(self) -> str:
+        """The prompt of the problem."""
+        return "" if self._started is None else self._started.prompt
+
     async def begin(self, started: Started) -> None:
         """Start, or restart with other settings. Resuming with equal settings writes no entry."""
         self._told_again = 0

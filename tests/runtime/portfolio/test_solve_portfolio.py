@@ -122,7 +122,7 @@ class TestSolveWithTwoServers:
         history = ("--history", f"{first}.ledger", "--out", tmp_path / "second.jsonl")
         assert here(*flags, *history).code == 0
         ledger = SqliteLedger(tmp_path / "second.jsonl.ledger")
-        started = ledger.read(ledger.searches()[0].id)[0]
+        started = ledger.read(next(iter(ledger.searches())).id)[0]
         assert str(started.about["portfolio"]).startswith("learned, ")  # type: ignore[union-attr]
 
     def test_an_exported_log_names_the_generators(
