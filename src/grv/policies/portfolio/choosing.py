@@ -62,9 +62,11 @@ class Learned:
     def _allows(self, chosen: Member, members: Sequence[Member]) -> bool:
         """Whether the bound of every search can still be kept after this attempt."""
         first = min(deadline(member, self.shares) for member in members)
-        owed = sum(max(0.0, self.shares[each.name] * first - each.spent) for each in members)
-        total = chosen.spent + chosen.search.elsewhere
-        return total + chosen.to_verdict() + owed <= self.factor * first * (1 + 1e-12)
+        cost = chosen.to_verdict()
+        spent = {each.name: each.spent + cost * (each is chosen) for each in members}
+        owed = sum(max(0.0, self.shares[name] * first - paid) for name, paid in spent.items())
+        total = chosen.spent + chosen.search.elsewhere + cost
+        return total + owed <= self.factor * first * (1 + 1e-12)
 
 
 def deadline(member: Member, shares: Mapping[str, float]) -> float:
