@@ -62,7 +62,7 @@ def compare(
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 8 --latency 20,60
     grv compare log.csv --keys --answers 3
-    grv compare log.csv --generator small=1 --generator large=20 --costs 1,10 --keys
+    grv compare generators.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """

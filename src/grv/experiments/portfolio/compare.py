@@ -54,7 +54,7 @@ def compare_generators(
         if progress is not None:
             progress(number + 1, len(tasks))
     only = [found[f"only({name})"] for name in costs]
-    found[ORACLE] = _oracle(only)
+    found[ORACLE] = oracle_of(only)
     baseline = settings.baseline or PORTFOLIO
     if baseline not in found:
         raise UsageError(f"baseline {baseline!r} is not a row; the rows are {', '.join(found)}")
@@ -98,7 +98,7 @@ def _tasks(trier: Trier, costs: Mapping[str, Costs]) -> dict[str, Callable[[], G
     return tasks
 
 
-def _oracle(only: list[GeneratorTrials]) -> GeneratorTrials:
+def oracle_of(only: list[GeneratorTrials]) -> GeneratorTrials:
     """For each problem, the generator that solves most of its orders, at the lowest mean cost."""
     keys = [(-each.solved.mean(axis=1), each.costs) for each in only]
     best = [
