@@ -68,9 +68,7 @@ def run(
     answers: int = 1,
 ) -> Ran:
     searches = {
-        name: Search(
-            policy, costs[name], budget=budget, value=value, width=width, answers=answers
-        )
+        name: Search(policy, costs[name], budget=budget, value=value, width=width, answers=answers)
         for name in streams
     }
     done = Ran(Portfolio(searches, chooser, answers=answers))
@@ -279,7 +277,9 @@ class TestLearned:
         chance = random.Random(1)
         spent = []
         for _ in range(400):
-            streams = {n: Stream([chance.random() < r for _ in range(99)]) for n, r in rates.items()}
+            streams = {
+                n: Stream([chance.random() < r for _ in range(99)]) for n, r in rates.items()
+            }
             spent.append(run(streams, costs, Learned(prior, root_shares(costs), 1e9)).cost)
         best = min((c.candidate + c.verify) / rates[n] for n, c in costs.items())
         assert sum(spent) / len(spent) == pytest.approx(best, rel=0.15)

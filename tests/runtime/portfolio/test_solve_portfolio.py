@@ -64,7 +64,8 @@ class TestSolveWithTwoServers:
             for name, price in (("weak", 1), ("strong", 20)):
                 bill = bills[name]
                 assert bill["cost"] == bill["generated"] * price + bill["verified"] * 10
-        assert "weak: cost " in ran.out and "strong: cost " in ran.out
+        assert "weak: cost " in ran.out
+        assert "strong: cost " in ran.out
 
     def test_a_job_file_says_the_same(
         self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
