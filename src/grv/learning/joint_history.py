@@ -26,7 +26,7 @@ def read_tallies(path: str, names: Sequence[str]) -> list[Tally]:
         if COLUMN not in table.columns:
             raise LogError(f"no column {COLUMN!r}: this history has no names", path=path)
         found = tallies_of(by_generator(table, unlabelled=Unlabelled.DROP))
-    kept = [{name: tally[name] for name in names if name in tally} for tally in found]
+    kept: list[Tally] = [{name: tally[name] for name in names if name in tally} for tally in found]
     missing = [name for name in names if not any(name in tally for tally in kept)]
     if missing:
         raise UsageError(f"{path}: nothing about the generator {missing[0]!r}")

@@ -92,8 +92,15 @@ def replayed(
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    limits = {"budget": budget, "value": value}
-    search = Search(policy, costs, **limits, cascade=cascade, width=width, answers=answers)
+    search = Search(
+        policy,
+        costs,
+        budget=budget,
+        value=value,
+        cascade=cascade,
+        width=width,
+        answers=answers,
+    )
     at = 0
     while True:
         match search.ask():

@@ -349,7 +349,8 @@ def _one_config(options: Any) -> SearchConfig:
 
 def _width(options: Any) -> int | None:
     """The width, but not more than the workers of the verifier: others would only wait."""
-    width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
+    width: int | None = options.get("width", 1)
+    workers = getattr(options["verifier"], "workers", None)
     return min(width, workers) if width is not None and isinstance(workers, int) else width
 
 

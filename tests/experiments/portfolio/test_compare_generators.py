@@ -99,8 +99,8 @@ class TestTheRows:
             id
             for id, small, large in zip(
                 found.problems,
-                found.trials["only(small)"].solved.any(axis=1),
-                found.trials["only(large)"].solved.any(axis=1),
+                found.trials["only(small)"].answered.sum(axis=(1, 2)).tolist(),
+                found.trials["only(large)"].answered.sum(axis=(1, 2)).tolist(),
                 strict=True,
             )
             if small and not large

@@ -11,7 +11,7 @@ import pytest
 import grv
 from grv.core.values import Costs, Verdict
 from grv.files import json_lines
-from grv.ledger.entries import Found
+from grv.ledger.entries import Found, Made
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.results.formats import ExportFormat
 from grv.runtime.results.training import training_rows
@@ -117,7 +117,7 @@ class TestTrainingData:
         failed = set()
         for search in ledger.searches():
             entries = ledger.read(search.id)
-            texts = {each.candidate: each.text for each in entries if hasattr(each, "text")}
+            texts = {each.candidate: each.text for each in entries if isinstance(each, Made)}
             failed |= {
                 texts[each.candidate]
                 for each in entries

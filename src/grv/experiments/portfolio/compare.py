@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -92,9 +93,9 @@ def _tasks(trier: Trier, costs: Mapping[str, Costs]) -> dict[str, Callable[[], G
         LEARNED: trier.learned,
     }
     for name in costs:
-        tasks[f"only({name})"] = lambda name=name: trier.fixed([name], InOrder())
+        tasks[f"only({name})"] = partial(trier.fixed, [name], InOrder())
     for order in (cheap_first, cheap_first[::-1]) if len(costs) > 1 else ():
-        tasks[f"in-order({', '.join(order)})"] = lambda o=order: trier.fixed(o, InOrder())
+        tasks[f"in-order({', '.join(order)})"] = partial(trier.fixed, order, InOrder())
     return tasks
 
 

@@ -22,11 +22,12 @@ from ...ledger.entries import Call, Ended, Failed, Started, Told
 from ...ledger.ledger import Ledger, MemoryLedger
 from ..calls import Caller
 from ..config import SearchConfig, started_entry
-from ..executor import Backends, Executor, Reserves
+from ..executor import Backends, Executor
 from ..ledger_writer import LedgerWriter, claim_when_free
 from ..prices import Meter
 from ..progress import CandidateListener
 from ..search_record import OWN_KEYS, SearchRecord
+from ..spending import Reserves
 from ..tasks import together
 
 COLLECTED = "collected"

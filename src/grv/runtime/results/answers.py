@@ -87,7 +87,7 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         priced = dataclasses.replace(used, dollars=dollars)
         usage[call] = dataclasses.asdict(priced)
         total += priced
-    record = {
+    record: dict[str, Any] = {
         "problem": solution.problem,
         "outcome": solution.outcome,
         "answer": solution.draft.text if solution.draft is not None else None,
