@@ -26,9 +26,9 @@ from grv.learning.joint_history import tallies_of
 from grv.learning.prior_file import parse_policy
 from grv.logs.generators import read_generators
 from grv.policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
     Chooser,
-    Cold,
-    Learned,
     Member,
     equal_shares,
     root_shares,
@@ -101,8 +101,8 @@ def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool)
         "cheap first": trier.fixed(cheap, InOrder()),
         "dear first": trier.fixed(cheap[::-1], InOrder()),
         f"ladder, {RUNGS} each": trier.fixed(cheap, Ladder(rungs)),
-        "cold, equal shares": trier.fixed(names, Cold(equal_shares(names))),
-        "cold portfolio": trier.fixed(names, Cold(root_shares(costs))),
+        "cold, equal shares": trier.fixed(names, BySpending(equal_shares(names))),
+        "cold portfolio": trier.fixed(names, BySpending(root_shares(costs))),
         "learned, order of arrival": trier.learned(),
         "learned, cross-fitted": cross_fitted(trier, costs),
     }
@@ -155,7 +155,7 @@ def cross_fitted(trier: Trier, costs: Mapping[str, Costs]) -> GeneratorTrials:
     choosers: list[Chooser] = []
     for fold in range(FOLDS):
         others = [p.id for p, at in zip(trier.problems, part, strict=True) if at != fold]
-        choosers.append(Learned(fit_joint([tallies[id] for id in others], names), shares))
+        choosers.append(ByExpectedPasses(fit_joint([tallies[id] for id in others], names), shares))
     return trier.fitted(lambda at: choosers[part[at]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,6 +37,7 @@ SCORERS: Mapping[str, str] = MappingProxyType(
     }
 )
 REWARDS = ("score", "classify", "pooling")  # the scorers that are reward models
+_NAME = re.compile(r"[\w.-]+")
 TABLES = "generators"  # the option with several generators by name
 
 
@@ -71,6 +73,8 @@ def parse_generators(tables: Mapping[str, Any]) -> Generators:
     """The generators of a job file's tables, or of options given as NAME=VALUE."""
     found = {}
     for name, table in tables.items():
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name: use letters, digits, - and .")
         if not isinstance(table, Mapping):
             raise UsageError(f"write a table for each generator, as in [generators.{name}]")
         if "generator" not in table:

@@ -162,8 +162,8 @@ class Search:
 
     @property
     def answers(self) -> Sequence[CandidateId]:
-        """The candidates that passed so far: different answers, in the order they were found."""
-        return self._answers
+        """The candidates that passed so far, as many as were asked for, in the order found."""
+        return self._answers[: self._wanted]
 
     @property
     def rounds(self) -> Rounds:

@@ -17,7 +17,7 @@ from grv.learning.joint_history import read_tallies, tallies_of
 from grv.logs.generators import read_generators
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Varied, VerifyAll
-from grv.policies.portfolio import Cold, equal_shares
+from grv.policies.portfolio import BySpending, equal_shares
 from grv.replay.engine import replay
 from grv.replay.portfolio import Entrant, orders_of, replayed_portfolio
 from support.commands import here, refuses
@@ -129,7 +129,7 @@ class TestReplay:
             expected = replay(policy, alone, costs, order=order, width=1, keys=keys)
             done = replayed_portfolio(
                 {"small": Entrant(costs, policy)},
-                Cold(equal_shares(["small"])),
+                BySpending(equal_shares(["small"])),
                 problem,
                 {"small": order},
                 keys=keys,
@@ -140,7 +140,7 @@ class TestReplay:
         entrants = {name: Entrant(Costs(price, 10), VerifyAll()) for name, price in PRICES.items()}
         for problem in log.solvable[:10]:
             orders = orders_of(problem, log.generators, 0)
-            chooser = Cold(equal_shares(list(PRICES)))
+            chooser = BySpending(equal_shares(list(PRICES)))
             done = replayed_portfolio(entrants, chooser, problem, orders, answers=3)
             assert problem.keys is not None
             keys = [int(problem.keys[orders[name][id]]) for name, id in done.answers]

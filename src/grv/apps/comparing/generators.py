@@ -10,6 +10,7 @@ from ...core.values import Costs, Measured
 from ...experiments.settings import TableSettings
 from ...logs.reading import Reading
 from ...parsing import check_names, parse_cascade
+from ...policies.portfolio.shares import constants, root_shares
 from ..console import listed, progress, say, say_table
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def _heading(
         f"{settings.orders} orders per problem (seed {settings.seed}), {keys}; ratios to"
         f" {found.settings['baseline']}",
     ]
+    lists = {name: Costs(*cost) for name, cost in found.settings["costs"].items()}
+    bounds = constants(root_shares(lists))
+    said = ", ".join(f"{bound:.1f} times {name} alone" for name, bound in bounds.items())
+    lines.append(f"proven: portfolio costs at most {said}; portfolio-learned twice that")
     if settings.answers > 1:
         lines.append(f"{settings.answers} different answers per problem")
     if found.left_out:

@@ -12,7 +12,7 @@ from ...core.search import Policy
 from ...core.values import Costs
 from ...logs.log import Log
 from ...policies import DEFAULT
-from ...policies.portfolio import Cold, root_shares
+from ...policies.portfolio import BySpending, root_shares
 from ...policies.portfolio.shares import attempt
 from ...replay.portfolio import Entrant
 from ..settings import Settings, Unsolvable
@@ -89,7 +89,7 @@ def _tasks(trier: Trier, costs: Mapping[str, Costs]) -> dict[str, Callable[[], G
     cheap_first = sorted(costs, key=lambda name: attempt(costs[name]))
     shares = root_shares(costs)
     tasks: dict[str, Callable[[], GeneratorTrials]] = {
-        PORTFOLIO: lambda: trier.fixed(list(costs), Cold(shares)),
+        PORTFOLIO: lambda: trier.fixed(list(costs), BySpending(shares)),
         LEARNED: trier.learned,
     }
     for name in costs:

@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 
 from ...learning.joint import Tally, fit_joint
 from ...logs.log import Log, LoggedProblem
-from ...policies.portfolio import Chooser, Cold, Learned, Member, Portfolio, root_shares
+from ...policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
+    Chooser,
+    Member,
+    Portfolio,
+    root_shares,
+)
 from ...policies.portfolio.joint import failures
 from ...replay.portfolio import Entrant, orders_of, replayed_portfolio
 from ..settings import Settings
 
-FIRST_FIT, GROWTH = (
-    4,
-    1.5,
-)  # the prior is fitted after 4 problems, and when there are 1.5 times more
+FIRST_FIT = 4  # problems before the prior is fitted for the first time
+GROWTH = 1.5  # it is fitted again when there are this many times more problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +138,13 @@ class OrderOfArrival:
         self._shares = root_shares({name: each.costs for name, each in entrants.items()})
         self._tallies: list[Tally] = []
         self._next = FIRST_FIT
-        self._chooser: Chooser = Cold(self._shares)
+        self._chooser: Chooser = BySpending(self._shares)
 
     def chooser(self) -> Chooser:
         """The chooser for the next problem."""
         if len(self._tallies) >= self._next and any(map(_has_pass, self._tallies)):
             self._next = int(self._next * GROWTH) + 1
-            self._chooser = Learned(fit_joint(self._tallies, self._names), self._shares)
+            self._chooser = ByExpectedPasses(fit_joint(self._tallies, self._names), self._shares)
         return self._chooser
 
     def add(self, tally: Tally) -> None:

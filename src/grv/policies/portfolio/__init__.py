@@ -1,19 +1,19 @@
 """Several generators for one problem: one search each, and a rule for who acts next."""
 
-from .choosing import Cold, Learned
+from .choosing import ByExpectedPasses, BySpending
 from .joint import JointPrior, ProblemType
-from .portfolio import Chooser, Member, Portfolio, Request
+from .portfolio import Chooser, Member, MemberAction, Portfolio
 from .shares import equal_shares, root_shares
 
 __all__ = [
+    "ByExpectedPasses",
+    "BySpending",
     "Chooser",
-    "Cold",
     "JointPrior",
-    "Learned",
     "Member",
+    "MemberAction",
     "Portfolio",
     "ProblemType",
-    "Request",
     "equal_shares",
     "root_shares",
 ]

@@ -1,7 +1,8 @@
 """Who acts next: by shares of spending, or by what earlier problems say, within those shares.
 
-`Cold` bounds the cost by that of any single generator divided by its share. `Learned` may deviate
-as long as `factor` times this bound can still be kept. Proofs: docs/theory/portfolio.md.
+`BySpending` is the cold portfolio: its cost is at most that of any single generator divided by its
+share. `ByExpectedPasses` is the learned one, which may deviate as long as `factor` times this bound
+can still be kept. Proofs: docs/theory/portfolio.md.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from ...core.errors import UsageError
 from ...core.values import Verify
 from .joint import JointPrior, failures, fresh_share
 from .portfolio import Member
+from .shares import check_shares
 
 FACTOR = 2.0  # what a learned portfolio may cost, in units of the cold bound
 
 
 @dataclass(frozen=True)
-class Cold:
+class BySpending:
     """Spend on each generator in proportion to its share.
 
     The next verdict goes to the generator that would have spent the least after it, relative to
@@ -27,13 +29,16 @@ class Cold:
 
     shares: Mapping[str, float]
 
+    def __post_init__(self) -> None:
+        check_shares(self.shares)
+
     def choose(self, members: Sequence[Member]) -> Member:
         """The search with the earliest deadline."""
         return min(members, key=lambda member: deadline(member, self.shares))
 
 
 @dataclass(frozen=True)
-class Learned:
+class ByExpectedPasses:
     """Take the attempt with the most expected passes per cost, inside a guard.
 
     Attributes:
@@ -47,6 +52,7 @@ class Learned:
     factor: float = FACTOR
 
     def __post_init__(self) -> None:
+        check_shares(self.shares)
         if not self.factor >= 1:
             raise UsageError(f"the factor of the guard must be at least 1, not {self.factor:g}")
 

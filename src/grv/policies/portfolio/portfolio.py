@@ -76,7 +76,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Request:
+class MemberAction:
     """What the driver has to do next, and with which generator; the last action is a `Stop`."""
 
     name: str
@@ -109,13 +109,13 @@ class Portfolio:
         self.members = [Member(name, search) for name, search in searches.items()]
         self._chooser = chooser
         self._wanted = answers
-        self._asked: Request | None = None
+        self._asked: MemberAction | None = None
         self._answers: list[tuple[str, CandidateId]] = []
 
     @property
     def answers(self) -> Sequence[tuple[str, CandidateId]]:
-        """The candidates that passed, each with the name of its generator."""
-        return self._answers
+        """The candidates that passed, as many as were asked for, each with its generator's name."""
+        return self._answers[: self._wanted]
 
     @property
     def bills(self) -> dict[str, Bill]:
@@ -135,7 +135,7 @@ class Portfolio:
         end = self._asked.action
         return Outcome(end.reason, end.answer, self.bill, end.why)
 
-    def ask(self) -> Request:
+    def ask(self) -> MemberAction:
         """Return the next request; the same one until its result is told."""
         if self._asked is None:
             self._asked = self._choose()
@@ -154,7 +154,6 @@ class Portfolio:
         for member in self.members:
             if member is not acting:
                 member.search.change(total - member.spent, closed)
-        acting.search.change(total - acting.spent)
 
     def _closed(self, acting: Member, event: Verified) -> list[str]:
         """Count the answers; return the keys that other searches need not verify any more."""
@@ -165,15 +164,15 @@ class Portfolio:
         keys = [pool.key(id) for id, v in event.verdicts.items() if v is not Verdict.BROKEN]
         return [key for key in keys if key is not None and key != REFUTED]
 
-    def _choose(self) -> Request:
+    def _choose(self) -> MemberAction:
         if len(self._answers) >= self._wanted:
             name, id = self._answers[0]
-            return Request(name, Stop(Reason.SOLVED, id))
+            return MemberAction(name, Stop(Reason.SOLVED, id))
         running = [member for member in self.members if not member.over]
         if not running:
-            return Request(*self._end())
+            return MemberAction(*self._end())
         chosen = self._chooser.choose(running)
-        return Request(chosen.name, chosen.search.ask())
+        return MemberAction(chosen.name, chosen.search.ask())
 
     def _end(self) -> tuple[str, Stop]:
         """Why nothing is left to do: the most specific reason of the searches."""

@@ -45,10 +45,8 @@ def constants(shares: Mapping[str, float]) -> dict[str, float]:
     return {name: 1 / share for name, share in shares.items()}
 
 
-def check_shares(shares: Mapping[str, float], names: Sequence[str]) -> None:
+def check_shares(shares: Mapping[str, float]) -> None:
     """Raise a UsageError unless each generator has a positive share, and the sum is 1."""
-    if set(shares) != set(names):
-        raise UsageError(f"the shares are for {', '.join(shares)}, not for {', '.join(names)}")
     if not all(0 < share <= 1 for share in shares.values()):
         raise UsageError("every generator needs a share above 0 and of at most 1")
     if not math.isclose(sum(shares.values()), 1, rel_tol=1e-9):

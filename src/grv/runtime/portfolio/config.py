@@ -10,7 +10,14 @@ from ...backends.protocols import Problem
 from ...core.errors import UsageError
 from ...core.values import Costs, Measured
 from ...ledger.entries import Started
-from ...policies.portfolio import Chooser, Cold, JointPrior, Learned, Portfolio, root_shares
+from ...policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
+    Chooser,
+    JointPrior,
+    Portfolio,
+    root_shares,
+)
 from ...policies.portfolio.shares import attempt
 from ..config import SearchConfig, name_of, search_id, started_entry
 
@@ -63,7 +70,7 @@ class PortfolioConfig:
     def chooser(self) -> Chooser:
         """Decides which generator acts next."""
         shares = root_shares({name: each.costs for name, each in self.members.items()})
-        return Cold(shares) if self.prior is None else Learned(self.prior, shares)
+        return BySpending(shares) if self.prior is None else ByExpectedPasses(self.prior, shares)
 
     def portfolio(self) -> Portfolio:
         """A new portfolio."""
@@ -131,7 +138,7 @@ def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if lacking:
             raise UsageError(f"generator {name!r} has no {lacking[0]}")
         if options.get("identity") is not None:
-            found[name]["identity"] = options["identity"]["generators"][name]
+            found[name]["identity"] = options["identity"].get("generators", {}).get(name, {})
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,9 +95,7 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
 
 def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     """The candidates of one search, by number."""
-    meter = (
-        None if prices is None else Meter(prices, model_of(str(record.about.get("generator", ""))))
-    )
+    meter = None if prices is None else Meter(prices)
     verify_costs = {} if meter is None else record.costs_of_verifying(meter)
     verdicts_from = record.verdicts_from()
     for id in sorted(record.made):
@@ -112,7 +110,15 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
             row["score_second"] = record.scored_again[id].score
         if id in verdicts_from:
             row["passed"] = record.found[verdicts_from[id]].verdict is Verdict.PASSED
-        if meter is not None:
-            row["generate_cost"] = record.cost_of_generating(meter, id)
+        if prices is not None:
+            own = Meter(prices, _model(record, record.made[id].generator))
+            row["generate_cost"] = record.cost_of_generating(own, id)
             row["verify_cost"] = verify_costs.get(id)
         yield row
+
+
+def _model(record: SearchRecord, name: str) -> str:
+    """The model of a search, or of one of its generators."""
+    several: Any = record.about.get("generators", {})
+    about = several.get(name, record.about) if isinstance(several, Mapping) else record.about
+    return model_of(str(about.get("generator", "")))
