@@ -72,6 +72,20 @@ def compare(
 
         compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
         return
+    _compare_policies(log, settings, reading, score, json, csv, pairs=pairs)
+
+
+def _compare_policies(
+    log: str,
+    settings: TableSettings,
+    reading: Reading,
+    score: str | None,
+    json: str | None,
+    csv: str | None,
+    *,
+    pairs: bool,
+) -> None:
+    """Compare policies; print the table and what it says."""
     with progress("comparing") as tell:
         from ..experiments.bounds import has_bounds
         from ..experiments.compare import compare as replay_all

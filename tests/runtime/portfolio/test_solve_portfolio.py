@@ -13,7 +13,7 @@ import pytest
 from grv.backends.generators.completions import seed_of
 from grv.ledger.entries import Found, Made
 from grv.ledger.sqlite import SqliteLedger
-from support.commands import grv, here, kill, records, refuses, start, write_problems
+from support.commands import Ran, here, kill, records, refuses, start, write_problems
 from support.servers import FaultyServer, Received
 
 NAMES = [f"p{i}" for i in range(4)]
@@ -27,7 +27,7 @@ def draft(request: Received, seed: int, *, strong: bool) -> str:
     return f"{'strong' if strong else 'weak'} {name} {number} {'right' if right else 'wrong'}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[FaultyServer, FaultyServer]]:
     with (
         FaultyServer(text=lambda r, s: draft(r, s, strong=False), seconds=0.02) as weak,
@@ -47,15 +47,20 @@ def command(tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]) -> list[
     ]
 
 
-class TestSolveWithTwoServers:
-    def test_finds_the_answers_and_bills_each_generator(
-        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
-    ) -> None:
-        out = tmp_path / "out.jsonl"
-        ran = here(*command(tmp_path, servers), "--out", out)
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, servers: tuple[FaultyServer, FaultyServer]
+) -> tuple[Path, Ran]:
+    """A run that has ended: the folder with its results, and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, here(*command(folder, servers), "--out", folder / "out.jsonl")
 
+
+class TestSolveWithTwoServers:
+    def test_finds_the_answers_and_bills_each_generator(self, whole: tuple[Path, Ran]) -> None:
+        folder, ran = whole
         assert (ran.code, ran.err) == (0, "")
-        by_problem = {record["problem"]: record for record in records(out)}
+        by_problem = {record["problem"]: record for record in records(folder / "out.jsonl")}
         assert set(by_problem) == set(NAMES)
         assert {by_problem[name]["generator"] for name in NAMES[2:]} == {"strong"}
         for record in by_problem.values():
@@ -68,10 +73,8 @@ class TestSolveWithTwoServers:
         assert "strong: cost " in ran.out
 
     def test_a_job_file_says_the_same(
-        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
+        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer], whole: tuple[Path, Ran]
     ) -> None:
-        flags = command(tmp_path, servers)
-        assert here(*flags, "--out", tmp_path / "flags.jsonl").code == 0
         job = tmp_path / "job.toml"
         job.write_text(
             "budget = 400\n"
@@ -81,26 +84,27 @@ class TestSolveWithTwoServers:
             f"costs = '20,10'\n"
         )
         arguments = ("--allow-commands", "--job", job, "--out", tmp_path / "job.jsonl")
-        assert here("solve", flags[1], *arguments).code == 0
+        assert here("solve", whole[0] / "problems", *arguments).code == 0
 
-        def told(name: str) -> list[tuple[object, ...]]:
-            found = sorted(records(tmp_path / name), key=lambda each: each["problem"])
+        def told(path: Path) -> list[tuple[object, ...]]:
+            found = sorted(records(path), key=lambda each: each["problem"])
             return [(each["problem"], each["answer"], each["cost"]) for each in found]
 
-        assert told("job.jsonl") == told("flags.jsonl")
+        assert told(tmp_path / "job.jsonl") == told(whole[0] / "out.jsonl")
 
     def test_a_killed_run_pays_for_no_recorded_draft_again(
-        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
+        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer], whole: tuple[Path, Ran]
     ) -> None:
         out, flags = tmp_path / "out.jsonl", command(tmp_path, servers)
+        until = len(servers[0].received) + 4
         process = start(*flags, "--out", out, "--concurrency", 2)
-        while len(servers[0].received) < 4 and process.poll() is None:
+        while len(servers[0].received) < until and process.poll() is None:
             time.sleep(0.01)
         kill(process)
         before = drafts(tmp_path / "out.jsonl.ledger")
         asked = [len(server.received) for server in servers]
 
-        assert grv(*flags, "--out", out, "--concurrency", 2).code == 0
+        assert here(*flags, "--out", out, "--concurrency", 2).code == 0
         again = Counter(
             (name, number)
             for server, start_at, name in zip(servers, asked, ("weak", "strong"), strict=True)
@@ -108,18 +112,15 @@ class TestSolveWithTwoServers:
             for number in requested(request)
         )
         assert not {each for each in before if each in again}
-        assert here(*flags, "--out", tmp_path / "whole.jsonl").code == 0
-        whole = {each["problem"]: each for each in records(tmp_path / "whole.jsonl")}
+        undisturbed = {each["problem"]: each for each in records(whole[0] / "out.jsonl")}
         for record in records(out):
             for field in ("outcome", "answer", "generator", "by_generator", "cost"):
-                assert record[field] == whole[record["problem"]][field]
+                assert record[field] == undisturbed[record["problem"]][field]
 
     def test_the_ledger_of_one_run_is_the_history_of_the_next(
-        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
+        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer], whole: tuple[Path, Ran]
     ) -> None:
-        flags = command(tmp_path, servers)
-        first = tmp_path / "first.jsonl"
-        assert here(*flags, "--out", first).code == 0
+        flags, first = command(tmp_path, servers), whole[0] / "out.jsonl"
         history = ("--history", f"{first}.ledger", "--out", tmp_path / "second.jsonl")
         assert here(*flags, *history).code == 0
         ledger = SqliteLedger(tmp_path / "second.jsonl.ledger")
@@ -127,11 +128,10 @@ class TestSolveWithTwoServers:
         assert str(started.about["portfolio"]).startswith("learned, ")  # type: ignore[union-attr]
 
     def test_an_exported_log_names_the_generators(
-        self, tmp_path: Path, servers: tuple[FaultyServer, FaultyServer]
+        self, tmp_path: Path, whole: tuple[Path, Ran]
     ) -> None:
-        assert here(*command(tmp_path, servers), "--out", tmp_path / "out.jsonl").code == 0
         log = tmp_path / "log.jsonl"
-        assert here("runs", "export", tmp_path / "out.jsonl.ledger", "--out", log).code == 0
+        assert here("runs", "export", whole[0] / "out.jsonl.ledger", "--out", log).code == 0
         rows = [json.loads(line) for line in log.read_text().splitlines()]
         assert {row["generator"] for row in rows} == {"weak", "strong"}
 
