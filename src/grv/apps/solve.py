@@ -16,7 +16,7 @@ from ..backends.models import Generators, parse_generators
 from ..core.errors import RunStopped, UsageError
 from ..core.values import Measured
 from ..options import MOST, option
-from ..policies import DEFAULT, POLICIES, Learned, spec
+from ..policies import DEFAULT, POLICIES, spec
 from ..runtime.options import Spending
 from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
@@ -29,7 +29,7 @@ from .options.live import (
     search_options,
     unprotected_lines,
 )
-from .options.portfolio import check_portfolio, portfolio_options, prior_of
+from .options.portfolio import check_portfolio, policies_of, portfolio_options, prior_of
 from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Options(LiveOptions):
         metavar="SPEC",
         shown=spec.spec(DEFAULT),
         code=True,
+        named="generators",
     )
     width: int = option(
         4,
@@ -70,8 +71,8 @@ class Options(LiveOptions):
     )
     generators: Generators = option(
         Generators(),
-        "Several generators by name: tables [generators.NAME] with generator, costs, score and"
-        " base_url.",
+        "Several generators by name: tables [generators.NAME] with generator, costs, score,"
+        " base_url and policy.",
         job_only=True,
         parse=parse_generators,
         tables=True,
@@ -107,8 +108,6 @@ def solve(
         --generator large=openai:gpt-x --costs large=20,10 --budget 500 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
-    from ..backends.specs import named
-    from ..learning.prior_file import parse_policy
     from ..runtime.prices import Prices
 
     spending = options.spending
@@ -123,13 +122,7 @@ def solve(
     if dry_run:
         say(_at_most(spending, len(problems)))
         return
-    policy = parse_policy(options.policy)
-    if isinstance(policy, Learned):
-        if options.generators:
-            raise UsageError(
-                "learned has a prior for one score: give another --policy, or --history"
-            )
-        policy.check_score(named(options.models.score))
+    policy = policies_of(options.generators, options.policy, options.models.score)
     check_resources(options)
     with _backends(options, problems, prices) as backends:
         how = backends | {

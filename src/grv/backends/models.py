@@ -51,6 +51,7 @@ class NamedGenerator(Family):
     )
     score: str | None = option(None, "What ranks its candidates.", metavar="SPEC")
     base_url: str | None = option(None, "Its endpoint.", metavar="URL")
+    policy: str | None = option(None, "Decides within its search.", metavar="SPEC")
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Generators:
     @property
     def specs(self) -> tuple[str, ...]:
         """All specifications that may name code."""
-        both = [(each.generator, each.score) for each in self.by_name.values()]
-        return tuple(spec for pair in both for spec in pair if spec is not None)
+        each = [(own.generator, own.score, own.policy) for own in self.by_name.values()]
+        return tuple(spec for specs in each for spec in specs if spec is not None)
 
 
 def parse_generators(tables: Mapping[str, Any]) -> Generators:

@@ -72,8 +72,8 @@ class SolveOptions(TypedDict, total=False):
 
     Attributes:
         generator: a function of the problem that returns one text, or a `Generator`. Or several of
-            them, by name; then `costs` has the price list of each, and `scorer` may be one for each
-            too. Required.
+            them, by name; then `costs` has the price list of each, and `scorer` and `policy` may be
+            one for each too. Required.
         scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
@@ -110,7 +110,7 @@ class SolveOptions(TypedDict, total=False):
     generator: Required[Generating | Mapping[str, Generating]]
     scorer: Required[Scoring | Mapping[str, Scoring]]
     verifier: Required[Verifying]
-    policy: Policy | str | None
+    policy: Policy | str | Mapping[str, Policy | str] | None
     costs: Costs | Mapping[str, Costs] | None
     budget: float
     total_budget: float

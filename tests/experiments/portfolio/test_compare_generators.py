@@ -210,11 +210,23 @@ class TestTheCommand:
             (["--generator", "small=1", "--pairs"], "--pairs, --rewards and cascades"),
             (["--generator", "small=1", "--width", "2"], "--width must be 1"),
             (["--generator", "small=1", "--baseline", "x"], "baseline 'x' is not a row"),
-            (["--generator", "small=1", "--policy", "fixed(1,1)", "--policy", "adaptive"], "one"),
+            (
+                ["--generator", "small=1", "--policy", "adaptive", "--policy", "verify-all"],
+                "give one --policy for all generators",
+            ),
         ],
     )
     def test_refuses_mistakes_in_one_line(self, path: Path, flags: list[str], words: str) -> None:
         assert words in refuses(["compare", path, *flags])
+
+    def test_takes_a_policy_for_each_generator(self, path: Path, tmp_path: Path) -> None:
+        flags = ("--generator", "small=1", "--generator", "large=20", "--orders", 1)
+        policies = ("--policy", "verify-all", "--policy", "small=adaptive")
+        saved = tmp_path / "t.json"
+        assert here("compare", path, *flags, *policies, "--json", saved).code == 0
+        used = json.loads(saved.read_text())["settings"]["policy"]
+        assert used["small"].startswith("Adaptive(")
+        assert used["large"] == "VerifyAll()"
 
     def test_answers_need_policies(self, path: Path, tmp_path: Path) -> None:
         log = tmp_path / "log.csv"

@@ -14,6 +14,7 @@ from ...policies.portfolio.shares import constants, root_shares
 from ..console import listed, progress, say, say_table
 
 if TYPE_CHECKING:
+    from ...core.search import Policy
     from ...experiments.portfolio import GeneratorComparison
 
 
@@ -32,17 +33,14 @@ def compare_by_generator(
     verify = _verify_cost(settings)
     if pairs or reading.rewards is not None or parse_cascade(score) is not None:
         raise UsageError("--pairs, --rewards and cascades do not apply with --generator")
-    if len(settings.policies) > 1:
-        raise UsageError("give one --policy with --generator: it decides within each generator")
     names = [name for name, _ in generators]
     check_names(names, "--generator")
     costs = {name: Costs(cost, verify) for name, cost in generators}
     with progress("comparing") as tell:
         from ...experiments.portfolio import compare_generators
-        from ...learning.prior_file import parse_policy
         from ...logs.generators import read_generators
 
-        policy = parse_policy(settings.policies[0] if settings.policies else "default")
+        policy = _policies(settings.policies, names)
         logged = read_generators(log, names, score=score, unlabelled=reading.unlabelled)
         found = compare_generators(logged, costs, settings, policy=policy, progress=tell)
     if json is not None:
@@ -52,6 +50,19 @@ def compare_by_generator(
     say(*_heading(found, log, verify, settings), "")
     say_table(found.table())
     say("", *found.advice())
+
+
+def _policies(given: Sequence[str], names: Sequence[str]) -> dict[str, Policy]:
+    """The policy of each generator: `SPEC` for all, `NAME=SPEC` for one of them."""
+    from ...learning.prior_file import parse_policy
+
+    named = {}
+    for text in given:
+        name, _, spec = text.partition("=")
+        named[name if name in names else ""] = spec if name in names else text
+    if len(named) < len(given):
+        raise UsageError("give one --policy for all generators, or one NAME=SPEC for each")
+    return {name: parse_policy(named.get(name, named.get("", "default"))) for name in names}
 
 
 def _verify_cost(settings: TableSettings) -> float:

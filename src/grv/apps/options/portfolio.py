@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...backends.models import Generators
 from ...core.errors import UsageError
+from ...core.search import Policy
 from ...core.values import Measured
+from ...policies import Learned
 from .live import LiveOptions, backends_of, check_measured, verifier_of
 
 if TYPE_CHECKING:
@@ -65,6 +67,32 @@ def _alone(options: LiveOptions, generators: Generators, name: str) -> LiveOptio
     if models.cascade is not None:
         raise UsageError(f"{name}: a cascade does not work with several generators")
     return dataclasses.replace(options, models=models)
+
+
+def policies_of(generators: Generators, policy: str, score: str) -> Policy | dict[str, Policy]:
+    """The policy of the search, or of each generator's; a prior must fit the score it is used on.
+
+    Args:
+        generators: several generators, if there are any.
+        policy: the policy that holds where a generator has none of its own.
+        score: the score that holds where a generator has none of its own.
+    """
+    if not generators:
+        return _checked(policy, score)
+    return {
+        name: _checked(each.policy or policy, each.score or score)
+        for name, each in generators.by_name.items()
+    }
+
+
+def _checked(policy: str, score: str) -> Policy:
+    from ...backends.specs import named
+    from ...learning.prior_file import parse_policy
+
+    found = parse_policy(policy)
+    if isinstance(found, Learned):
+        found.check_score(named(score))
+    return found
 
 
 def prior_of(history: Sequence[str], generators: Generators) -> JointPrior | None:

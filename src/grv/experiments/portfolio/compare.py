@@ -29,7 +29,7 @@ def compare_generators(
     costs: Mapping[str, Costs],
     settings: Settings | None = None,
     *,
-    policy: Policy = DEFAULT,
+    policy: Policy | Mapping[str, Policy] = DEFAULT,
     progress: Progress | None = None,
 ) -> GeneratorComparison:
     """What portfolios, single generators and orders of them cost on a log.
@@ -38,7 +38,7 @@ def compare_generators(
         log: the log, as `read_generators` reads it.
         costs: the price list of each generator.
         settings: orders, seed, keys, value and number of answers. The width is 1.
-        policy: decides within each generator's search.
+        policy: decides within each generator's search; or one for each generator.
         progress: called with the number of rows done and the total.
     """
     settings = settings or Settings()
@@ -46,7 +46,8 @@ def compare_generators(
     kept = [p for p in log.problems if p.solvable or settings.unsolvable is Unsolvable.INCLUDE]
     if not any(problem.solvable for problem in kept):
         raise LogError("no problem has a candidate that passed", path=log.path)
-    entrants = {name: Entrant(each, policy) for name, each in costs.items()}
+    policies = policy if isinstance(policy, Mapping) else dict.fromkeys(costs, policy)
+    entrants = {name: Entrant(each, policies[name]) for name, each in costs.items()}
     trier = Trier(log, kept, entrants, settings)
     found: dict[str, GeneratorTrials] = {}
     tasks = _tasks(trier, costs)
@@ -69,7 +70,7 @@ def compare_generators(
         {
             "log": log.path,
             "costs": {name: [each.candidate, each.verify] for name, each in costs.items()},
-            "policy": repr(policy),
+            "policy": {name: repr(each) for name, each in policies.items()},
             "baseline": baseline,
             **{k: v for k, v in settings.to_json().items() if k in _KEPT},
         },

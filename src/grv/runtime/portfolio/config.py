@@ -100,7 +100,7 @@ class PortfolioConfig:
         plan |= {
             "costs": [dear.generate, dear.verify, dear.score],  # the highest, for the pages
             "costs_by_generator": {n: [c.generate, c.verify, c.score] for n, c in own.items()},
-            "policy": name_of(self._one.policy),
+            "policy": ", ".join(dict.fromkeys(name_of(m.policy) for m in self.members.values())),
             "portfolio": "cold" if self.prior is None else f"learned, {self.prior.hash}",
         }
         return started_entry(problem, {**self._named, **plan}, account)
@@ -133,7 +133,9 @@ def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             if not (each in _EACH and isinstance(value, Mapping) and name not in value)
         }
         lacking = [
-            each for each in ("scorer", "meter") if each in options and each not in found[name]
+            each
+            for each in ("scorer", "policy", "meter")
+            if each in options and each not in found[name]
         ]
         if lacking:
             raise UsageError(f"generator {name!r} has no {lacking[0]}")
@@ -142,4 +144,4 @@ def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-_EACH = ("generator", "scorer", "costs", "meter", "most")  # may differ by generator
+_EACH = ("generator", "scorer", "policy", "costs", "meter", "most")  # may differ by generator
