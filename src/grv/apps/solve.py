@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import typer
 
 from ..backends.models import Generators, parse_generators
 from ..core.errors import RunStopped, UsageError
-from ..core.values import Measured
+from ..core.values import Costs, Measured
 from ..options import MOST, option
 from ..policies import DEFAULT, POLICIES, spec
 from ..runtime.options import Spending
@@ -120,7 +121,7 @@ def solve(
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
     _check(options, prices)
     if dry_run:
-        say(_at_most(spending, len(problems)))
+        say(_at_most(_cheapest(options), len(problems)))
         return
     policy = policies_of(options.generators, options.policy, options.models.score)
     check_resources(options)
@@ -286,6 +287,15 @@ def _progress(caller: Caller) -> Iterator[Listener]:
             bar.update(task, completed=progress.done, total=progress.problems, description=words)
 
         yield show
+
+
+def _cheapest(options: Options) -> Spending:
+    """The spending, with the lowest costs of several generators."""
+    lists = [each.costs for each in options.generators.by_name.values()]
+    if not lists:
+        return options.spending
+    lowest = Costs(min(each.candidate for each in lists), min(each.verify for each in lists))
+    return dataclasses.replace(options.spending, costs=lowest)
 
 
 def _at_most(spending: Spending, problems: int) -> str:

@@ -112,7 +112,8 @@ class SearchLines:
         if scored is not None and scored.key == REFUTED:
             why = f": {scored.reason}" if scored.score is not None and scored.reason else ""
             score += f", refuted without verification{why}"
-        yield f"  candidate {id}{score}"
+        name = self._made[id].generator
+        yield f"  candidate {id}{f' of {name}' if name else ''}{score}"
         yield from (f"    | {line}" for line in self._text(self._made[id].text))
 
     def _found(self, found: Found) -> Iterator[str]:
