@@ -18,6 +18,7 @@ from ..policies.portfolio import JointPrior, ProblemType
 
 EXPONENTS = tuple(2.0**power for power in (-6, -4, -2, -1, 0, 1, 2, 3, 5))  # from easy to hard
 PULL = 2.0  # verdicts per type and generator that the first guess counts for
+OWN = 1.0  # verdicts per problem and generator that similar problems count for
 ROUNDS = 40  # of expectation and maximisation; it has settled long before
 Tally = Mapping[str, tuple[int, int]]  # by generator: passes and failures
 
@@ -83,7 +84,7 @@ def _completed(
 ) -> JointPrior:
     """One type per problem, and the fitted types with the weight of one problem together."""
     expected = likely @ chances
-    own = (counts.passed + PULL * expected) / (counts.passed + counts.failed + PULL)
+    own = (counts.passed + OWN * expected) / (counts.passed + counts.failed + OWN)
     rows = [(1.0, row) for row in own.tolist()]
     rows += [(weight, row) for weight, row in zip(weights.tolist(), chances.tolist(), strict=True)]
     types = tuple(ProblemType(weight, dict(zip(names, row, strict=True))) for weight, row in rows)
