@@ -139,6 +139,8 @@ def files() -> dict[str, list[str]]:
         "sample.csv": [head, *rows],
         "two.csv": [f"{head},length", *(f"{row},{len(row)}" for row in rows)],
         "kinds.csv": [head, *kinds],
+        "generators.csv": [f"{head},generator,key", *(f"{row},small,s{row[-3:]}" for row in rows)]
+        + [f"{row},large,l{row[-3:]}" for row in rows[::3]],
         "class.txt": ["0 1 1", "1 0 0"],
         "example.csv": fences(DOCS / "reference" / "log-columns.md", "csv"),
         "texts.jsonl": list(map(json.dumps, texts)),

@@ -49,6 +49,8 @@ class Info:
         job_only: whether only job files and Python can give it.
         tables: whether `parse` also takes tables of a job file.
         code: whether its value may name code of the user, as FILE.py:NAME.
+        named: the option with tables by name, where a command has it: `--costs small=1,10` is then
+            `costs` in the table `small`.
     """
 
     help: str
@@ -62,6 +64,7 @@ class Info:
     job_only: bool = False
     tables: bool = False
     code: bool = False
+    named: str = ""
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
@@ -295,7 +298,9 @@ def fill(family: type[_Family], given: Mapping[str, Any]) -> _Family:
         elif known is not None and each.name in given:
             values[each.name] = known.value(given[each.name])
         elif known is not None and known.required:
-            raise known.missing()
+            if not (known.info.named and given.get(known.info.named)):
+                raise known.missing()
+            values[each.name] = known.item()  # the tables by name have it
     return family(**values)
 
 

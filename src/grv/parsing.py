@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from .core.errors import UsageError
 from .core.values import Cascade, Costs, Latency, Measured
@@ -45,6 +46,28 @@ def parse_prices(text: str) -> Costs:
 def parse_log_prices(text: str) -> Costs | None:
     """As `parse_prices`; None for `measured`, which takes the first guess from the log."""
     return None if text == MEASURED else parse_prices(text)
+
+
+def parse_named_cost(text: str) -> tuple[str, float]:
+    """A generator of a log and what one of its candidates costs: `NAME=COST`.
+
+    >>> parse_named_cost("gpt-4=20")
+    ('gpt-4', 20.0)
+    """
+    name, given, cost = text.rpartition("=")
+    numbers = _numbers(cost)
+    if not (given and name.strip() and len(numbers) == 1):
+        raise UsageError("give a generator of the log and the cost of a candidate, as in gpt-4=20")
+    if not _LEAST <= numbers[0] <= _MOST:
+        raise UsageError(f"give a cost from {_LEAST:g} to {_MOST:g}")
+    return name.strip(), numbers[0]
+
+
+def check_names(names: Sequence[str], flag: str) -> None:
+    """Refuse a name that is given twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{flag} {name}: given twice")
 
 
 def parse_latency(text: str) -> Latency:

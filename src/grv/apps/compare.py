@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..experiments.settings import TableSettings
 from ..logs.reading import Reading
 from ..options import option
-from ..parsing import parse_cascade, parse_score
+from ..parsing import parse_cascade, parse_named_cost, parse_score
 from ..text import aligned, counted
 from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
@@ -37,6 +37,15 @@ def compare(
     pairs: bool = option(
         False, "Compare each two rows by a paired test, corrected for the number of tests."
     ),
+    generators: tuple[tuple[str, float], ...] = option(
+        (),
+        "A generator of the log (column generator) and the cost of one of its candidates. The table"
+        " then compares portfolios, single generators and orders of them; V of --costs is the cost"
+        " to verify, and --policy decides within each generator. Repeatable.",
+        "--generator",
+        metavar="NAME=COST",
+        parse=parse_named_cost,
+    ),
     job: str | None = job_option(", in a table [compare]"),
     allow_commands: bool = allow_option(),
 ) -> None:
@@ -53,17 +62,40 @@ def compare(
     grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 16 --latency 5,30 --second 0.5
+    grv compare log.csv --keys --answers 3
+    grv compare generators.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
+    if generators:
+        from .comparing.generators import compare_by_generator
+
+        compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
+        return
+    _compare_policies(log, settings, reading, score, json, csv, pairs=pairs)
+
+
+def _compare_policies(
+    log: str,
+    settings: TableSettings,
+    reading: Reading,
+    score: str | None,
+    json: str | None,
+    csv: str | None,
+    *,
+    pairs: bool,
+) -> None:
+    """Compare policies; print the table and what it says."""
     with progress("comparing") as tell:
         from ..experiments.bounds import has_bounds
         from ..experiments.compare import compare as replay_all
-        from ..experiments.rows import DEFAULT_ROWS, completed, kind_of, parse_row
+        from ..experiments.rows import DEFAULT_ROWS, PolicyRow, completed, kind_of, parse_row
         from ..learning.score_combination import read_scored
 
         rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
+        if settings.answers > 1 and not settings.policies:
+            rows = tuple(row for row in rows if isinstance(kind_of(row), PolicyRow))
         for text in rows:
             parse_row(text)
         first, second, cascade = parse_cascade(score) or (score, None, None)
@@ -101,6 +133,11 @@ def heading(comparison: Comparison) -> list[str]:
         f" {settings['seed']}), {width_words(settings)}, {keys}; ratios to"
         f" {comparison.baseline}",
     ]
+    if settings.get("answers", 1) > 1:
+        lines.append(
+            f"{settings['answers']} different answers per problem; a problem without as many is"
+            " unsolved"
+        )
     if log.excluded:
         what = "a known pass" if comparison.is_bounded else "any pass"
         lines.append(f"left out, without {what} ({len(log.excluded)}): {', '.join(log.excluded)}")

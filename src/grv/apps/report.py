@@ -77,6 +77,7 @@ def report(
     grv report log.parquet --score score_reward --score score_votes
     grv report log.csv --costs 1,10 --costs measured
     grv report answers.jsonl.ledger
+    grv report generators.csv --generator small=1 --generator large=20
     grv report --job paper/report.toml --figures figures
     """
     given = _given(files, reading)
@@ -93,7 +94,8 @@ def report(
 
         if files.figures is not None:
             check_plotting()
-        made = make_report(read_sources(given), request, progress=tell)
+        names = [name for name, _ in request.generators]
+        made = make_report(read_sources(given, names), request, progress=tell)
     _write(made, files, inputs, specs)
     say(*words(made, files.out))
 

@@ -12,6 +12,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import option
+from ..runtime.results.formats import ExportFormat
 from ..text import aligned, counted
 from .console import check_outputs, say, say_table
 from .convert import LOG_OUT
@@ -110,12 +111,25 @@ def export_log(
         "Dollars, in TOML: adds the columns generate_cost and verify_cost, with real costs.",
         metavar="FILE",
     ),
+    format: ExportFormat = option(
+        ExportFormat.LOG,
+        "A log for grv compare; or JSON lines for training: sft has a line per verified answer, dpo"
+        " one per pair of an answer and a candidate that failed.",
+    ),
 ) -> None:
-    """Write the candidates, scores and verdicts as a log for grv compare.
+    """Write the candidates, scores and verdicts as a log for grv compare, or as training data.
 
     The log is marked as censored: candidates that were never verified have no label, and the search
-    chose them. grv compare gives bounds for such a log.
+    chose them. grv compare gives bounds for such a log. Training data has verified answers only: a
+    text that ever failed, or shares its key with one that failed, is not among them.
+
+    \b
+    grv runs export answers.jsonl.ledger --out log.parquet
+    grv runs export answers.jsonl.ledger --out train.jsonl --format sft
     """
+    if format is not ExportFormat.LOG:
+        _export_training(ledger, out, format, prices)
+        return
     from ..logs.converting import write_log
     from ..runtime.prices import Prices
     from ..runtime.results.export import exported
@@ -128,6 +142,17 @@ def export_log(
         f" {log.shared} shared within a class; {log.unlabelled} without a label. The log is"
         " censored: the searches chose what to verify."
     )
+
+
+def _export_training(ledger: str, out: str, format: ExportFormat, prices: str | None) -> None:
+    from ..runtime.results.training import training_rows, write_rows
+
+    if prices is not None:
+        raise UsageError(f"--prices does not apply to --format {format.value}")
+    check_outputs([out], [ledger])
+    written = write_rows(training_rows(_open(ledger), format), out)
+    what = "verified answers" if format is ExportFormat.SFT else "pairs of an answer and a failure"
+    say(f"{out}: {written} {what}")
 
 
 @runs.command("repair")

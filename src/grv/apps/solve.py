@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import RunStopped
-from ..core.values import Measured
+from ..backends.models import Generators, parse_generators
+from ..core.errors import RunStopped, UsageError
+from ..core.values import Costs, Measured
 from ..options import MOST, option
 from ..pacing import Pacing
 from ..policies import POLICIES
@@ -26,11 +28,11 @@ from .options.live import (
     LiveOptions,
     backends_of,
     check_measured,
-    check_policy,
     check_resources,
     search_options,
     unprotected_lines,
 )
+from .options.portfolio import check_portfolio, policies_of, portfolio_options, prior_of
 from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Options(LiveOptions):
         " the verdicts of an earlier run.",
         metavar="SPEC",
         code=True,
+        named="generators",
     )
     width: int = option(
         4,
@@ -71,6 +74,27 @@ class Options(LiveOptions):
         least=1,
         most=100_000,
         shown="twice --concurrency",
+    )
+    answers: int = option(
+        1,
+        "Different verified answers to find per problem: of different keys, or else texts.",
+        least=1,
+        most=MOST,
+    )
+    generators: Generators = option(
+        Generators(),
+        "Several generators by name: tables [generators.NAME] with generator, costs, score,"
+        " base_url and policy.",
+        job_only=True,
+        parse=parse_generators,
+        tables=True,
+        code=True,
+    )
+    history: tuple[str, ...] = option(
+        (),
+        "A log with a column generator, or the ledger of an earlier run: what it says about several"
+        " generators decides which one is tried next. Repeatable.",
+        metavar="FILE",
     )
     spending: Spending = field(default_factory=Spending)
 
@@ -92,38 +116,68 @@ def solve(
         --costs 1,10 --budget 500 --out answers.jsonl
     grv solve problems.jsonl --generator openai:gpt-x --prices prices.toml --value 0.50 \\
         --costs measured:0.0004,0.01 --out answers.jsonl
+    grv solve problems.jsonl --generator small=openai:qwen2.5-coder --costs small=1,10 \\
+        --generator large=openai:gpt-x --costs large=20,10 --budget 500 --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
-    from ..learning.prior_file import parse_policy
-    from ..runtime.prices import Meter, Prices, model_of
+    from ..runtime.prices import Prices
 
     spending = options.spending
     check_outputs(
         options.written,
-        (options.problems, options.prompts, spending.prices, job),
+        (options.problems, options.prompts, spending.prices, job, *options.history),
         (options.policy, options.models.generator, options.models.score, options.verifier),
     )
     problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
-    check_measured(options.models.generator, spending, prices)
+    _check(options, prices)
     if dry_run:
-        say(_at_most(spending, len(problems)))
+        say(_at_most(_cheapest(options), len(problems)))
         return
-    policy = parse_policy(options.policy)
-    check_policy(policy, options.models.score, options.about.get("alike"))
+    alike = options.about.get("alike")
+    policy = policies_of(options.generators, options.policy, options.models.score, alike)
     check_resources(options)
-    with backends_of(options, problems) as backends:
-        how = search_options(backends, options.about) | {
-            **{"policy": policy, "costs": spending.costs, "most": spending.most},
+    with _backends(options, problems, prices) as backends:
+        how = backends | {
+            **{"policy": policy, "most": spending.most, "answers": options.answers},
             **{"value": spending.value, "budget": spending.budget},
             **{"total_budget": spending.total_budget, "width": options.width},
-            "pace": options.pacing.pace,
-            "cascade": options.models.cascade,
-            "at_once": options.at_once,
+            **{"pace": options.pacing.pace, "at_once": options.at_once},
         }
-        if isinstance(spending.costs, Measured):
-            how["meter"] = Meter(prices, model_of(options.models.generator))
         _solve_all(problems, how, options, prices)
+
+
+def _check(options: Options, prices: Prices) -> None:
+    """Refuse options that contradict each other, before any work."""
+    if options.generators:
+        if options.models.generator:
+            raise UsageError("--generator: name all generators, as in small=SPEC, or none of them")
+        check_portfolio(options.generators, options.spending, prices)
+        return
+    if options.history:
+        raise UsageError("--history needs several generators: --generator NAME=SPEC")
+    check_measured(options.models.generator, options.spending, prices)
+
+
+@contextmanager
+def _backends(
+    options: Options, problems: Sequence[Problem], prices: Prices
+) -> Iterator[SolveOptions]:
+    """The options of the search that its generators decide: one, or several by name."""
+    from ..runtime.prices import Meter, model_of
+
+    if options.generators:
+        with portfolio_options(options, options.generators, problems, prices) as how:
+            how["prior"] = prior_of(options.history, options.generators)
+            yield how
+        return
+    costs = options.spending.costs
+    with backends_of(options, problems) as backends:
+        how = search_options(backends, options.about)
+        how["costs"], how["cascade"] = costs, options.models.cascade
+        if isinstance(costs, Measured):
+            how["meter"] = Meter(prices, model_of(options.models.generator))
+        yield how
 
 
 def _solve_all(
@@ -225,7 +279,7 @@ async def drive(
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
     finally:
-        await config_of(how).backends.aclose()
+        await config_of(how).aclose()
 
 
 @contextmanager
@@ -250,6 +304,15 @@ def _progress(caller: Caller) -> Iterator[Listener]:
             bar.update(task, completed=progress.done, total=progress.problems, description=words)
 
         yield show
+
+
+def _cheapest(options: Options) -> Spending:
+    """The spending, with the lowest costs of several generators."""
+    lists = [each.costs for each in options.generators.by_name.values()]
+    if not lists:
+        return options.spending
+    lowest = Costs(min(each.candidate for each in lists), min(each.verify for each in lists))
+    return dataclasses.replace(options.spending, costs=lowest)
 
 
 def _at_most(spending: Spending, problems: int) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from ..core.errors import UsageError
-from ..core.values import Cascade
-from ..options import Family, option
-from ..parsing import parse_cascade, parse_score
+from ..core.values import Cascade, Costs
+from ..options import Family, from_table, option
+from ..parsing import parse_cascade, parse_prices, parse_score
 from .scorers.reward_options import Reward
 
 GENERATORS: Mapping[str, str] = MappingProxyType(
@@ -36,6 +38,57 @@ SCORERS: Mapping[str, str] = MappingProxyType(
     }
 )
 REWARDS = ("score", "classify", "pooling")  # the scorers that are reward models
+_NAME = re.compile(r"[\w.-]+")
+TABLES = "generators"  # the option with several generators by name
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedGenerator(Family):
+    """One of several generators: a table `[generators.NAME]`."""
+
+    generator: str = option(..., "The model that generates.", metavar="SPEC")
+    costs: Costs = option(
+        ..., "Cost of a candidate, and of a verification.", metavar="G,V", parse=parse_prices
+    )
+    score: str | None = option(None, "What ranks its candidates.", metavar="SPEC")
+    base_url: str | None = option(None, "Its endpoint.", metavar="URL")
+    policy: str | None = option(None, "Decides within its search.", metavar="SPEC")
+
+
+@dataclass(frozen=True)
+class Generators:
+    """Several generators by name."""
+
+    by_name: Mapping[str, NamedGenerator] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """All specifications that may name code."""
+        each = [(own.generator, own.score, own.policy) for own in self.by_name.values()]
+        return tuple(spec for specs in each for spec in specs if spec is not None)
+
+
+def parse_generators(tables: Mapping[str, Any]) -> Generators:
+    """The generators of a job file's tables, or of options given as NAME=VALUE."""
+    found = {}
+    for name, table in tables.items():
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name: use letters, digits, - and .")
+        if not isinstance(table, Mapping):
+            raise UsageError(f"write a table for each generator, as in [generators.{name}]")
+        if "generator" not in table:
+            raise UsageError(f"{name} has no generator: give --generator {name}=SPEC")
+        if "costs" not in table:
+            raise UsageError(f"{name} has no costs: give --costs {name}=G,V")
+        own = {str(each).replace("-", "_"): value for each, value in table.items()}
+        try:
+            found[name] = from_table(NamedGenerator, own)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from error
+    return Generators(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +96,15 @@ class Models(Family):
     """Which models generate and score."""
 
     generator: str = option(
-        ..., f"The model that generates: {', '.join(GENERATORS)}.", metavar="SPEC", code=True
+        ...,
+        f"The model that generates: {', '.join(GENERATORS)}.",
+        metavar="SPEC",
+        code=True,
+        named=TABLES,
     )
-    base_url: str | None = option(None, "An OpenAI-compatible endpoint.", metavar="URL")
+    base_url: str | None = option(
+        None, "An OpenAI-compatible endpoint.", metavar="URL", named=TABLES
+    )
     score: str = option(
         "logprob",
         f"What ranks candidates: {', '.join(SCORERS)}. Or cascade(logprob, score:URL, top=4,"
@@ -54,6 +113,7 @@ class Models(Family):
         metavar="SPEC",
         parse=parse_score,
         code=True,
+        named=TABLES,
     )
     score_model: str | None = option(
         None, "The model that a reward server with several models uses.", metavar="MODEL"

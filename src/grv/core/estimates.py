@@ -42,3 +42,43 @@ class Estimates:
         """A price list, in which scoring keeps its share of a candidate's cost."""
         scale = prices["generate"] / self._guess.candidate
         return Costs(self._guess.generate * scale, prices["verify"], self._guess.score * scale)
+
+
+class Account:
+    """What a search has spent, and what more would cost.
+
+    Attributes:
+        costs: the price list.
+        estimates: of the costs, from the payments so far.
+        paid: the sum of all payments that events reported.
+    """
+
+    def __init__(self, costs: Costs, most: Costs | None) -> None:
+        self.costs = costs
+        self.estimates = Estimates(costs)
+        self.paid = 0.0
+        self._most = most
+        self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
+
+    @property
+    def reserve(self) -> Costs:
+        """The amount that the budget reserves for each candidate and each verification."""
+        return self._most if self._most is not None else self.estimates.dearest
+
+    def pay(self, what: What, number: int, paid: float | None) -> None:
+        """Bill candidates or verifications, at the price list if the payment is None."""
+        if paid is None:
+            self._listed[what] += number
+        else:
+            self.paid += paid
+            self.estimates.see(what, number, paid)
+
+    def spent(self, generate: int = 0, verify: int = 0) -> float:
+        """The bill's total after `generate` more candidates and `verify` more verifications."""
+        listed, reserve = self._listed, self.reserve
+        # Added in the same order as the bill, so that rounding cannot make them differ.
+        if reserve is self.costs:
+            total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
+            return total + self.paid
+        spent = self.costs.of(listed["generate"], listed["verify"]) + self.paid
+        return spent + reserve.of(generate, verify)

@@ -130,7 +130,7 @@ class LookAhead:
         key = search.pool.key(id)
         verdict = stock.verdicts.pop(id, None)
         if verdict is None and key is not None and key in stock.refuted:
-            search.pool._refute(key)
+            search.pool._close(key)
             return
         if verdict is None:
             self._whys += [] if why in self._whys else [why]
@@ -170,7 +170,7 @@ class LookAhead:
         n = self._request(wanted, self._block)
         if search._total(n) > min(search._budget, search._value):
             return 0
-        price, size = search._reserve.of(n, 0), len(search._open)
+        price, size = search._account.reserve.of(n, 0), len(search._open)
         spent = search._total()
         if self._pace.overlaps(price, spent, size, search._verified, search._clock):
             return n

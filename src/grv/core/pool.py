@@ -3,8 +3,9 @@
 The rule: the higher score first; between equal scores, the older candidate first. A cascade gives
 some candidates a second score. These come before all others, the higher second score first.
 If one candidate of a key fails, the others are taken to fail: the key is *refuted*. A pass is not
-shared. So at most one candidate per key is on offer, the best by its first score, and none after
-the key is refuted. The key `REFUTED` is refuted from the start: its candidates certainly fail.
+shared, but further candidates of the key would not be new answers. So at most one candidate per key
+is on offer, the best by its first score, and none after the key is *closed*: refuted, or passed.
+The key `REFUTED` is refuted from the start: its candidates certainly fail.
 
 The data structure: `_ranked` is a heap with the best candidate on top. Only the *leader* of each
 key, its best open candidate, is on offer there. The others wait in `_followers`; the best of them
@@ -25,7 +26,7 @@ _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 class Pool:
     """All candidates of a search and their verdicts. Policies read it; only `Search` changes it.
 
-    A candidate is *open* if it has neither a verdict nor a refuted key.
+    A candidate is *open* if it has neither a verdict nor a closed key.
 
     Attributes:
         costs: the current estimate of what a candidate and a verification cost. It is the price
@@ -40,7 +41,7 @@ class Pool:
         self._keys: dict[CandidateId, str] = {}  # only of candidates with a key
         self._verdicts: dict[CandidateId, Verdict] = {}
         self._second: dict[CandidateId, float] = {}  # second scores of open candidates
-        self._refuted = {REFUTED}
+        self._closed = {REFUTED}
         self._ranked: list[_Ranked] = []
         self._leader: dict[str, _Ranked] = {}
         self._followers: dict[str, list[_Ranked]] = {}
@@ -98,8 +99,8 @@ class Pool:
         return None if leader is None else leader[1]
 
     def is_open(self, id: CandidateId) -> bool:
-        """Whether the candidate has neither a verdict nor a refuted key."""
-        return id not in self._verdicts and self._keys.get(id) not in self._refuted
+        """Whether the candidate has neither a verdict nor a closed key."""
+        return id not in self._verdicts and self._keys.get(id) not in self._closed
 
     def rescored(self, id: CandidateId) -> bool:
         """Whether an open candidate has a second score."""
@@ -142,7 +143,7 @@ class Pool:
             else:
                 self._keys[id] = key
                 self._hopeless += key == REFUTED
-                if key not in self._refuted:
+                if key not in self._closed:
                     self._waiting += 1
                     self._join((-score, id), key)
         self._exhausted |= exhausted
@@ -166,8 +167,8 @@ class Pool:
             self._second.pop(id, None)
             if key is None:
                 self._waiting -= 1
-            elif verdict is Verdict.FAILED:
-                self._refute(key)
+            elif verdict is not Verdict.BROKEN:
+                self._close(key)
             else:
                 self._waiting -= 1
                 self._open[key] -= 1
@@ -176,11 +177,11 @@ class Pool:
     def _add_rescored(self, event: Rescored) -> None:
         self._second.update(event.scores)
 
-    def _refute(self, key: str) -> None:
+    def _close(self, key: str) -> None:
         """Withdraw all candidates with this key. No verification is billed for them."""
-        self._refuted.add(key)
-        self._waiting -= self._open.pop(key)
-        self._leader.pop(key)
+        self._closed.add(key)
+        self._waiting -= self._open.pop(key, 0)
+        self._leader.pop(key, None)
         self._followers.pop(key, None)
 
     def _replace_leader(self, key: str) -> None:

@@ -8,7 +8,9 @@ carries out the action and tells the search the result. Only then does the plan 
 
 Invariants:
 
-1. `ask` is idempotent: it returns the same action until the result is told.
+1. `ask` is idempotent: it returns the same action until the result is told. The one exception is
+   `Portfolio`, which may change what a search may do before its action is carried out: it reports
+   what other searches have spent and which keys they have refuted.
 2. `tell` checks an event completely before anything changes. After an error the search is dead.
 3. Every action is billed, either from the price list or with the payment that the event reports.
 4. An action is requested only if the bill plus its planned cost stays within the budget. If the
@@ -17,11 +19,13 @@ Invariants:
    Where payments are measured, the planned cost is the highest possible one: the limit that the
    caller gave, or else the highest payment so far. If the caller's limit is right, no bill exceeds
    its budget.
-5. The search stops at the first action in which a candidate passed; the answer is the best-ranked
-   one that passed. With `width=1` that is the first pass. With `width=None` a whole step is paid
-   for, even if its first candidate passes. Between these, the search looks ahead: an action has the
-   next verifications of the course with width 1, if nothing passes. Its answer is the first pass of
-   that course. All that was asked for is billed.
+5. The search stops at the first action after which `answers` candidates have passed; they are
+   ordered by action, then by rank. With one answer and `width=1` that is the first pass. With
+   `width=None` a whole step is paid for, even if its first candidate passes. Between these, the
+   search looks ahead: an action has the next verifications of the course with width 1, if nothing
+   passes. Its answer is the first pass of that course. All that was asked for is billed. Two
+   candidates with the same key are never both answers: after a pass, its key is not offered again.
+   A search for several answers does not look ahead.
 6. The search gives up when the expected cost to continue exceeds the value of an answer. A search
    that has spent S without a pass expects to need S more, so it stops before S exceeds the value.
    It generates only if it can also afford to verify one candidate. It still solves every problem
@@ -43,11 +47,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from .errors import EventError, PolicyError, UsageError
-from .estimates import Estimates
-from .event_checks import check_event
+from .checks import check_event, check_limits, check_new
+from .errors import EventError, PolicyError
+from .estimates import Account
 from .look_ahead import LookAhead
 from .pace import Clock, Pace
 from .policy import Policy as Policy
@@ -81,7 +85,7 @@ _IDLE_LIMIT = 1000  # a plan with this many steps in a row that change nothing h
 
 
 class Search:
-    """A search for one verified answer.
+    """A search for one verified answer, or for several that differ.
 
     The actions, the cost and the end are those of Definition 2.2 of the paper.
 
@@ -96,6 +100,7 @@ class Search:
         cascade: how second scores are used; None if there are none.
         width: the most verifications in flight at once; `None` means a whole step of the plan.
         pace: how far to look ahead if the width is above 1, and the deadline.
+        answers: how many answers to find; with more than one, the search does not look ahead.
     """
 
     def __init__(
@@ -109,19 +114,12 @@ class Search:
         cascade: Cascade | None = None,
         width: int | None = None,
         pace: Pace = Pace(),  # noqa: B008 (a frozen value)
+        answers: int = 1,
     ) -> None:
-        if math.isnan(budget) or budget < 0:
-            raise UsageError(f"the budget cannot be {budget}")
-        if math.isnan(value) or value < 0:
-            raise UsageError(f"what an answer is worth cannot be {value}")
-        if width is not None and width < 1:
-            raise UsageError(f"the width must be at least 1, not {width}")
+        check_limits(budget, value, width, answers)
         self.costs = costs
-        self._estimates = Estimates(costs)
-        self._budget = budget
-        self._value = value
-        self._most = most
-        self._cascade = cascade
+        self._account = Account(costs, most)
+        self._budget, self._value, self._cascade = budget, value, cascade
         self._width = width if width is None else 1
         self._policy, self._deadline = policy, pace.deadline
         self._asked: Action | None = None
@@ -130,18 +128,19 @@ class Search:
         self._clock = Clock(pace.latency)
         self._fill(Pool(costs))
         self._why = ""
-        self._answer: CandidateId | None = None
-        self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
+        self._wanted = answers
+        self._answers: list[CandidateId] = []
+        self.elsewhere = 0.0  # what other searches for the same problem have spent
         self._verified, self._rescored = 0, 0
-        self._paid = 0.0
         self._cancelled = 0  # candidates ahead that never arrived
         self._trace: list[Turn] = []
         self._error: BaseException | None = None
-        self._ahead = LookAhead(self, width, pace) if width is not None and width > 1 else None
+        is_wide = width is not None and width > 1 and answers == 1
+        self._ahead = LookAhead(self, width or 1, pace) if is_wide else None
 
     def _fill(self, pool: Pool) -> None:
         """Begin the plan with an empty pool."""
-        pool.costs = self._estimates.mean
+        pool.costs = self._account.estimates.mean
         self.pool = pool
         self._plan = self._policy.plan(pool, self.costs)
         self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
@@ -158,7 +157,7 @@ class Search:
         """The cost so far."""
         refuted = self.pool.refuted + self._stock.hopeless
         counts = (self._rescored, refuted, len(self._stock) + self._cancelled)
-        return Bill(self.arrived, self._verified, self._spent(), *counts)
+        return Bill(self.arrived, self._verified, self._account.spent(), *counts)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -176,6 +175,11 @@ class Search:
     def seconds_left(self) -> float:
         """The seconds until the deadline."""
         return self._clock.left(self._deadline)
+
+    @property
+    def answers(self) -> Sequence[CandidateId]:
+        """The candidates that passed so far, as many as were asked for, in the order found."""
+        return self._answers[: self._wanted]
 
     @property
     def rounds(self) -> Rounds:
@@ -214,7 +218,7 @@ class Search:
                     self.pool._add_generated(event, exhausted=len(scores) < n)
                 self._pay("generate", len(scores), event.paid)
             case Verify(ids), Verified(verdicts):
-                self._answer = next((i for i in ids if verdicts.get(i) is Verdict.PASSED), None)
+                self._answers += [i for i in ids if verdicts.get(i) is Verdict.PASSED]
                 if self._ahead is None:
                     self.pool._add_verified(event)
                 self._verified += len(ids)
@@ -225,7 +229,7 @@ class Search:
                     self.pool._add_rescored(event)
                 self._rescored += len(ids)
                 listed = len(ids) * self._second_cost
-                self._paid += listed if event.paid is None else event.paid
+                self._account.paid += listed if event.paid is None else event.paid
         assert not isinstance(self._asked, Stop | None)
         self._trace.append(Turn(self._asked, event))
         self._clock.see(event)
@@ -233,32 +237,31 @@ class Search:
             self._ahead.told(event)
         self._asked = None
 
+    def change(self, elsewhere: float, closed: Iterable[str] = ()) -> None:
+        """Report what other searches for this problem have spent, and which keys they closed.
+
+        Budget and value then count this spending too. An action that was asked for and has not
+        started is chosen again: ask once more.
+        """
+        self.elsewhere = elsewhere
+        for key in closed:
+            self.pool._close(key)
+        match self._asked:
+            case Generate() as step:
+                self._asked = self._generate_some(step)
+            case Verify(ids):
+                self._queue.extendleft(reversed(ids))
+                self._asked = None
+            case Rescore():
+                self._asked = None
+
     def _total(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after the open verifications and those that are given."""
-        return self._spent(generate, verify + len(self._open))
-
-    def _spent(self, generate: int = 0, verify: int = 0) -> float:
-        """The bill's total after `generate` more candidates and `verify` more verifications."""
-        listed = self._listed
-        # Added in the same order as the bill, so that rounding cannot make them differ.
-        if self._reserve is self.costs:
-            total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
-            return total + self._paid
-        spent = self.costs.of(listed["generate"], listed["verify"]) + self._paid
-        return spent + self._reserve.of(generate, verify)
-
-    @property
-    def _reserve(self) -> Costs:
-        """The amount that the budget reserves for each candidate and each verification."""
-        return self._most if self._most is not None else self._estimates.dearest
+        return self._account.spent(generate, verify + len(self._open))
 
     def _pay(self, what: What, number: int, paid: float | None) -> None:
-        if paid is None:
-            self._listed[what] += number
-        else:
-            self._paid += paid
-            self._estimates.see(what, number, paid)
-            self.pool.costs = self._estimates.mean
+        self._account.pay(what, number, paid)
+        self.pool.costs = self._account.estimates.mean
 
     def _pay_meanwhile(self, n: int, event: Verified) -> None:
         """Bill the candidates generated during a verification; all, if a pass cancelled them."""
@@ -269,8 +272,8 @@ class Search:
             self._pay("generate", n, None if event.paid is None else paid)
 
     def _choose(self) -> Action:
-        if self._answer is not None:
-            return Stop(Reason.SOLVED, self._answer)
+        if len(self._answers) >= self._wanted:
+            return Stop(Reason.SOLVED, self._answers[0])
         if late := self._clock.too_late(self._deadline):
             return Stop(Reason.FINISHED, why=late)
         return self._follow() if self._ahead is None else self._ahead.choose()
@@ -300,7 +303,7 @@ class Search:
                     if not self.pool.exhausted:
                         return self._generate_some(step)
                 case Verify(ids, why):
-                    self._check_new(ids)
+                    check_new(self.pool, ids)
                     self._why = why
                     if self._is_best(ids):
                         self._best = len(ids)
@@ -321,7 +324,7 @@ class Search:
         return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(1)
 
     def _give_up(self, generate: int) -> Stop:
-        cost = self._total(generate, 1)
+        cost = self.elsewhere + self._total(generate, 1)
         why = f"an answer is worth {self._value:g}; the next attempt would raise the cost to"
         return Stop(Reason.FINISHED, why=f"{why} {cost:g}")
 
@@ -346,7 +349,7 @@ class Search:
         lacking = [id for id in shortlist if not self.pool.rescored(id)]
         if len(shortlist) <= self._next_best or not lacking:
             return None
-        limit = min(self._budget, self._value)
+        limit = min(self._budget, self._value) - self.elsewhere
         while lacking and self._total(verify=1) + len(lacking) * self._second_cost > limit:
             lacking.pop()
         return Rescore(tuple(lacking), self._why) if lacking else None
@@ -380,11 +383,6 @@ class Search:
         self._cut = Verify(tuple(now))
         return Stop(Reason.OUT_OF_BUDGET) if worth else self._give_up(0)
 
-    def _check_new(self, ids: tuple[CandidateId, ...]) -> None:
-        known = range(len(self.pool))
-        if len(set(ids)) < len(ids) or any(i not in known or i in self.pool.verdicts for i in ids):
-            raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
-
     def _affordable(self, what: What, limit: float, *, spare: int = 0) -> int:
         """How many more candidates or verifications fit into a limit on the bill.
 
@@ -392,7 +390,8 @@ class Search:
         """
         if math.isinf(limit):
             return 2**62
-        left = (limit - self._total(verify=spare)) / self._reserve.price(what)
+        limit -= self.elsewhere
+        left = (limit - self._total(verify=spare)) / self._account.reserve.price(what)
         n = math.floor(min(left, 2.0**62))
         n = max(0, n + 1)  # the quotient may be rounded up or down, so test the bill itself
         while n and self._total(*((n, spare) if what == "generate" else (0, n + spare))) > limit:

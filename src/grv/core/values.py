@@ -324,5 +324,5 @@ class Outcome:
 
     @property
     def solved(self) -> bool:
-        """Whether a candidate passed."""
+        """Whether as many candidates passed as were asked for."""
         return self.reason is Reason.SOLVED

@@ -33,6 +33,7 @@ from .rows import (
     RowKind,
     UniformRow,
     baseline_of,
+    check_answers,
     learning_of,
     parse_row,
 )
@@ -88,6 +89,7 @@ def compare(
         )
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
+    check_answers(rows.values(), settings.answers)
     if settings.keys and not log.has_keys:
         raise LogError("this log has no keys (column 'key'): leave out --keys", path=log.path)
     for _, kind in rows.values():
@@ -235,7 +237,7 @@ class _Comparer:
 
     def _exact(self, kind: RowKind, pairs: AssignedPairs | None) -> ExactPair | None:
         """The pair of a row, if it has one and its success over all orders has a closed form."""
-        if self.settings.keys or self.log.refuted:
+        if self.settings.keys or self.log.refuted or self.settings.answers > 1:
             return None
         if isinstance(kind, PolicyRow) and isinstance(kind.policy, Fixed):
             return ExactPair(Pair(kind.policy.m, kind.policy.k), capped=True)

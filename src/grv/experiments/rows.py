@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import UsageError
@@ -90,6 +90,13 @@ def runs_live(name: str) -> bool:
     """Whether the row is a policy that can run live, with the usual accounting."""
     kind = kind_of(name)
     return isinstance(kind, PolicyRow) and not kind.whole_steps
+
+
+def check_answers(rows: Iterable[tuple[str, RowKind]], answers: int) -> None:
+    """Refuse rows of pairs and hindsight if several answers are wanted: they stop at one pass."""
+    wrong = [name for name, kind in rows if not isinstance(kind, PolicyRow)]
+    if answers > 1 and wrong:
+        raise UsageError(f"--answers {answers}: only policies find several answers, not {wrong[0]}")
 
 
 def completed(rows: Sequence[str], baseline: str | None = None) -> tuple[str, ...]:

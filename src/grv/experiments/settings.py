@@ -55,6 +55,12 @@ class Settings(Parallel, Pacing):
         parse=parse_value,
         least=0,
     )
+    answers: int = option(
+        1,
+        "Different answers to find per problem: of different keys, where the log has keys.",
+        least=1,
+        most=MOST,
+    )
 
     baseline: str | None = option(
         None,
@@ -73,6 +79,8 @@ class Settings(Parallel, Pacing):
         if self.width != 1 or math.isfinite(self.deadline):
             pace["deadline"] = None if math.isinf(self.deadline) else self.deadline
             record["pace"] = pace
+        if self.answers == 1:  # as in the files of earlier versions
+            del record["answers"]
         if self.latency is not None:
             record["latency"] = list(dataclasses.astuple(self.latency))
         return record

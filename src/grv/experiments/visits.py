@@ -110,6 +110,7 @@ class Visits:
         width, value, cascade = self.settings.width, self.settings.value, self.cascade
         tried: dict[tuple[Any, ...], Trials] = {}
         how: dict[str, Any] = {"value": value, "cascade": cascade, "pace": self.settings.pace}
+        how["answers"] = self.settings.answers
         for number, (_, kind) in self.rows.items():
             match kind:
                 case PolicyRow(policy, whole):

@@ -41,6 +41,8 @@ class LoggedProblem:
             labels are known.
         alike: `[candidates]`; a failure is evidence against candidates with the same number. None
             if that is the score.
+        generators: `[candidates]`, the number of the generator in `Log.generators`; None unless the
+            log was read by generator.
     """
 
     id: str
@@ -55,9 +57,10 @@ class LoggedProblem:
     refuted: NDArray[np.bool_] | None = None
     unknown: NDArray[np.bool_] | None = None
     alike: NDArray[np.float64] | None = None
+    generators: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
-        flags = (self.passed, self.refuted, self.unknown)
+        flags = (self.passed, self.refuted, self.unknown, self.generators)
         prices = (self.generate_costs, self.verify_costs)
         more = [each for each in (self.second, self.alike) if each is not None]
         columns = (*flags, self.keys, *prices, *more)
@@ -127,6 +130,7 @@ class Log:
         unpriced: the number of unknown costs; each is replaced by the mean of the others.
         censored: whether a search chose what to generate and to verify.
         alike: the name of the column of `LoggedProblem.alike`; None if it is the score.
+        generators: the names of the generators, if the log was read by generator.
     """
 
     problems: tuple[LoggedProblem, ...]
@@ -139,6 +143,7 @@ class Log:
     unpriced: int = 0
     censored: bool = False
     alike: str | None = None
+    generators: tuple[str, ...] = ()
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

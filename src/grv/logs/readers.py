@@ -29,7 +29,11 @@ from .reading import Unlabelled
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
-OPTIONAL = ("key", "refuted", "generate_cost", "verify_cost", "censored", "text", "prompt")
+OPTIONAL = (
+    *("key", "refuted", "generate_cost", "verify_cost", "censored"),
+    *("text", "prompt", "generator"),
+)
+GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
 
 def read_log(
@@ -151,6 +155,8 @@ class _Columns:
         columns |= {what: self._scores(name) for what, name in others.items() if name is not None}
         if refuted.any():
             columns["refuted"] = refuted
+        if GENERATORS in self.table.columns:
+            columns[GENERATORS] = self.table.columns[GENERATORS]
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
         prices, unpriced = self._prices(kept, refuted)
         if self.unlabelled != "bound":

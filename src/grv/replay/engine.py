@@ -40,6 +40,7 @@ def replay(
     width: int | None = None,
     keys: bool = False,
     pace: Pace = PACE,
+    answers: int = 1,
 ) -> Outcome:
     """The outcome of the policy if the candidates had arrived in this order.
 
@@ -54,6 +55,7 @@ def replay(
         width: the number of verifications in flight at once; `None` means a whole step of the plan.
         keys: whether the search uses the log's keys. Refuted candidates are never verified.
         pace: how far to look ahead if the width is above 1.
+        answers: how many different answers to find. If more than one, the log's keys are used.
     """
     search = replayed(
         policy,
@@ -66,6 +68,7 @@ def replay(
         width=width,
         keys=keys,
         pace=pace,
+        answers=answers,
     )
     assert search.outcome is not None
     return search.outcome
@@ -83,25 +86,33 @@ def replayed(
     width: int | None = None,
     keys: bool = False,
     pace: Pace = PACE,
+    answers: int = 1,
 ) -> Search:
     """The search after it has ended, with its trace and its pool."""
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     alike = None if problem.alike is None else problem.alike.tolist()
     passed = problem.passed.tolist()
-    numbers = problem.codes(keyed=keys)
+    numbers = problem.codes(keyed=keys or answers > 1)
     codes = None if numbers is None else numbers.tolist()
     generating, verifying = _costs(problem, costs)
     if cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
     search = Search(
-        policy, costs, budget=budget, value=value, cascade=cascade, width=width, pace=pace
+        policy,
+        costs,
+        budget=budget,
+        value=value,
+        cascade=cascade,
+        width=width,
+        pace=pace,
+        answers=answers,
     )
 
     def generated(n: int) -> Generated:
         batch = arrivals[search.arrived : search.arrived + n]
-        names = () if codes is None else tuple(_name(codes[i]) for i in batch)
+        names = () if codes is None else tuple(code_name(codes[i]) for i in batch)
         same = () if alike is None else tuple(alike[i] for i in batch)
         return Generated(tuple(scores[i] for i in batch), names, _paid(generating, batch), same)
 
@@ -139,7 +150,8 @@ def _paid(column: _Column, candidates: Sequence[int]) -> float | None:
     return None if column is None else math.fsum(column[i] for i in candidates)
 
 
-def _name(code: int) -> str | None:
+def code_name(code: int) -> str | None:
+    """The key that a search gets for the number of a class; None for no class."""
     if code == REFUTED_CODE:
         return REFUTED
     return None if code < 0 else str(code)

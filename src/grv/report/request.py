@@ -9,6 +9,7 @@ from ..core.values import Costs, Measured
 from ..experiments.rows import DEFAULT_ROWS, baseline_of, parse_row, runs_live
 from ..experiments.settings import TableSettings
 from ..options import MOST, option
+from ..parsing import check_names, parse_named_cost
 from ..policies import POLICIES
 
 
@@ -20,8 +21,18 @@ class Request(TableSettings):
         100, "Number of orders in which each problem's cheapest pair is found.", least=1, most=MOST
     )
 
+    generators: tuple[tuple[str, float], ...] = option(
+        (),
+        "A generator of the log (column generator) and the cost of one of its candidates. The page"
+        " then says what each generator contributes. Repeatable.",
+        "--generator",
+        metavar="NAME=COST",
+        parse=parse_named_cost,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_names([name for name, _ in self.generators], "--generator")
         if not self.costs:
             raise UsageError("a report needs at least one price list")
         names = [price_name(costs) for costs in self.costs]

@@ -10,19 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..backends.callables import CallableGenerator, CallableScorer, CallableVerifier
 from ..backends.protocols import Problem
 from ..core.errors import UsageError
 from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import Cascade, Costs, Measured
 from ..learning.online import HISTORY
-from ..learning.prior_file import from_text
+from ..learning.prior_file import from_text, parse_policy
 from ..ledger.entries import Started
 from ..own_code import digest_of
 from ..pacing import PACE
 from ..policies import DEFAULT, Learning, spec
 from ..policies.learned.prior import Prior
-from .executor import Backends
+from .executor import Backends, Keying
 from .prices import Meter
 from .search_record import OWN_KEYS
 
@@ -47,6 +48,7 @@ class SearchConfig:
         cascade: how to use second scores, if there are any.
         prior: the prior that `learning` has chosen for this search, as text; see `chosen`.
         pace: how far to look ahead if the width is above 1, what waiting costs, and the deadline.
+        answers: how many different answers to find.
     """
 
     backends: Backends
@@ -61,6 +63,7 @@ class SearchConfig:
     cascade: Cascade | None = None
     prior: str = ""
     pace: Pace = PACE
+    answers: int = 1
 
     def __post_init__(self) -> None:
         self.search()  # checks policy, budget, value and width
@@ -95,17 +98,16 @@ class SearchConfig:
             cascade=self.cascade,
             width=self.width,
             pace=self.pace,
+            answers=self.answers,
         )
+
+    async def aclose(self) -> None:
+        """Close the connections of the backends."""
+        await self.backends.aclose()
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of `about` and the problem."""
-        content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(self.about)]
-        if self.about.get("score_question"):
-            content.append(problem.question)
-        if problem.messages:
-            content.append([*problem.messages])
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return search_id(problem, self.about)
 
     def started(self, problem: Problem, account: str = "", scorer: str = "") -> Started:
         """The first ledger entry of the search."""
@@ -127,6 +129,8 @@ class SearchConfig:
             plan["pace"] = _pace_record(self.pace)
         if self.cascade is not None:
             plan["cascade"] = [self.cascade.top, self.cascade.cost]
+        if self.answers > 1:
+            plan["answers"] = self.answers
         started = started_entry(problem, {**self.about, **plan}, account)
         return replace(started, prior=self.prior, scorer=scorer)
 
@@ -154,7 +158,18 @@ class SearchConfig:
     @property
     def policy_name(self) -> str:
         """The policy as a ledger names it."""
-        return _name(self.policy)
+        return name_of(self.policy)
+
+
+def search_id(problem: Problem, about: Mapping[str, Any]) -> str:
+    """The id of a search with these settings: a hash of them and the problem."""
+    content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(about)]
+    if about.get("score_question"):
+        content.append(problem.question)
+    if problem.messages:
+        content.append([*problem.messages])
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
@@ -169,7 +184,7 @@ def _pace_record(pace: Pace) -> dict[str, Any]:
     return {name: each for name, each in fields.items() if each != getattr(PACE, name)}
 
 
-def _name(policy: Policy) -> str:
+def name_of(policy: Policy) -> str:
     """The policy's specification; else its repr, with the digest of the user's code if it is in it.
 
     A repr with an address in memory would differ in every process.
@@ -180,3 +195,55 @@ def _name(policy: Policy) -> str:
         own = digest_of(policy)
         plain = type(policy).__repr__ is object.__repr__ and own
         return f"{type(policy).__name__ if plain else policy!r}" + (f" {own}" if own else "")
+
+
+def one_config(options: Any) -> SearchConfig:
+    """The configuration of options of `solve` with one generator."""
+    names = {what: _backend_name(options[what]) for what in ("generator", "scorer", "verifier")}
+    identity = options.get("identity")
+    policy = options.get("policy")
+    return SearchConfig(
+        _backends(options),
+        parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
+        options.get("costs") or Costs(),
+        options.get("budget", math.inf),
+        _width(options),
+        identity if identity is not None else {**names, **(options.get("about") or {})},
+        value=options.get("value", math.inf),
+        most=options.get("most"),
+        meter=options.get("meter"),
+        cascade=options.get("cascade"),
+        pace=options.get("pace", PACE),
+        answers=options.get("answers", 1),
+    )
+
+
+def _width(options: Any) -> int | None:
+    """The width, but not more than the workers of the verifier: others would only wait."""
+    width: int | None = options.get("width", 1)
+    workers = getattr(options["verifier"], "workers", None)
+    return min(width, workers) if width is not None and isinstance(workers, int) else width
+
+
+def _backends(options: Any) -> Backends:
+    generator, scorer, verifier = options["generator"], options["scorer"], options["verifier"]
+    own = options.get("key")
+    key: Keying | None = own
+    if own is None and options.get("keys", True):
+        key = getattr(verifier, "key", None)
+    return Backends(
+        generator if hasattr(generator, "generate") else CallableGenerator(generator),
+        scorer if hasattr(scorer, "score") else CallableScorer(scorer),
+        verifier if hasattr(verifier, "verify") else CallableVerifier(verifier),
+        key,
+        options.get("second_scorer"),
+        own_keys=own is not None,
+        refutation=getattr(verifier, "refutation", None),
+    )
+
+
+def _backend_name(backend: object) -> str:
+    """The name of a backend in a ledger. It is the same in every process."""
+    if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
+        return repr(backend)
+    return str(getattr(backend, "__qualname__", type(backend).__qualname__))

@@ -48,6 +48,7 @@ from ..ledger.entries import (
     ScoredAgain,
     Settled,
 )
+from ..text import checksum
 from .calls import Caller
 from .parked import Outside, settle_parked
 from .prices import Meter
@@ -101,7 +102,11 @@ class Executor:
 
     Attributes:
         plan: what the current action may reserve, if a total budget is shared.
+        answers: how many answers the search needs. If more than one, a pass does not cancel the
+            other verifications, and candidates without a key have a key made of their text.
     """
+
+    name = ""  # of the generator, if there are several
 
     def __init__(
         self,
@@ -116,6 +121,7 @@ class Executor:
         self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
         self.meter, self.reserves = meter, reserves or Reserves()
         self.plan: Plan | None = None
+        self.answers = 1
         self._outside = Outside(leaving)
 
     async def pin_scorer(self) -> str:
@@ -127,11 +133,19 @@ class Executor:
         self.backends = replace(self.backends, scorer=scorer)
         return str(scorer.content)
 
+    def numbers(self, seen: int, n: int) -> Sequence[int]:
+        """The numbers in the ledger of the next n candidates, after the first `seen`."""
+        return range(seen, seen + n)
+
+    def first(self, number: int) -> int:
+        """Which candidate of its generator this number is."""
+        return number
+
     def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
         """The price of the part of a task that is not recorded yet."""
         match task:
             case Generate(n):
-                ids = range(seen, seen + n)
+                ids = self.numbers(seen, n)
                 return costs.of(sum(id not in self.record.made for id in ids), 0)
             case Verify(ids, _, ahead):
                 new = sum(id not in self.record.made for id in range(seen, seen + ahead))
@@ -145,7 +159,7 @@ class Executor:
             return 0.0
         match task:
             case Generate(n):
-                return self.record.paid(self.meter, ("generate", "score"), range(seen, seen + n))
+                return self.record.paid(self.meter, ("generate", "score"), self.numbers(seen, n))
             case Verify(ids):
                 return self.record.paid(self.meter, ("verify",), ids)
             case Rescore(ids):
@@ -159,7 +173,7 @@ class Executor:
         """
         match task:
             case Generate(n):
-                event: Event = await self._generate(range(seen, seen + n))
+                event: Event = await self._generate(self.numbers(seen, n))
             case Verify(ids, _, ahead):
                 event = await self._verify_and_generate(ids, range(seen, seen + ahead))
             case Rescore(ids):
@@ -179,7 +193,7 @@ class Executor:
         made = self.record.made[candidate]
         return Draft(made.text, made.logprobs, Usage.of(made.usage))
 
-    async def _generate(self, wanted: range) -> Generated:
+    async def _generate(self, wanted: Sequence[int]) -> Generated:
         missing = [id for id in wanted if id not in self.record.made]
         size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
@@ -194,7 +208,7 @@ class Executor:
         await self._score([id for id in there if id not in self.record.scored])
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
-        keys = tuple(self.record.scored[id].key for id in there)
+        keys = tuple(map(self._key, there))
         values = tuple(self.record.scored[id].alike for id in there)
         alike = tuple(s if v is None else v for s, v in zip(ranked, values, strict=True))
         return Generated(
@@ -202,6 +216,12 @@ class Executor:
             keys if any(key is not None for key in keys) else (),
             alike=alike if any(value is not None for value in values) else (),
         )
+
+    def _key(self, id: int) -> str | None:
+        key = self.record.scored[id].key
+        if key is None and self.answers > 1:
+            return f"text:{checksum(self.record.made[id].text)}"
+        return key
 
     async def _make(self, ids: Sequence[int]) -> None:
         """Generate drafts for these candidates.
@@ -212,13 +232,13 @@ class Executor:
         left = list(ids)
         while left:
             attempts = Attempts(self, "generate", left)
+            generate, first = self.backends.generator.generate, self.first(left[0])
             drafts = await self.caller.make(
-                partial(self.backends.generator.generate, self.problem, len(left), first=left[0]),
-                attempts,
+                partial(generate, self.problem, len(left), first=first), attempts
             )
             done, left = left[: len(drafts)], left[len(drafts) :]
             entries = [
-                Made(id, draft.text, draft.logprobs, draft.usage.as_data())
+                Made(id, draft.text, draft.logprobs, draft.usage.as_data(), self.name)
                 for id, draft in zip(done, drafts, strict=False)
             ]
             await self.record.write(*entries, *attempts.settled(len(done)))
@@ -334,10 +354,10 @@ class Executor:
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
-        if missing and not self._passed(ids):
+        if missing and (self.answers > 1 or not self._passed(ids)):
             with anyio.CancelScope() as scope:
                 errors = await together([partial(self._find, id, scope) for id in missing])
-        if errors and not self._passed(ids):
+        if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
         await settle_parked(self.record, self.meter, ids)
         return Verified(
@@ -358,7 +378,7 @@ class Executor:
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """Get one verdict. If it is a pass, cancel the other verifications of the step."""
         verdict = await self._verdict(id)
-        if verdict is Verdict.PASSED:
+        if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
     async def _verdict(self, id: CandidateId) -> Verdict:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..learning.history import PastProblem
     from ..ledger.ledger import Ledger
     from ..policies.learned.prior import Prior
+    from .portfolio.config import AnyConfig
 
 
 class Kind(NamedTuple):
@@ -50,9 +51,9 @@ class Experience:
     """The finished problems of one generator and score, as far as searches of this writer need."""
 
     @classmethod
-    def of(cls, config: SearchConfig, writer: LedgerWriter) -> Experience:
+    def of(cls, config: AnyConfig, writer: LedgerWriter) -> Experience:
         """That of a configuration; it knows nothing if the policy is another one."""
-        if not isinstance(config.policy, Learning):
+        if not isinstance(config, SearchConfig) or not isinstance(config.policy, Learning):
             return _NOTHING
         kind, history = Kind.of(config.about), config.policy.history
         name = (cls, kind, history)

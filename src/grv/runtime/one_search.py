@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from ..backends.protocols import Problem
 from ..core.errors import BackendError
-from ..core.values import Reason, Stop
+from ..core.values import Bill, Reason, Stop
 from ..ledger.entries import Ended, Entry, Failed, Told
 from ..ledger.ledger import Ledger
 from .calls import Caller
@@ -24,6 +25,15 @@ from .results.solution import FAILED, UNFINISHED, Solution, solution_of
 from .search_record import ReadOnly, SearchRecord
 from .spending import PROBLEM_SPENT, OutOfBudget, Reserves, RunBudget
 
+if TYPE_CHECKING:
+    from .portfolio.config import AnyConfig
+
+
+def reserves_of(config: SearchConfig, budget: RunBudget) -> Reserves:
+    """What attempts reserve, and the caps of the search, its account and the ledger."""
+    caps = replace(budget.caps, search=config.budget)
+    return Reserves(config.reserve, config.second_cost, caps)
+
 
 def nothing() -> None:
     """Do nothing after a step."""
@@ -31,7 +41,7 @@ def nothing() -> None:
 
 async def find_answer(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -53,7 +63,7 @@ async def find_answer(
 
 async def claimed_search(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -74,7 +84,7 @@ async def claimed_search(
 
 async def run_search(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     writer: LedgerWriter,
     caller: Caller,
     budget: RunBudget,
@@ -88,14 +98,14 @@ async def run_search(
     record = await SearchRecord.open(writer, config.search_id(problem))
     experience = Experience.of(config, writer)
     decided = config.recorded(record.started) or config.chosen(await experience.prior())
-    solution = await _Run(problem, decided, record, caller, budget, on_step, leaving).solution()
+    solution = await _run(problem, decided, record, caller, budget, on_step, leaving).solution()
     await experience.add(record)
     return replace(solution, policy=decided.policy_name)
 
 
 async def recorded_solution(
     problem: Problem,
-    config: SearchConfig,
+    config: AnyConfig,
     entries: Sequence[Entry],
     caller: Caller,
     budget: RunBudget,
@@ -113,32 +123,43 @@ async def recorded_solution(
     if decided is None:
         return None
     try:
-        solution = await _Run(problem, decided, record, caller, budget).solution()
+        solution = await _run(problem, decided, record, caller, budget).solution()
     except ReadOnly:
         return None
     return replace(solution, policy=decided.policy_name)
 
 
 async def solution_so_far(
-    problem: Problem, config: SearchConfig, ledger: Ledger, caller: Caller, budget: RunBudget
+    problem: Problem, config: AnyConfig, ledger: Ledger, caller: Caller, budget: RunBudget
 ) -> Solution:
     """The solution of a search, which is unfinished unless it has ended. This writes nothing."""
     record = await _read(problem, config, ledger)
     decided = config.recorded(record.started) or config.chosen(None)
-    run = _Run(problem, decided, record, caller, budget)
+    run = _run(problem, decided, record, caller, budget)
     try:
         return await run.solution()
     except ReadOnly:
-        return solution_of(problem, run.search, run.executor, UNFINISHED)
+        return run.solved(UNFINISHED)
 
 
-async def _read(problem: Problem, config: SearchConfig, ledger: Ledger) -> SearchRecord:
+async def _read(problem: Problem, config: AnyConfig, ledger: Ledger) -> SearchRecord:
     """The record of a search, which can only be read."""
     search = config.search_id(problem)
     return SearchRecord(None, search, await anyio.to_thread.run_sync(ledger.read, search))
 
 
-class _Run:
+def _run(
+    problem: Problem, config: AnyConfig, record: SearchRecord, caller: Caller, *more: Any
+) -> SearchRun:
+    """The search of a configuration; of several generators, if it has several."""
+    if isinstance(config, SearchConfig):
+        return SearchRun(problem, config, record, caller, *more)
+    from .portfolio.run import PortfolioRun
+
+    return PortfolioRun(problem, config, record, caller, *more)
+
+
+class SearchRun:
     """A search over its record: what is recorded is told to it, the rest is requested."""
 
     def __init__(
@@ -151,19 +172,41 @@ class _Run:
         on_step: Callable[[], None] = nothing,
         leaving: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.problem, self.config, self.record, self.budget = problem, config, record, budget
-        self.on_step = on_step
+        self.problem, self.record, self.budget, self.on_step = problem, record, budget, on_step
+        self.started = config.started(problem, budget.account)
+        self.config = config
         self.search = config.search()
-        caps = replace(budget.caps, search=config.budget)
-        reserves = Reserves(config.reserve, config.second_cost, caps)
         self.executor = Executor(
-            problem, config.backends, caller, record, config.meter, reserves, leaving
+            *(problem, config.backends, caller, record, config.meter),
+            *(reserves_of(config, budget), leaving),
+        )
+        self.executor.answers = config.answers
+
+    @property
+    def bill(self) -> Bill:
+        """What the search has cost so far."""
+        return self.search.bill
+
+    def solved(self, outcome: str, message: str = "") -> Solution:
+        """The solution with this outcome."""
+        search = self.search
+        return solution_of(
+            *(self.problem, self.executor, outcome, search.bill),
+            trace=search.trace,
+            best=next(iter(search.pool.best(1)), None),
+            answers=search.answers,
+            message=message,
+            seconds=search.seconds,
         )
 
+    async def pin_scorer(self) -> str:
+        """Keep the model of a score that is trained anew; what the ledger records of it."""
+        return await self.executor.pin_scorer()
+
     async def solution(self) -> Solution:
-        problem, search, executor = self.problem, self.search, self.executor
-        scorer = await executor.pin_scorer()
-        await self.record.begin(self.config.started(problem, self.budget.account, scorer))
+        """Run the search to its end."""
+        scorer = await self.pin_scorer()
+        await self.record.begin(replace(self.started, scorer=scorer))
         try:
             end = await self._steps()
         except OutOfBudget as out:
@@ -171,16 +214,14 @@ class _Run:
         except BackendError as error:
             message = f"{error}; {error.hint}" if error.hint else str(error)
             await self.record.write(Failed(message))
-            return solution_of(problem, search, executor, FAILED, message=message)
-        bill = search.bill
+            return self.solved(FAILED, message)
+        bill = self.bill
         counts = (bill.generated, bill.verified, bill.total)
         ended = Ended(end.reason.value, end.answer, *counts, end.why)
         if self.record.ended != ended:
             await self.record.write(ended)
         spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
-        return solution_of(
-            problem, search, executor, end.reason.value, answer=end.answer, message=end.why or spent
-        )
+        return self.solved(end.reason.value, end.why or spent)
 
     async def _steps(self) -> Stop:
         search, executor, config = self.search, self.executor, self.config

@@ -56,6 +56,7 @@ class Spending(Family):
         metavar="G,V|measured:G,V",
         parse=parse_prices,
         shown="1,10",
+        named="generators",
     )
     value: float = option(
         math.inf,

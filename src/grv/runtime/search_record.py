@@ -163,6 +163,11 @@ class SearchRecord:
         """The model of a trained score with which the search started; empty if there is none."""
         return "" if self._started is None else self._started.scorer
 
+    @property
+    def prompt(self) -> str:
+        """The prompt of the problem."""
+        return "" if self._started is None else self._started.prompt
+
     async def begin(self, started: Started) -> None:
         """Start, or restart with other settings. Resuming with equal settings writes no entry."""
         self._told_again = 0

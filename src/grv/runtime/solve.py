@@ -29,9 +29,6 @@ import anyio.to_thread
 
 from ..backends.callables import (
     Answer,
-    CallableGenerator,
-    CallableScorer,
-    CallableVerifier,
     Given,
     Made,
 )
@@ -40,18 +37,17 @@ from ..core.errors import LedgerError, UsageError
 from ..core.pace import Pace
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
-from ..learning.prior_file import parse_policy
 from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
-from ..pacing import PACE
-from ..policies import DEFAULT
+from ..policies.portfolio import JointPrior
 from .calls import Caller
-from .config import SearchConfig
-from .executor import Backends, Keying
+from .config import one_config
+from .executor import Keying
 from .ledger_writer import LedgerWriter
 from .one_search import claimed_search, recorded_solution
 from .options import Calls
+from .portfolio.config import AnyConfig, portfolio_config
 from .prices import Meter
 from .progress import Listener, Progress
 from .results.solution import Solution, failed_solution
@@ -71,7 +67,9 @@ class SolveOptions(TypedDict, total=False):
     """The options of `solve` and its counterparts; `SearchConfig` explains those it shares.
 
     Attributes:
-        generator: a function of the problem that returns one text, or a `Generator`. Required.
+        generator: a function of the problem that returns one text, or a `Generator`. Or several of
+            them, by name; then `costs` has the price list of each, and `scorer` and `policy` may be
+            one for each too. Required.
         scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
@@ -101,16 +99,18 @@ class SolveOptions(TypedDict, total=False):
         cascade: how to use second scores.
         most: the highest cost of one candidate and of one verification, if costs are measured.
         meter: computes the measured cost of calls, if costs are measured.
+        answers: how many different answers to find per problem.
+        prior: what earlier problems say about several generators; `grv.learning.joint` fits it.
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved; their cost counts against `total_budget`.
         progress: a function that is called with a `Progress` after each step.
     """
 
-    generator: Required[Generating]
-    scorer: Required[Scoring]
+    generator: Required[Generating | Mapping[str, Generating]]
+    scorer: Required[Scoring | Mapping[str, Scoring]]
     verifier: Required[Verifying]
-    policy: Policy | str | None
-    costs: Costs | None
+    policy: Policy | str | Mapping[str, Policy | str] | None
+    costs: Costs | Mapping[str, Costs] | None
     budget: float
     total_budget: float
     value: float
@@ -125,7 +125,9 @@ class SolveOptions(TypedDict, total=False):
     second_scorer: Scorer | None
     cascade: Cascade | None
     most: Costs | None
-    meter: Meter | None
+    meter: Meter | Mapping[str, Meter] | None
+    answers: int
+    prior: JointPrior | None
     at_once: int | None
     skip: Collection[str]
     progress: Listener | None
@@ -198,7 +200,7 @@ def solve_many_now(
                         found.put(solution)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _backends(options).aclose()
+                    await config_of(options).aclose()
 
     with anyio.from_thread.start_blocking_portal() as portal:
         future, scope = portal.start_task(run)
@@ -216,7 +218,7 @@ class _Run:
 
     def __init__(
         self,
-        config: SearchConfig,
+        config: AnyConfig,
         writer: LedgerWriter,
         caller: Caller,
         budget: RunBudget,
@@ -319,47 +321,11 @@ def check_options(options: SolveOptions) -> None:
     check_total(options.get("total_budget", math.inf))
 
 
-def config_of(options: SolveOptions) -> SearchConfig:
+def config_of(options: SolveOptions) -> AnyConfig:
     """The configuration that the options describe."""
-    names = {what: _name(options[what]) for what in ("generator", "scorer", "verifier")}
-    identity = options.get("identity")
-    policy = options.get("policy")
-    return SearchConfig(
-        _backends(options),
-        parse_policy(policy) if isinstance(policy, str) else policy or DEFAULT,
-        options.get("costs") or Costs(),
-        options.get("budget", math.inf),
-        _width(options),
-        identity if identity is not None else {**names, **(options.get("about") or {})},
-        value=options.get("value", math.inf),
-        most=options.get("most"),
-        meter=options.get("meter"),
-        cascade=options.get("cascade"),
-        pace=options.get("pace", PACE),
-    )
-
-
-def _width(options: SolveOptions) -> int | None:
-    """The width, but not more than the workers of the verifier: others would only wait."""
-    width, workers = options.get("width", 1), getattr(options["verifier"], "workers", None)
-    return min(width, workers) if width is not None and isinstance(workers, int) else width
-
-
-def _backends(options: SolveOptions) -> Backends:
-    generator, scorer, verifier = options["generator"], options["scorer"], options["verifier"]
-    own = options.get("key")
-    key: Keying | None = own
-    if own is None and options.get("keys", True):
-        key = getattr(verifier, "key", None)
-    return Backends(
-        generator if hasattr(generator, "generate") else CallableGenerator(generator),
-        scorer if hasattr(scorer, "score") else CallableScorer(scorer),
-        verifier if hasattr(verifier, "verify") else CallableVerifier(verifier),
-        key,
-        options.get("second_scorer"),
-        own_keys=own is not None,
-        refutation=getattr(verifier, "refutation", None),
-    )
+    if isinstance(options["generator"], Mapping):
+        return portfolio_config(options, one_config)
+    return one_config(options)
 
 
 @asynccontextmanager
@@ -381,10 +347,3 @@ def _problem(problem: Problem | str) -> Problem:
     line = problem.strip().partition("\n")[0]
     title = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
     return Problem(title, problem)
-
-
-def _name(backend: object) -> str:
-    """The name of a backend in a ledger. It is the same in every process."""
-    if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
-        return repr(backend)
-    return str(getattr(backend, "__qualname__", type(backend).__qualname__))

@@ -13,6 +13,7 @@ import enum
 import functools
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,11 +27,17 @@ from ...own_code import allow, named_in
 from .all_commands import COMMANDS
 from .job import ALLOW, RUNS, Table, read_job, runs_of
 
+_NAMED = re.compile(r"([\w.-]+)=(.*)", re.DOTALL)  # the value of an option for one of several
+
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function as typer takes it, with one parameter per option."""
     shape = _Shape.of(function)
-    parameters = [_parameter(each) for each in shape.known.values() if not each.info.job_only]
+    parameters = [
+        _parameter(each, many=each.info.named in shape.known)
+        for each in shape.known.values()
+        if not each.info.job_only
+    ]
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -89,7 +96,7 @@ class _Shape:
         """The arguments of the function: flags over the job file over the defaults."""
         flags = {
             name: self.known[name].value(value)
-            for name, value in given.items()
+            for name, value in self._by_name(given).items()
             if value is not None and value != []
         }
         self._allow_code(flags)
@@ -112,12 +119,31 @@ class _Shape:
             ]
         return found
 
+    def _by_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The flags, with those given as NAME=VALUE in the tables of their names."""
+        found = dict(given)
+        for name, option in self.known.items():
+            if option.info.named not in self.known or not isinstance(given.get(name), list):
+                continue
+            tables = found.get(option.info.named) or {}
+            matches = [(text, _NAMED.fullmatch(text)) for text in given[name]]
+            for _, match in matches:
+                own = tables.setdefault(match[1], {}) if match else {}
+                if match and option.job_name in own:
+                    raise UsageError(f"{option.flag} {match[1]}: given twice")
+                own |= {option.job_name: match[2]} if match else {}
+            plain = [text for text, match in matches if match is None]
+            found[name] = plain[-1] if plain else None
+            if tables:
+                found[option.info.named] = tables
+        return found
+
     def _allow_code(
         self, values: Table, job: str | None = None, flags: Mapping[str, Any] | None = None
     ) -> None:
         """Let the user's own code be loaded. A job file may name code only if a flag allows it."""
         for name, value in values.items():
-            texts = value if isinstance(value, tuple) else (value,)
+            texts = getattr(value, "specs", value if isinstance(value, tuple) else (value,))
             for text in texts if self.known[name].info.code else ():
                 if job is not None and named_in(text) and not (flags or {}).get(ALLOW):
                     raise UsageError(
@@ -154,14 +180,14 @@ def _single(option: Option, given: Mapping[str, Any]) -> Any:
     return value
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def _parameter(option: Option, *, many: bool = False) -> inspect.Parameter:
     """The parameter from which typer makes a flag or an argument."""
     info = option.info
     more: dict[str, Any] = {"help": info.help + _default(option), "show_default": False}
     kind: Any = bool if option.kind is bool else str
     if kind is str:
         more["metavar"] = option.metavar
-    if option.repeatable:
+    if option.repeatable or many:
         kind = list[str]
     made = (
         typer.Argument(None, **more)

@@ -213,7 +213,7 @@ def backends_of(
             reward=models.reward,
         )
 
-    with nullcontext(verifier) if verifier else _verifier(options, problems) as verifier:
+    with nullcontext(verifier) if verifier else verifier_of(options, problems) as verifier:
         specified = (models.alike, second)
         scorers = [None if spec is None else scorer(spec) for spec in specified]
         alike, again = scorers
@@ -257,7 +257,7 @@ def _reads_logprobs(scorer: Scorer) -> bool:
 
 
 @contextmanager
-def _verifier(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
+def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
     """The user's own verifier, or else the one that runs the problems' checks."""
     if options.verifier is not None:
         from ...backends.own import own_verifier

@@ -90,10 +90,9 @@ class SearchLines:
         match event:
             case Generated(scores):
                 yield f"generated {len(scores)} ({why}){spent}"
-                for id in range(self._seen, self._seen + len(scores)):
-                    if id in self._made and id not in self._shown:
-                        yield from self._candidate(id)
-                self._seen += len(scores)
+                new = sorted(self._made.keys() - self._shown)
+                for id in new[: len(scores)]:
+                    yield from self._candidate(id)
             case Rescored(second):
                 yield f"rescored {len(second)} ({why}){spent}"
             case Verified(verdicts):
@@ -113,7 +112,8 @@ class SearchLines:
         if scored is not None and scored.key == REFUTED:
             why = f": {scored.reason}" if scored.score is not None and scored.reason else ""
             score += f", refuted without verification{why}"
-        yield f"  candidate {id}{score}"
+        name = self._made[id].generator
+        yield f"  candidate {id}{f' of {name}' if name else ''}{score}"
         yield from (f"    | {line}" for line in self._text(self._made[id].text))
 
     def _found(self, found: Found) -> Iterator[str]:

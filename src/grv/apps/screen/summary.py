@@ -71,6 +71,7 @@ class Summary:
     verified: float = 0
     refuted: float = 0
     before: float = 0.0
+    by_generator: dict[str, Counter[str]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
     def add(self, record: Mapping[str, Any], outcome: str) -> None:
@@ -83,6 +84,8 @@ class Summary:
         self.verified += _number(record, "verified")
         self.refuted += _number(record, "refuted")
         self.dollars += _number(usage, "dollars") if isinstance(usage, Mapping) else 0.0
+        for name, bill in (record.get("by_generator") or {}).items():
+            self.by_generator.setdefault(name, Counter()).update(bill)
 
     @property
     def unfinished(self) -> int:
@@ -116,6 +119,12 @@ class Summary:
             lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
             lines.append(f"refuted without verification: {counted(self.refuted, 'candidate')}")
+        for name, bill in self.by_generator.items():
+            made, checked = bill["generated"], bill["verified"]
+            lines.append(
+                f"{name}: cost {bill['cost']:g}, {counted(made, 'candidate')},"
+                f" {counted(checked, 'verification')}"
+            )
         if learned := self._learned:
             lines.append(learned)
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]

@@ -56,14 +56,15 @@ def trials(
     value: float = math.inf,
     cascade: Cascade | None = None,
     pace: Pace = PACE,
+    answers: int = 1,
 ) -> Trials:
     """Run the policy in every order of the batch, with its kernel if one applies.
 
     Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
-    if there are second scores. Those of `WIDE` look ahead.
+    if there are second scores or several answers. Those of `WIDE` look ahead.
     """
     found = None
-    how = Conditions(width, value, pace)
+    how = Conditions(width, value, pace, answers)
     if _applies(costs, cascade, how):
         if how.looks_ahead:
             wide = WIDE.get(type(policy))
@@ -79,11 +80,12 @@ def trials(
 
 @dataclass(frozen=True)
 class Conditions:
-    """The width, the value of an answer, and the pace of a search."""
+    """The width, the value of an answer, the pace of a search, and how many answers it finds."""
 
     width: int | None
     value: float = math.inf
     pace: Pace = PACE
+    answers: int = 1
 
     @property
     def looks_ahead(self) -> bool:
@@ -92,8 +94,8 @@ class Conditions:
 
 
 def _applies(costs: Costs, cascade: Cascade | None, how: Conditions) -> bool:
-    timed = math.isfinite(how.pace.deadline)
-    return cascade is None and not timed and not isinstance(costs, Measured)
+    is_plain = cascade is None and how.answers == 1 and math.isinf(how.pace.deadline)
+    return is_plain and not isinstance(costs, Measured)
 
 
 def _completed(
@@ -127,18 +129,17 @@ def many_trials(
     value: float = math.inf,
     cascade: Cascade | None = None,
     pace: Pace = PACE,
+    answers: int = 1,
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
-    how = Conditions(width, value, pace)
+    how = Conditions(width, value, pace, answers)
     if type(policy) is Learned and _applies(costs, cascade, how) and not how.looks_ahead:
         return [
             _completed(policy, batch, costs, found, ~unlike, how)
             for batch, (found, unlike) in zip(batches, learned(policy, batches, costs), strict=True)
         ]
-    return [
-        trials(policy, batch, costs, width=width, value=value, cascade=cascade, pace=pace)
-        for batch in batches
-    ]
+    more: dict[str, Any] = {"value": value, "cascade": cascade, "pace": pace, "answers": answers}
+    return [trials(policy, batch, costs, width=width, **more) for batch in batches]
 
 
 def engine_trials(
@@ -161,6 +162,7 @@ def engine_trials(
             width=how.width,
             keys=batch.keyed,
             pace=how.pace,
+            answers=how.answers,
         )
         for order in batch.orders.tolist()
     ]

@@ -10,6 +10,7 @@ from ...core.errors import LogError, UsageError
 from ...learning.score_combination import read_scored
 from ...ledger.opening import is_ledger
 from ...logs.buffers import column
+from ...logs.generators import read_generators
 from ...logs.log import Log
 from ...logs.readers import log_of
 from ...logs.reading import Unlabelled
@@ -19,9 +20,14 @@ from .given import Given
 from .source import Source, is_comparison, read_comparison
 
 
-def read_sources(given: Sequence[Given]) -> tuple[Source, ...]:
-    """The contents of the files, with names that tell them apart."""
-    return tuple(_read(each, name) for each, name in zip(given, _names(given), strict=True))
+def read_sources(given: Sequence[Given], generators: Sequence[str] = ()) -> tuple[Source, ...]:
+    """The contents of the files, with names that tell them apart.
+
+    If generators are named, logs have the candidates of these only.
+    """
+    return tuple(
+        _read(each, name, generators) for each, name in zip(given, _names(given), strict=True)
+    )
 
 
 def _names(given: Sequence[Given]) -> list[str]:
@@ -38,7 +44,7 @@ def _names(given: Sequence[Given]) -> list[str]:
     raise UsageError(f"{twice}: given twice; NAME=FILE gives it another name")
 
 
-def _read(given: Given, name: str) -> Source:
+def _read(given: Given, name: str, generators: Sequence[str]) -> Source:
     if is_ledger(given.path):
         return _read_ledger(given, name)
     if is_comparison(given.path):
@@ -47,6 +53,10 @@ def _read(given: Given, name: str) -> Source:
             " keeps the options of its own run."
         )
         return Source(name, "comparison", None, read_comparison(given.path), (warning,))
+    if generators:
+        unlabelled = given.reading.unlabelled
+        log = read_generators(given.path, generators, score=given.score, unlabelled=unlabelled)
+        return Source(name, "log", log, None, _of_labels(name, log, unlabelled))
     first, second, cascade = parse_cascade(given.score) or (given.score, None, None)
     log = read_scored(given.path, first, second=second, reading=given.reading)
     warnings = _of_labels(name, log, given.reading.unlabelled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .advice import better_score, cheaper_verifier, pays_for_itself, which_policy
+from .advice import better_score, cheaper_verifier, generators, pays_for_itself, which_policy
 from .costs import (
     budget_curve,
     difficulty,
@@ -29,7 +29,7 @@ _MODULES = (
     *(summary, learning_curve, paired, optimal_pairs, difficulty, budget_curve, trials),
     sensitivity,
     *(rank_pass, coverage, auc, distribution, calibration, monotonicity, distrust, trained),
-    *(which_policy, pays_for_itself, better_score, cheaper_verifier),
+    *(which_policy, pays_for_itself, better_score, cheaper_verifier, generators),
     *(rounds, frontier, unsolved),
 )
 PARTS = tuple(module.PART for module in _MODULES)  # in the order of the page

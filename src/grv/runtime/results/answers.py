@@ -87,7 +87,7 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         priced = dataclasses.replace(used, dollars=dollars)
         usage[call] = dataclasses.asdict(priced)
         total += priced
-    record = {
+    record: dict[str, Any] = {
         "problem": solution.problem,
         "outcome": solution.outcome,
         "answer": solution.draft.text if solution.draft is not None else None,
@@ -104,6 +104,14 @@ def record_of(solution: Solution, prices: Prices, model: str) -> dict[str, Any]:
         "refuted": solution.bill.refuted,
         "search": solution.search,
     }
+    if len(solution.answers) > 1:
+        record["answers"] = [draft.text for draft in solution.answers]
+    if solution.bills:
+        record["generator"] = solution.generator
+        record["by_generator"] = {
+            name: {"generated": each.generated, "verified": each.verified, "cost": each.total}
+            for name, each in solution.bills.items()
+        }
     return {**record, "message": solution.message} if solution.message else record
 
 

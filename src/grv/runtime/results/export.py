@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,8 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
-    names += [name for name in ("refuted", "alike") if any(name in row for row in rows)]
+    optional = ("refuted", "alike", "generator")
+    names += [name for name in optional if any(name in row for row in rows)]
     columns = {name: [row.get(name) for row in rows] for name in names}
     refuted = sum("refuted" in row for row in rows)
     labelled = len(rows) - columns["passed"].count(None) - refuted
@@ -92,13 +93,13 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
 
 def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
     """The candidates of one search, by number."""
-    meter = (
-        None if prices is None else Meter(prices, model_of(str(record.about.get("generator", ""))))
-    )
+    meter = None if prices is None else Meter(prices)
     verify_costs = {} if meter is None else record.costs_of_verifying(meter)
     verdicts_from = record.verdicts_from()
     for id in sorted(record.made):
         row: _Row = {"candidate": id}
+        if record.made[id].generator:
+            row["generator"] = record.made[id].generator
         if id in record.scored:
             row |= {"score": record.scored[id].score, "key": record.scored[id].key}
             if record.scored[id].alike is not None:
@@ -109,7 +110,15 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
             row["score_second"] = record.scored_again[id].score
         if id in verdicts_from:
             row["passed"] = record.found[verdicts_from[id]].verdict is Verdict.PASSED
-        if meter is not None:
-            row["generate_cost"] = record.cost_of_generating(meter, id)
+        if prices is not None:
+            own = Meter(prices, _model(record, record.made[id].generator))
+            row["generate_cost"] = record.cost_of_generating(own, id)
             row["verify_cost"] = verify_costs.get(id)
         yield row
+
+
+def _model(record: SearchRecord, name: str) -> str:
+    """The model of a search, or of one of its generators."""
+    several: Any = record.about.get("generators", {})
+    about = several.get(name, record.about) if isinstance(several, Mapping) else record.about
+    return model_of(str(about.get("generator", "")))

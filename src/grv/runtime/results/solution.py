@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ... import html
 from ...backends.protocols import Draft, Finding, Problem, Usage
-from ...core.search import Search
-from ...core.values import Bill, Verified, Verify
+from ...core.values import Bill, Turn, Verified, Verify
 from ...ledger.entries import Call, Found
 from ..executor import Executor
 
@@ -38,6 +37,9 @@ class Solution:
         message: the reason, if the search failed or gave up.
         finding: the verifier's finding on a verified answer.
         policy: the policy that decided, as the ledger names it.
+        answers: all verified answers; several if several were asked for.
+        generator: the name of the generator of `draft`, if there are several generators.
+        bills: the bill of each generator, if there are several.
     """
 
     problem: str
@@ -52,6 +54,9 @@ class Solution:
     search: str = ""
     message: str = ""
     finding: Finding | None = None
+    answers: tuple[Draft, ...] = ()
+    generator: str = ""
+    bills: Mapping[str, Bill] = field(default_factory=dict)
     policy: str = ""
     seconds: float = field(default=0.0, compare=False)
 
@@ -83,20 +88,26 @@ def failed_solution(problem: Problem, search: str, message: str) -> Solution:
 
 def solution_of(
     problem: Problem,
-    search: Search,
     executor: Executor,
     outcome: str,
+    bill: Bill,
     *,
-    answer: int | None = None,
+    trace: Iterable[Turn] = (),
+    best: int | None = None,
+    answers: Sequence[int] = (),
     message: str = "",
+    bills: Mapping[str, Bill] | None = None,
+    seconds: float = 0.0,
 ) -> Solution:
-    """The solution, from the trace of a search and its record."""
-    record = executor.record
-    best = search.pool.best(1)
-    chosen = answer if answer is not None else next(iter(best), None)
+    """The solution, from the trace of a search and its record.
+
+    `answers` are the candidates that passed. Without any, `best` is the best open candidate.
+    """
+    record, answer = executor.record, next(iter(answers), None)
+    chosen = best if answer is None else answer
     unneeded = sum(
         len(turn.action.ids) - len(turn.event.verdicts)
-        for turn in search.trace
+        for turn in trace
         if isinstance(turn.action, Verify) and isinstance(turn.event, Verified)
     )
     usage: dict[Call, Usage] = {
@@ -111,7 +122,7 @@ def solution_of(
         outcome,
         None if chosen is None else executor.draft(chosen),
         answer is not None,
-        search.bill,
+        bill,
         usage,
         unneeded,
         Counter(record.lost),
@@ -119,7 +130,10 @@ def solution_of(
         record.search,
         message,
         None if answer is None else _finding(record.found[answer]),
-        seconds=search.seconds,
+        tuple(executor.draft(id) for id in answers),
+        "" if chosen is None else record.made[chosen].generator,
+        bills or {},
+        seconds=seconds,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -61,17 +62,20 @@ def search_data(listed: Listed, timed: Timed, damage: str) -> dict[str, Any]:
 
 def steps_of(timed: Timed) -> Iterator[dict[str, Any]]:
     """What happened, in order: each step with its reason and what was spent so far."""
-    spent, seen = 0.0, 0
+    spent, seen, generators = 0.0, Counter[str](), list[str]()
     for entry, at in timed:
         spent += charge_of([entry])
         step: dict[str, Any] | None = None
         match entry:
             case Started(_, about):
-                again, seen = seen > 0, 0
+                again, seen = seen.total() > 0, Counter()
+                generators = [*about.get("generators", ())]
                 step = {"step": "continued" if again else "started", "why": _plan(about)}
             case Told(event, why):
-                step = {**_told(event, seen), "why": why}
-                seen += len(event.scores) if isinstance(event, Generated) else 0
+                name = why.partition(":")[0] if generators else ""
+                place = generators.index(name) if name in generators else 0
+                step = {**_told(event, seen[name], max(1, len(generators)), place), "why": why}
+                seen[name] += len(event.scores) if isinstance(event, Generated) else 0
             case Settled(call, candidates, _, reason) if reason:
                 step = {"step": "attempt failed", "call": call, "ids": [*candidates], "why": reason}
             case Parked(_, candidates, note):
@@ -91,10 +95,12 @@ def steps_of(timed: Timed) -> Iterator[dict[str, Any]]:
             yield {"at": at, "spent": spent, "ids": [], **step}
 
 
-def _told(event: Event, seen: int) -> dict[str, Any]:
+def _told(event: Event, seen: int, generators: int, place: int) -> dict[str, Any]:
+    """A result. Several generators take turns in the numbers of candidates."""
     match event:
         case Generated(scores):
-            return {"step": "generated", "ids": [*range(seen, seen + len(scores))]}
+            own = range(seen, seen + len(scores))
+            return {"step": "generated", "ids": [generators * id + place for id in own]}
         case Rescored(second):
             return {"step": "rescored", "ids": [*second]}
         case Verified(verdicts):

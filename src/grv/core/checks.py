@@ -1,12 +1,14 @@
-"""Checks that an event can be the result of the action that was asked for."""
+"""Checks of what a search is given: its limits, the steps of its plan, the events."""
 
 from __future__ import annotations
 
 import math
 
-from .errors import EventError
+from .errors import EventError, PolicyError, UsageError
+from .pool import Pool
 from .values import (
     Action,
+    CandidateId,
     Event,
     Generate,
     Generated,
@@ -16,6 +18,25 @@ from .values import (
     Verified,
     Verify,
 )
+
+
+def check_limits(budget: float, value: float, width: int | None, answers: int) -> None:
+    """Raise a UsageError if a limit makes no sense."""
+    if math.isnan(budget) or budget < 0:
+        raise UsageError(f"the budget cannot be {budget}")
+    if math.isnan(value) or value < 0:
+        raise UsageError(f"what an answer is worth cannot be {value}")
+    if width is not None and width < 1:
+        raise UsageError(f"the width must be at least 1, not {width}")
+    if answers < 1:
+        raise UsageError(f"the number of answers must be at least 1, not {answers}")
+
+
+def check_new(pool: Pool, ids: tuple[CandidateId, ...]) -> None:
+    """Raise a PolicyError if a plan names candidates that cannot be verified."""
+    known = range(len(pool))
+    if len(set(ids)) < len(ids) or any(i not in known or i in pool.verdicts for i in ids):
+        raise PolicyError(f"cannot verify {ids}: unknown, repeated or already verified")
 
 
 def check_event(asked: Action | None, event: Event) -> None:

@@ -1,0 +1,171 @@
+"""What portfolios of generators cost on a log: `python bench/portfolio.py LOG [--orders N]`.
+
+The log needs the columns `generator` and `key`. Each table compares simple orders, a ladder, the
+cold portfolio and the learned one, on the problems that any of the generators solves. All rows see
+the same candidates in the same orders. Intervals are 95 %, by resampling problems. Learned rows are
+fitted to other problems only: in order of arrival, from the verdicts that the portfolio itself paid
+for, or cross-fitted in five parts, from all labels of the other parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grv.core.values import Costs
+from grv.experiments.portfolio.compare import oracle_of
+from grv.experiments.portfolio.trials import GeneratorTrials, InOrder, Trier
+from grv.experiments.settings import Settings
+from grv.experiments.significance import Resampled
+from grv.learning.joint import fit_joint
+from grv.learning.joint_history import tallies_of
+from grv.learning.prior_file import parse_policy
+from grv.logs.generators import read_generators
+from grv.policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
+    Chooser,
+    Member,
+    equal_shares,
+    root_shares,
+)
+from grv.policies.portfolio.shares import attempt
+from grv.replay.portfolio import Entrant
+from grv.text import aligned
+
+VERIFY, FOLDS, RUNGS = 10.0, 5, 4
+THREE: tuple[Mapping[str, float], ...] = (
+    {"codegen-16b": 1, "codellama-34b-instruct": 4, "gpt-4": 20},
+    {"codegen-16b": 1, "gpt-3.5-turbo": 4, "gpt-4": 20},
+)
+STRENGTH = (  # by pass rate, the weakest first
+    "codegen-16b",
+    "codellama-34b-instruct",
+    "gpt-3.5-turbo-0125",
+    "gpt-3.5-turbo",
+    "paircoder-gpt-3.5-turbo",
+    "gpt-4",
+    "paircoder-deepseek-coder",
+    "paircoder-gpt-4o",
+)
+# Two price lists: in one the stronger generator is always dearer; in the other one of the strongest
+# is cheap, so that little is left to gain.
+EIGHT: tuple[Mapping[str, float], ...] = (
+    dict(zip(STRENGTH, (1, 4, 8, 16, 24, 32, 48, 64), strict=True)),
+    dict(zip(STRENGTH, (1, 4, 3, 4, 12, 20, 6, 30), strict=True)),
+)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Some candidates of each generator, the rest of the last one, then what is left."""
+
+    rungs: Mapping[str, int]
+
+    def choose(self, members: Sequence[Member]) -> Member:
+        """The first generator with candidates left on its rung."""
+        for member in members:
+            pool = member.search.pool
+            if len(pool) < self.rungs.get(member.name, 10**9) or pool.waiting:
+                return member
+        return members[-1]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("log")
+    parser.add_argument("--orders", type=int, default=20)
+    parser.add_argument("--score", default="score_neglen")
+    parser.add_argument("--policy", default="verify-all", help="of each generator's search")
+    parser.add_argument("--only", choices=("three", "eight"), default=None)
+    given = parser.parse_args()
+    for prices in (*THREE, *EIGHT):
+        if given.only is None or (given.only == "eight") == (prices in EIGHT):
+            for keys in (False, True):
+                table(given, prices, keys=keys)
+
+
+def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool) -> None:
+    """Print what each row costs with these prices."""
+    trier = _trier(given, prices, keys=keys)
+    names = list(prices)
+    costs = {name: each.costs for name, each in trier.entrants.items()}
+    cheap = sorted(names, key=lambda name: attempt(costs[name]))
+    rungs = dict.fromkeys(cheap[:-1], RUNGS)
+    found = {
+        "cheap first": trier.fixed(cheap, InOrder()),
+        "dear first": trier.fixed(cheap[::-1], InOrder()),
+        f"ladder, {RUNGS} each": trier.fixed(cheap, Ladder(rungs)),
+        "cold, equal shares": trier.fixed(names, BySpending(equal_shares(names))),
+        "cold portfolio": trier.fixed(names, BySpending(root_shares(costs))),
+        "learned, order of arrival": trier.learned(),
+        "learned, cross-fitted": cross_fitted(trier, costs),
+    }
+    if len(names) > 3:
+        pairs = {pair: trier.fixed(pair, InOrder()) for pair in itertools.permutations(names, 2)}
+        # The cheapest order among those that solve most.
+        best = min(pairs, key=lambda p: (-round(pairs[p].solved.mean(), 3), pairs[p].costs.mean()))
+        found[f"best two: {', '.join(best)}"] = pairs[best]
+    found["oracle generator"] = oracle_of([trier.fixed([name], InOrder()) for name in names])
+    say(found, prices, trier, keys=keys)
+
+
+def say(
+    found: Mapping[str, GeneratorTrials],
+    prices: Mapping[str, float],
+    trier: Trier,
+    *,
+    keys: bool,
+) -> None:
+    """Print the rows with intervals, and ratios to the best simple order."""
+    orders = {name: each for name, each in found.items() if name.endswith("first")}
+    orders |= {name: each for name, each in found.items() if name.startswith("best two")}
+    base = min(orders, key=lambda name: orders[name].costs.mean())
+    resampled = Resampled(len(trier.problems), 0)
+    rows = []
+    for name, each in found.items():
+        low, high = resampled.ratio(each.costs, np.ones_like(each.costs)) or (0.0, 0.0)
+        ratio = each.costs.mean() / orders[base].costs.mean()
+        between = resampled.ratio(each.costs, orders[base].costs) or (0.0, 0.0)
+        rows.append(
+            (
+                *(name, f"{each.costs.mean():.1f}", f"{low:.1f}-{high:.1f}", f"x{ratio:.2f}"),
+                *(f"{between[0]:.2f}-{between[1]:.2f}", f"{each.solved.mean():.1%}"),
+            )
+        )
+    listed = ", ".join(f"{name} {price:g}" for name, price in prices.items())
+    shared = "equal texts share failures" if keys else "no keys"
+    print(
+        f"\n{listed}; verification {VERIFY:g}; {shared};"
+        f" {len(trier.problems)} problems, {trier.settings.orders} orders; ratios to {base}"
+    )
+    print(aligned(("row", "cost", "95 %", "ratio", "95 %", "solved"), rows, left=1), flush=True)
+
+
+def cross_fitted(trier: Trier, costs: Mapping[str, Costs]) -> GeneratorTrials:
+    """Every problem with a prior that was fitted to the problems of the other parts."""
+    names, shares = list(costs), root_shares(costs)
+    ids = [problem.id for problem in trier.log.problems]
+    tallies = dict(zip(ids, tallies_of(trier.log), strict=True))
+    part = np.random.default_rng(0).permutation(len(trier.problems)) % FOLDS
+    choosers: list[Chooser] = []
+    for fold in range(FOLDS):
+        others = [p.id for p, at in zip(trier.problems, part, strict=True) if at != fold]
+        choosers.append(ByExpectedPasses(fit_joint([tallies[id] for id in others], names), shares))
+    return trier.fitted(lambda at: choosers[part[at]])
+
+
+def _trier(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool) -> Trier:
+    log = read_generators(given.log, list(prices), score=given.score)
+    policy = parse_policy(given.policy)
+    entrants = {name: Entrant(Costs(price, VERIFY), policy) for name, price in prices.items()}
+    return Trier(log, log.solvable, entrants, Settings(orders=given.orders, keys=keys))
+
+
+if __name__ == "__main__":
+    main()

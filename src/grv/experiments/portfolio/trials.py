@@ -1,0 +1,165 @@
+"""Trials of portfolios: what each problem cost in each order, by generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learning.joint import Tally, fit_joint
+from ...logs.log import Log, LoggedProblem
+from ...policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
+    Chooser,
+    Member,
+    Portfolio,
+    root_shares,
+)
+from ...policies.portfolio.joint import failures
+from ...replay.portfolio import Entrant, orders_of, replayed_portfolio
+from ..settings import Settings
+
+FIRST_FIT = 4  # problems before the prior is fitted for the first time
+GROWTH = 1.5  # it is fitted again when there are this many times more problems
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratorTrials:
+    """The results of one row.
+
+    Attributes:
+        spent: `[problems, orders, generators]`.
+        solved: `[problems, orders]`.
+        answered: `[problems, orders, generators]`, the number of answers of each generator.
+    """
+
+    spent: NDArray[np.float64]
+    solved: NDArray[np.bool_]
+    answered: NDArray[np.int32]
+
+    @cached_property
+    def costs(self) -> NDArray[np.float64]:
+        """`[problems]`: the mean cost over the orders."""
+        mean: NDArray[np.float64] = self.spent.sum(axis=2).mean(axis=1)
+        return mean
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """One generator to its end, then the next."""
+
+    def choose(self, members: Sequence[Member]) -> Member:
+        """The first search that is not over."""
+        return members[0]
+
+
+@dataclass(frozen=True)
+class Trier:
+    """Runs portfolios over the problems of a log, all in the same orders."""
+
+    log: Log
+    problems: Sequence[LoggedProblem]
+    entrants: Mapping[str, Entrant]
+    settings: Settings
+
+    def fixed(self, names: Sequence[str], chooser: Chooser) -> GeneratorTrials:
+        """Every problem with these generators and this chooser."""
+        entrants = {name: self.entrants[name] for name in names}
+        found = self._empty()
+        for at, problem in enumerate(self.problems):
+            for number in range(self.settings.orders):
+                self._keep(found, at, number, self._run(entrants, chooser, problem, number))
+        return found
+
+    def learned(self) -> GeneratorTrials:
+        """Problems in a random order of arrival; each is decided by what the earlier ones showed.
+
+        Only verdicts that the portfolio itself paid for count. The first problems are cold.
+        """
+        found = self._empty()
+        for number in range(self.settings.orders):
+            random = np.random.default_rng([self.settings.seed, number])
+            arrival = OrderOfArrival(self.entrants)
+            for at in random.permutation(len(self.problems)).tolist():
+                problem = self.problems[at]
+                done = self._run(self.entrants, arrival.chooser(), problem, number)
+                arrival.add(tally_of(done))
+                self._keep(found, at, number, done)
+        return found
+
+    def fitted(self, prior_of: Callable[[int], Chooser]) -> GeneratorTrials:
+        """Every problem with a chooser of its own, for priors that were fitted to others."""
+        found = self._empty()
+        for at, problem in enumerate(self.problems):
+            for number in range(self.settings.orders):
+                done = self._run(self.entrants, prior_of(at), problem, number)
+                self._keep(found, at, number, done)
+        return found
+
+    def _run(
+        self, entrants: Mapping[str, Entrant], chooser: Chooser, problem: LoggedProblem, number: int
+    ) -> Portfolio:
+        settings = self.settings
+        return replayed_portfolio(
+            entrants,
+            chooser,
+            problem,
+            orders_of(problem, self.log.generators, number, settings.seed),
+            value=settings.value,
+            keys=settings.keys,
+            answers=settings.answers,
+        )
+
+    def _empty(self) -> GeneratorTrials:
+        shape = (len(self.problems), self.settings.orders)
+        each = (*shape, len(self.entrants))
+        return GeneratorTrials(
+            np.zeros(each), np.zeros(shape, dtype=np.bool_), np.zeros(each, dtype=np.int32)
+        )
+
+    def _keep(self, found: GeneratorTrials, at: int, number: int, done: Portfolio) -> None:
+        names = list(self.entrants)
+        for name, bill in done.bills.items():
+            found.spent[at, number, names.index(name)] = bill.total
+        for name, _ in done.answers:
+            found.answered[at, number, names.index(name)] += 1
+        found.solved[at, number] = done.outcome is not None and done.outcome.solved
+
+
+class OrderOfArrival:
+    """Learns from problem to problem; see `Trier.learned`."""
+
+    def __init__(self, entrants: Mapping[str, Entrant]) -> None:
+        self._names = list(entrants)
+        self._shares = root_shares({name: each.costs for name, each in entrants.items()})
+        self._tallies: list[Tally] = []
+        self._next = FIRST_FIT
+        self._chooser: Chooser = BySpending(self._shares)
+
+    def chooser(self) -> Chooser:
+        """The chooser for the next problem."""
+        if len(self._tallies) >= self._next and any(map(_has_pass, self._tallies)):
+            self._next = int(self._next * GROWTH) + 1
+            self._chooser = ByExpectedPasses(fit_joint(self._tallies, self._names), self._shares)
+        return self._chooser
+
+    def add(self, tally: Tally) -> None:
+        """A problem has ended."""
+        self._tallies.append(tally)
+
+
+def _has_pass(tally: Tally) -> bool:
+    return any(passed for passed, _ in tally.values())
+
+
+def tally_of(portfolio: Portfolio) -> Tally:
+    """The passes and failures that a portfolio has seen."""
+    passed = [name for name, _ in portfolio.answers]
+    return {
+        member.name: (passed.count(member.name), failures(member.search.pool))
+        for member in portfolio.members
+    }

@@ -1,0 +1,195 @@
+"""Several searches for one problem, one per generator, as one state machine. No I/O.
+
+Theory of operation
+-------------------
+Each generator has its own `Search`: its pool, its score, its costs, its policy. The *chooser* says
+which of them acts next. The driver asks the portfolio for a request, carries it out with that
+generator, and tells the result, exactly as for one search.
+
+Invariants:
+
+1. `ask` is idempotent: it returns the same request until its result is told.
+2. One request is in flight at a time. The searches that do not act are told what was spent.
+3. Budget and value are limits on the bill of all searches together.
+4. A pass in any search counts for all. The portfolio stops when `answers` candidates have passed.
+5. A key that is refuted in one pool is refuted in all; a key that passed is not offered again.
+6. A search that has ended leaves its share to the others. The portfolio ends with the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...core.errors import UsageError
+from ...core.search import Search
+from ...core.values import (
+    REFUTED,
+    Action,
+    Bill,
+    CandidateId,
+    Event,
+    Generate,
+    Outcome,
+    Reason,
+    Rescore,
+    Stop,
+    Verdict,
+    Verified,
+    Verify,
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A generator and its search."""
+
+    name: str
+    search: Search
+
+    @property
+    def spent(self) -> float:
+        """What this search has cost so far."""
+        return self.search.bill.total
+
+    @property
+    def over(self) -> bool:
+        """Whether the search has ended."""
+        return isinstance(self.search.ask(), Stop)
+
+    def to_verdict(self, fresh: float = 1.0) -> float:
+        """The cost until the next verdict at least: the next action, and one verification.
+
+        A share `fresh` of new candidates is verified; the others have keys that failed.
+        """
+        costs = self.search.pool.costs
+        match self.search.ask():
+            case Generate(n):
+                return n * costs.candidate + fresh * costs.verify
+            case Verify(ids):
+                return len(ids) * costs.verify
+            case Rescore():
+                return costs.verify
+            case Stop():
+                return 0.0
+
+
+@dataclass(frozen=True)
+class MemberAction:
+    """What the driver has to do next, and with which generator; the last action is a `Stop`."""
+
+    name: str
+    action: Action
+
+
+class Chooser(Protocol):
+    """Decides which search acts next. A frozen dataclass: its fields are its parameters."""
+
+    def choose(self, members: Sequence[Member]) -> Member:
+        """One of these searches; none of them is over."""
+        ...
+
+
+class Portfolio:
+    """Several searches for one problem.
+
+    Args:
+        searches: by the name of their generator. Each has the budget, the value and the number of
+            answers of the whole.
+        chooser: decides which search acts next.
+        answers: how many different answers to find.
+    """
+
+    def __init__(
+        self, searches: Mapping[str, Search], chooser: Chooser, *, answers: int = 1
+    ) -> None:
+        if not searches:
+            raise UsageError("a portfolio needs at least one generator")
+        self.members = [Member(name, search) for name, search in searches.items()]
+        self._chooser = chooser
+        self._wanted = answers
+        self._asked: MemberAction | None = None
+        self._answers: list[tuple[str, CandidateId]] = []
+
+    @property
+    def answers(self) -> Sequence[tuple[str, CandidateId]]:
+        """The candidates that passed, as many as were asked for, each with its generator's name."""
+        return self._answers[: self._wanted]
+
+    @property
+    def bills(self) -> dict[str, Bill]:
+        """The bill of each generator."""
+        return {member.name: member.search.bill for member in self.members}
+
+    @property
+    def bill(self) -> Bill:
+        """The bill of all generators together."""
+        return sum_of(self.bills)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the portfolio ended; None while it runs. The answer is an id of its own pool."""
+        if self._asked is None or not isinstance(self._asked.action, Stop):
+            return None
+        end = self._asked.action
+        return Outcome(end.reason, end.answer, self.bill, end.why)
+
+    def ask(self) -> MemberAction:
+        """Return the next request; the same one until its result is told."""
+        if self._asked is None:
+            self._asked = self._choose()
+        return self._asked
+
+    def tell(self, event: Event) -> None:
+        """Add the result of the last request."""
+        asked = self.ask()
+        acting = next(member for member in self.members if member.name == asked.name)
+        acting.search.tell(event)
+        self._asked = None
+        closed: list[str] = []
+        if isinstance(event, Verified):
+            closed = self._closed(acting, event)
+        total = self.bill.total
+        for member in self.members:
+            if member is not acting:
+                member.search.change(total - member.spent, closed)
+
+    def _closed(self, acting: Member, event: Verified) -> list[str]:
+        """Count the answers; return the keys that other searches need not verify any more."""
+        pool = acting.search.pool
+        for id, verdict in event.verdicts.items():
+            if verdict is Verdict.PASSED:
+                self._answers.append((acting.name, id))
+        keys = [pool.key(id) for id, v in event.verdicts.items() if v is not Verdict.BROKEN]
+        return [key for key in keys if key is not None and key != REFUTED]
+
+    def _choose(self) -> MemberAction:
+        if len(self._answers) >= self._wanted:
+            name, id = self._answers[0]
+            return MemberAction(name, Stop(Reason.SOLVED, id))
+        running = [member for member in self.members if not member.over]
+        if not running:
+            return MemberAction(*self._end())
+        chosen = self._chooser.choose(running)
+        return MemberAction(chosen.name, chosen.search.ask())
+
+    def _end(self) -> tuple[str, Stop]:
+        """Why nothing is left to do: the most specific reason of the searches."""
+        stops = [(member.name, member.search.ask()) for member in self.members]
+        for reason in (Reason.OUT_OF_BUDGET, Reason.FINISHED, Reason.EXHAUSTED):
+            for name, stop in stops:
+                if isinstance(stop, Stop) and stop.reason is reason:
+                    return name, Stop(reason, why=stop.why)
+        raise AssertionError("every search has ended")
+
+
+def sum_of(bills: Mapping[str, Bill]) -> Bill:
+    """The bill of several searches together."""
+    return Bill(
+        sum(bill.generated for bill in bills.values()),
+        sum(bill.verified for bill in bills.values()),
+        sum(bill.total for bill in bills.values()),
+        sum(bill.rescored for bill in bills.values()),
+        sum(bill.refuted for bill in bills.values()),
+    )

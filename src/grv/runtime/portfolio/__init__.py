@@ -1,0 +1,1 @@
+"""Live searches with several generators."""

@@ -1,0 +1,289 @@
+"""Several searches for one problem: the bound, the keys, the budget."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from grv.core.errors import UsageError
+from grv.core.search import Policy, Search
+from grv.core.values import Costs, Generate, Generated, Reason, Stop, Verdict, Verified, Verify
+from grv.policies import Adaptive, Balanced, Fixed, Varied, VerifyAll
+from grv.policies.portfolio import (
+    ByExpectedPasses,
+    BySpending,
+    Chooser,
+    JointPrior,
+    Portfolio,
+    ProblemType,
+    equal_shares,
+    root_shares,
+)
+from grv.policies.portfolio.shares import constants
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A generator's candidates: scores, labels and keys, in order of arrival."""
+
+    passed: Sequence[bool]
+    scores: Sequence[float] = ()
+    keys: Sequence[str | None] = ()
+
+    def generated(self, start: int, n: int) -> Generated:
+        scores = self.scores or [0.0] * len(self.passed)
+        return Generated(tuple(scores[start : start + n]), tuple(self.keys[start : start + n]))
+
+
+@dataclass
+class Ran:
+    """A portfolio that has ended, and what it did."""
+
+    portfolio: Portfolio
+    verified: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        return self.portfolio.bill.total
+
+    @property
+    def reason(self) -> Reason:
+        assert self.portfolio.outcome is not None
+        return self.portfolio.outcome.reason
+
+
+def run(
+    streams: Mapping[str, Stream],
+    costs: Mapping[str, Costs],
+    chooser: Chooser,
+    policy: Policy = VerifyAll(),  # noqa: B008 (a frozen value)
+    *,
+    budget: float = math.inf,
+    value: float = math.inf,
+    width: int | None = 1,
+    answers: int = 1,
+) -> Ran:
+    searches = {
+        name: Search(policy, costs[name], budget=budget, value=value, width=width, answers=answers)
+        for name in streams
+    }
+    done = Ran(Portfolio(searches, chooser, answers=answers))
+    while not isinstance(action := (request := done.portfolio.ask()).action, Stop):
+        assert done.portfolio.ask() is request
+        stream, pool = streams[request.name], searches[request.name].pool
+        if isinstance(action, Generate):
+            done.portfolio.tell(stream.generated(len(pool), action.n))
+        else:
+            assert isinstance(action, Verify)
+            done.verified += [(request.name, id) for id in action.ids]
+            verdicts = {
+                id: Verdict.PASSED if stream.passed[id] else Verdict.FAILED for id in action.ids
+            }
+            done.portfolio.tell(Verified(verdicts))
+        assert done.cost <= budget * (1 + 1e-9)
+    return done
+
+
+def alone(stream: Stream, costs: Costs, policy: Policy) -> float:
+    """What this generator alone pays for its first pass; infinite if it has none."""
+    done = run({"x": stream}, {"x": costs}, BySpending({"x": 1.0}), policy)
+    return done.cost if done.reason is Reason.SOLVED else math.inf
+
+
+REST = [False] * 2100  # no step runs out of candidates: the bound assumes this
+
+
+def coin(chance: random.Random, rate: float, n: int = 150) -> Stream:
+    labels = [chance.random() < rate for _ in range(n)] + REST
+    scores = [chance.gauss(1.0 if label else 0.0, 1.0) for label in labels]
+    return Stream(labels, scores)
+
+
+def needle(n: int, at: int) -> Stream:
+    return Stream([*(place == at for place in range(n)), *REST])
+
+
+WRONG = JointPrior((ProblemType(1.0, {"a": 0.999, "b": 1e-6, "c": 1e-6}),))  # believes in a only
+PRICES = [(1, 1), (1, 10), (3, 50), (1, 1000), (1000, 1), (1000, 1000)]
+
+
+def adversarial(chance: random.Random) -> dict[str, Stream]:
+    """Two or three generators: useless ones, needles, equal ones, and coins."""
+    kinds = [
+        lambda: Stream([False] * 60),
+        lambda: needle(60, chance.randrange(60)),
+        lambda: coin(chance, 0.3),
+        lambda: coin(chance, 10 ** chance.uniform(-1.5, 0)),
+    ]
+    names = "abc"[: chance.choice([2, 3])]
+    streams = {name: chance.choice(kinds)() for name in names}
+    streams[names[0]] = chance.choice(kinds[1:3])()  # at least one is useful
+    if chance.random() < 0.2:
+        streams = dict.fromkeys(names, streams["a"])  # equal generators
+    return streams
+
+
+class TestTheBound:
+    """The cost is at most that of any single generator, divided by its share."""
+
+    @pytest.mark.parametrize("policy", [VerifyAll(), Varied(), Balanced(), Adaptive()])
+    def test_of_the_cold_portfolio_holds_on_every_path(self, policy: Policy) -> None:
+        chance = random.Random(repr(policy))
+        for _ in range(25):
+            streams = adversarial(chance)
+            costs = {name: Costs(*chance.choice(PRICES)) for name in streams}
+            shares = chance.choice([equal_shares(list(streams)), root_shares(costs)])
+            cost = run(streams, costs, BySpending(shares), policy).cost
+            for name, stream in streams.items():
+                bound = alone(stream, costs[name], policy) * constants(shares)[name]
+                assert cost <= bound * (1 + 1e-9)
+
+    @pytest.mark.parametrize("factor", [1.0, 2.0, 5.0])
+    def test_of_a_learned_portfolio_is_factor_times_as_high_whatever_the_prior(
+        self, factor: float
+    ) -> None:
+        chance = random.Random(f"learned {factor}")
+        reached = 0.0
+        for _ in range(25):
+            streams = adversarial(chance)
+            costs = {name: Costs(*chance.choice(PRICES)) for name in streams}
+            shares = chance.choice([equal_shares(list(streams)), root_shares(costs)])
+            cost = run(streams, costs, ByExpectedPasses(WRONG, shares, factor), VerifyAll()).cost
+            for name, stream in streams.items():
+                bound = alone(stream, costs[name], VerifyAll()) * constants(shares)[name]
+                assert cost <= factor * bound * (1 + 1e-9)
+                if math.isfinite(bound):
+                    reached = max(reached, cost / bound)
+        assert reached > 0.5  # the test comes near the bound of the cold portfolio
+
+    def test_is_tight_if_only_one_of_equally_dear_generators_is_useful(self) -> None:
+        costs = dict.fromkeys("abcd", Costs(1, 9))
+        streams = {name: Stream([False] * 500) for name in "abc"} | {"d": needle(500, 299)}
+        cost = run(streams, costs, BySpending(equal_shares("abcd"))).cost
+        assert cost == pytest.approx(4 * alone(streams["d"], costs["d"], VerifyAll()), rel=0.01)
+
+    def test_a_generator_that_has_ended_leaves_its_share_to_the_others(self) -> None:
+        costs = dict.fromkeys("ab", Costs(1, 9))
+        streams = {"a": Stream([False] * 3), "b": needle(200, 150)}
+        assert run(streams, costs, BySpending(equal_shares("ab"))).cost == 30 + 1510
+
+
+class TestShares:
+    def test_by_roots_have_the_lowest_mean_bound_of_any_shares(self) -> None:
+        chance = random.Random(5)
+        costs = {"a": Costs(1, 10), "b": Costs(4, 10), "c": Costs(990, 10)}
+
+        def mean(shares: Mapping[str, float]) -> float:
+            return sum((costs[n].candidate + costs[n].verify) / shares[n] for n in costs)
+
+        best = mean(root_shares(costs))
+        assert best < mean(equal_shares(list(costs)))
+        for _ in range(200):
+            weights = {name: chance.random() + 1e-3 for name in costs}
+            total = sum(weights.values())
+            assert best <= mean({n: w / total for n, w in weights.items()}) + 1e-9
+
+    def test_must_fit(self) -> None:
+        for shares in ({"a": 0.5}, {"a": 0.0, "b": 1.0}, {"a": 0.6, "b": 0.6}):
+            with pytest.raises(UsageError):
+                BySpending(shares)
+        BySpending({"a": 0.25, "b": 0.75})
+
+
+class TestKeys:
+    def test_refuted_in_one_pool_are_refuted_in_all(self) -> None:
+        costs = dict.fromkeys("ab", Costs(1, 9))
+        streams = {
+            "a": Stream([False, False, True], keys=["x", "y", "z"]),
+            "b": Stream([False, False, False], keys=["x", "y", "w"]),
+        }
+        done = run(streams, costs, BySpending(equal_shares("ab")))
+        names = [(streams[name].keys[id]) for name, id in done.verified]
+        assert len(names) == len(set(names))
+        assert done.reason is Reason.SOLVED
+
+    def test_withdraw_a_verification_that_was_about_to_start(self) -> None:
+        search = Search(Fixed(3, 3), Costs(1, 9), width=2)
+        search.ask()
+        search.tell(Generated((3.0, 2.0, 1.0), ("x", "y", "x")))
+        assert search.ask() == Verify((0, 1))  # type: ignore[arg-type]
+        search.change(elsewhere=5.0, closed=["x"])
+        assert search.ask() == Verify((1,))  # type: ignore[arg-type]
+
+    def test_a_class_that_passed_is_no_second_answer(self) -> None:
+        costs = dict.fromkeys("ab", Costs(1, 9))
+        streams = {
+            "a": Stream([True, True], keys=["x", "y"]),
+            "b": Stream([True, True], keys=["x", "z"]),
+        }
+        done = run(streams, costs, BySpending(equal_shares("ab")), answers=3)
+        keys = {streams[name].keys[id] for name, id in done.portfolio.answers}
+        assert (done.reason, keys) == (Reason.SOLVED, {"x", "y", "z"})
+
+
+class TestLimits:
+    def test_the_budget_covers_all_generators_together(self) -> None:
+        costs = {"a": Costs(1, 10), "b": Costs(20, 10)}
+        streams = {name: Stream([False] * 100) for name in "ab"}
+        for budget in (0, 5, 11, 47, 200):
+            done = run(streams, costs, BySpending(root_shares(costs)), Varied(), budget=budget)
+            assert done.reason is Reason.OUT_OF_BUDGET
+            assert budget - done.cost < 11  # another attempt of the cheap one does not fit
+
+    def test_it_gives_up_when_the_total_reaches_the_value(self) -> None:
+        costs = {"a": Costs(1, 10), "b": Costs(20, 10)}
+        streams = {name: Stream([False] * 100) for name in "ab"}
+        done = run(streams, costs, BySpending(root_shares(costs)), value=100)
+        assert done.reason is Reason.FINISHED
+        assert 70 < done.cost <= 100
+        assert done.portfolio.outcome is not None
+        assert "an answer is worth 100" in done.portfolio.outcome.why
+
+    def test_it_ends_with_the_last_generator(self) -> None:
+        costs = dict.fromkeys("ab", Costs(1, 9))
+        streams = {"a": Stream([False] * 2), "b": Stream([False] * 5)}
+        done = run(streams, costs, BySpending(equal_shares("ab")))
+        assert (done.reason, done.cost) == (Reason.EXHAUSTED, 70)
+
+
+class TestLearned:
+    def test_failures_of_one_lower_the_chances_of_all(self) -> None:
+        prior = JointPrior(
+            (
+                ProblemType(0.5, {"a": 0.9, "b": 0.9}),
+                ProblemType(0.5, {"a": 0.1, "b": 0.2}),
+            )
+        )
+        before, after = prior.chances({"a": 0, "b": 0}), prior.chances({"a": 2, "b": 0})
+        assert after["b"] < before["b"]
+        weights = 0.5 * 0.1**2, 0.5 * 0.9**2
+        assert after["b"] == pytest.approx((weights[0] * 0.9 + weights[1] * 0.2) / sum(weights))
+
+    def test_starts_with_the_most_expected_passes_per_cost(self) -> None:
+        prior = JointPrior((ProblemType(1.0, {"a": 0.2, "b": 0.9}),))
+        costs = {"a": Costs(1, 10), "b": Costs(20, 10)}
+        streams = {"a": Stream([True] * 5), "b": Stream([True] * 5)}
+        done = run(streams, costs, ByExpectedPasses(prior, root_shares(costs)))
+        assert done.verified == [("b", 0)]  # .9 / 30 is more than .2 / 11
+
+    def test_is_optimal_if_arms_are_independent_and_only_lose(self) -> None:
+        """Known rates: the best order is by rate over cost; the index attains its expected cost."""
+        rates, costs = {"a": 0.2, "b": 0.5}, {"a": Costs(1, 4), "b": Costs(11, 4)}
+        prior = JointPrior((ProblemType(1.0, rates),))
+        chance = random.Random(1)
+        spent = []
+        for _ in range(400):
+            streams = {
+                n: Stream([chance.random() < r for _ in range(99)]) for n, r in rates.items()
+            }
+            spent.append(run(streams, costs, ByExpectedPasses(prior, root_shares(costs), 1e9)).cost)
+        best = min((c.candidate + c.verify) / rates[n] for n, c in costs.items())
+        assert sum(spent) / len(spent) == pytest.approx(best, rel=0.15)
+
+    def test_the_factor_of_the_guard_is_at_least_one(self) -> None:
+        with pytest.raises(UsageError, match="at least 1"):
+            ByExpectedPasses(WRONG, {"a": 1.0}, 0.5)
