@@ -135,8 +135,8 @@ def heading(comparison: Comparison) -> list[str]:
     ]
     if settings.get("answers", 1) > 1:
         lines.append(
-            f"{settings['answers']} different answers per problem; a problem without as many is"
-            " unsolved"
+            f"{settings['answers']} different answers per problem, of different keys where the log"
+            " has keys; a problem without as many is unsolved"
         )
     if log.excluded:
         what = "a known pass" if comparison.is_bounded else "any pass"

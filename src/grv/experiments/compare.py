@@ -90,6 +90,8 @@ def compare(
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
     check_answers(rows.values(), settings.answers)
+    if settings.answers > 1:
+        log.require_labels()
     if settings.keys and not log.has_keys:
         raise LogError("this log has no keys (column 'key'): leave out --keys", path=log.path)
     for _, kind in rows.values():

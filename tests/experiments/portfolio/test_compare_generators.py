@@ -234,3 +234,6 @@ class TestTheCommand:
         flags = ["--answers", "2", "--policy", "hindsight"]
         assert "only policies find several answers" in refuses(["compare", log, *flags])
         assert here("compare", log, "--answers", 2).code == 0
+        log.write_text("problem,candidate,passed,score\np,0,1,.5\np,1,,.4\n")
+        flags = ["--answers", "2", "--unlabelled", "bound"]
+        assert "this needs all labels" in refuses(["compare", log, *flags])
