@@ -188,7 +188,7 @@ def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
     for number in range(3):
         scores, passed = chance.standard_normal(400), np.zeros(400, dtype=np.bool_)
         passed[380 + number] = True
-        keys = chance.integers(0, 300, 400) if keyed else None
+        keys = chance.integers(0, 300, 400, dtype=np.int32) if keyed else None
         if keys is not None:
             keys[passed] = 999
         problems.append(LoggedProblem(f"long{number}", scores, passed, keys))
