@@ -43,16 +43,13 @@ def compare(
 
     A log has one row per candidate, with the columns problem, candidate, passed, at least one
     score, and optionally key. Every policy sees the same candidates in the same orders. The row
-    default, the policy without history, is always there. Ratios are relative to --baseline.
-    The row learning takes the problems in random order and learns from one to the next; --json
-    then has the cost by position.
+    default, without history, is always there; learning learns from one problem to the next.
 
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
     grv compare log.csv --costs 1,10 --costs measured
-    grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
-    grv compare log.csv --policy learning --json table.json
+    grv compare log.csv --policy learning --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 8 --latency 20,60
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
