@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from grv.ledger.entries import Started
 from grv.ledger.sqlite import SqliteLedger
 from support.commands import grv, here, kill, records, refuses, start
 from support.learning import course
@@ -135,8 +136,11 @@ def test_a_real_model_killed_and_continued_takes_the_same_course(tmp_path: Path)
     grv(*command, "--out", tmp_path / "parts", within=600)
 
     both = [SqliteLedger(tmp_path / f"{name}.ledger") for name in ("whole", "parts")]
+    priors = set()
     for record in records(tmp_path / "whole"):
         search = record["search"]
         assert course(both[0], search) == course(both[1], search)
+        priors |= {each.prior for each in course(both[0], search) if isinstance(each, Started)}
+    assert len(priors) > 2  # cold, and after at least two fits
     for ledger in both:
         ledger.close()

@@ -53,13 +53,13 @@ def compare(
 
     A log has one row per candidate, with the columns problem, candidate, passed, at least one
     score, and optionally key. Every policy sees the same candidates in the same orders. The row
-    default, the policy of grv solve, is always there. Ratios are relative to --baseline.
+    default, without history, is always there; learning learns from one problem to the next.
 
     \b
     grv compare log.parquet --score score_reward
     grv compare log.csv --costs 1,10 --costs 1,30 --policy adaptive --policy "fixed(64, 4)"
     grv compare log.csv --costs 1,10 --costs measured
-    grv compare log.csv --policy adaptive --policy verify-all --baseline verify-all --pairs
+    grv compare log.csv --policy learning --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 16 --latency 5,30 --second 0.5
     grv compare log.csv --keys --answers 3

@@ -111,6 +111,9 @@ def solve(
     any reason, the same command continues it and does not pay again for results that are recorded.
     Exit code 1: some problems are not solved.
 
+    The policy learning decides by the verdicts on earlier problems, in this ledger or in another
+    one; --policy default does not.
+
     \b
     grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\
         --costs 1,10 --budget 500 --out answers.jsonl
@@ -118,6 +121,8 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv solve problems.jsonl --generator small=openai:qwen2.5-coder --costs small=1,10 \\
         --generator large=openai:gpt-x --costs large=20,10 --budget 500 --out answers.jsonl
+    grv solve more.jsonl --generator openai:gpt-x --policy "learning('answers.jsonl.ledger')" \\
+        --budget 500 --out more-answers.jsonl
     grv runs list answers.jsonl.ledger
     """
     from ..runtime.prices import Prices

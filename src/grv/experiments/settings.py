@@ -147,7 +147,7 @@ class TableSettings(Settings):
     )
     policies: tuple[str, ...] = option(
         (),
-        f"A row of the table: default (the policy of grv solve), {', '.join(POLICIES)},"
+        f"A row of the table: default (the policy without history), {', '.join(POLICIES)},"
         " adaptive-all, hindsight, uniform-matched or difficulty-K; with parameters as in"
         " fixed(64, 4), or FILE.py:CLASS of your own. Repeatable. Default: the rows that the paper"
         " compares.",
