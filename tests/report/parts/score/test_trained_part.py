@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 from grv.core.values import Verdict
-from grv.ledger.entries import Ended, Found, Made, Scored, Started
+from grv.ledger.entries import Ended, Entry, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
 from grv.report.dataset import Dataset, Stages
 from grv.report.inputs.given import Given
@@ -78,7 +78,8 @@ def test_a_ledger_is_judged_in_order_of_arrival(tmp_path: Path) -> None:
             Found(i, Verdict.PASSED if label else Verdict.FAILED) for i, label in enumerate(labels)
         ]
         end = Ended("solved", len(labels) - 1, len(labels), len(labels), 1.0)
-        entries = [Started(f"p{at}", {"score": "judge"}), *made_, *scored, *found, end]
+        started = Started(f"p{at}", {"score": "judge"})
+        entries: list[Entry] = [started, *made_, *scored, *found, end]
         ledger.append(f"s{at:02}", entries)
     ledger.close()
 
