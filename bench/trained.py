@@ -1,6 +1,6 @@
 """What a trained score is worth: HumanEval programs of CodeGen-16B, with and without CodeT.
 
-    python bench/trained.py --data FOLDER [--seeds N] [--orders N] [--json]
+    python bench/trained.py --data FOLDER [--seeds N] [--orders N] [--row NAME]... [--json]
 
 A first run of `varied` leaves a ledger with censored labels: without a score, or ranked by CodeT
 for the rows with a given score. From the ledger's problems in the other four fifths come the
@@ -82,10 +82,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--orders", type=int, default=2)
+    parser.add_argument("--row", action="append", choices=ROWS, help="only this row")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # problems unlike the history; the rows show what they cost
-    record = measure(list(problems(given.data)), given.seeds, given.orders)
+    rows = given.row or list(ROWS)
+    record = measure(list(problems(given.data)), rows, given.seeds, given.orders)
     print(json.dumps(record, indent=1) if given.json else table(record))
 
 
@@ -107,14 +109,20 @@ def problems(data: Path) -> Iterator[PastTexts]:
             yield PastTexts(record["problem"], record["prompt"], arrivals, passed, known)
 
 
-def measure(everything: Sequence[PastTexts], seeds: int, orders: int) -> dict[str, Any]:
-    """All rows; costs are summed over seeds and orders, problem by problem."""
+def measure(
+    everything: Sequence[PastTexts], rows: Sequence[str], seeds: int, orders: int
+) -> dict[str, Any]:
+    """These rows; costs are summed over seeds and orders, problem by problem.
+
+    No row depends on another.
+    """
     costs: dict[tuple[str, str, int], Numbers] = {}
     labels = []
     for seed in range(seeds):
         for ratio in RATIOS:
-            for row, kind in ROWS.items():
-                labels.append(_search_all(costs, everything, row, kind, ratio, seed, orders))
+            for row in rows:
+                found = _search_all(costs, everything, row, ROWS[row], ratio, seed, orders)
+                labels.append(found)
                 spent = time.process_time()
                 print(f"{spent:5.0f} s  seed {seed}, ratio {ratio}, {row}", file=sys.stderr)
     record: dict[str, Any] = {"problems": len(everything), "seeds": seeds, "orders": orders}
@@ -127,7 +135,7 @@ def measure(everything: Sequence[PastTexts], seeds: int, orders: int) -> dict[st
                 )
                 for ratio in RATIOS
             }
-            for row in ROWS
+            for row in rows
         }
     return record
 

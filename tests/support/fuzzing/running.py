@@ -21,6 +21,8 @@ from .mutations import spoil
 SECONDS = 60.0  # until a case counts as one that hangs; the machine may be busy
 MEMORY = 6 << 30
 CODES = (0, 1, 2, 130)
+# What a run prints while it goes on.
+_NOTICE = re.compile(rb"grv: warning: |grv: problem |\d+ of the first \d+ candidates ")
 _CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
 
 
@@ -49,9 +51,15 @@ class Ended:
             found.append("a bug in grv")
         if _CONTROL.search(said) and "--help" not in self.case.arguments:
             found.append("a control character")
-        if self.code == 2 and (self.err.count(b"\n") != 1 or not self.err.startswith(b"grv: ")):
+        if self.code == 2 and not self._is_one_error:
             found.append("not one line")
         return found
+
+    @property
+    def _is_one_error(self) -> bool:
+        """Whether the error is one line, the last. A run may print notices before it."""
+        *before, last = self.err.splitlines() or [b""]
+        return last.startswith(b"grv: ") and all(map(_NOTICE.match, before))
 
     def __str__(self) -> str:
         words = [word if len(word) < 60 else f"{word[:57]}..." for word in self.case.arguments]

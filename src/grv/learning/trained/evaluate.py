@@ -22,6 +22,7 @@ from ...policies import Learned, VerifyAll
 from ...policies.learned.prior import Prior
 from ...replay.kernels.dispatch import many_trials
 from ...replay.orders import OrderBatch
+from ..alike import agreement
 from ..fit import prior_of
 from ..history import History, PastProblem
 from ..online import last_refit
@@ -32,6 +33,7 @@ Numbers = NDArray[np.float64]
 
 FOLDS = 5
 TIE, TILT = 0.5, -0.6  # of a prior that is not tuned by replay (docs/research/trained-scores.md)
+_LITTLE = 0.05  # agreement of equal values up to which it may be chance
 _RESAMPLES = 1000
 
 
@@ -121,8 +123,8 @@ def ranking(problems: Sequence[PastTexts], scores: Sequence[Numbers | None]) -> 
 def untuned_prior(problems: Sequence[PastProblem]) -> Prior:
     """The prior of a history whose labels may be censored: not tuned by replay."""
     history = History.of(problems, "trained", [])
-    tie = TIE if any(problem.alike is not None for problem in problems) else 1.0
-    made = prior_of(history, tie)
+    telling = agreement(problems, [problem.ties for problem in problems]) > _LITTLE
+    made = prior_of(history, TIE if telling else 1.0)
     return dataclasses.replace(made, ratios=(10.0,), tilts=(TILT,), keyed_tilts=(TILT,))
 
 

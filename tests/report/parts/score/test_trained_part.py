@@ -78,7 +78,8 @@ def test_a_ledger_is_judged_in_order_of_arrival(tmp_path: Path) -> None:
             Found(i, Verdict.PASSED if label else Verdict.FAILED) for i, label in enumerate(labels)
         ]
         end = Ended("solved", len(labels) - 1, len(labels), len(labels), 1.0)
-        entries: list[Entry] = [Started(f"p{at}", {"score": "judge"}), *made_, *scored, *found, end]
+        started = Started(f"p{at}", {"score": "judge"})
+        entries: list[Entry] = [started, *made_, *scored, *found, end]
         ledger.append(f"s{at:02}", entries)
     ledger.close()
 
