@@ -1,7 +1,7 @@
 """How far a search looks ahead: block sizes, overlap, the price of waiting, the deadline.
 
-A *block* is what a search verifies at once. A search whose k verifications have all failed expects to
-need about k more (docs/theory/width.md); every rule here follows from that.
+A *block* is what a search verifies at once. A search whose k verifications have all failed expects
+to need about k more (docs/theory/width.md); every rule here follows from that.
 """
 
 from __future__ import annotations
