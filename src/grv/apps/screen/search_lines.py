@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import REFUTED, Event, Generated, Rescored, Verdict, Verified
+from ...core.values import REFUTED, Event, Generated, Rescored, Verdict, Verified, arrivals
 from ...ledger.entries import (
     Ended,
     Entry,
@@ -90,14 +90,21 @@ class SearchLines:
         match event:
             case Generated(scores):
                 yield f"generated {len(scores)} ({why}){spent}"
-                for id in range(self._seen, self._seen + len(scores)):
-                    if id in self._made and id not in self._shown:
-                        yield from self._candidate(id)
-                self._seen += len(scores)
+                yield from self._arrived(len(scores))
             case Rescored(second):
                 yield f"rescored {len(second)} ({why}){spent}"
-            case Verified(verdicts):
+            case Verified(verdicts, _, ahead):
                 yield f"verified {len(verdicts)} ({why}){spent}"
+                if ahead is not None:
+                    yield f"generated {len(ahead.scores)} meanwhile"
+                    yield from self._arrived(len(ahead.scores))
+
+    def _arrived(self, n: int) -> Iterator[str]:
+        """The next candidates that the search was told of."""
+        for id in range(self._seen, self._seen + n):
+            if id in self._made and id not in self._shown:
+                yield from self._candidate(id)
+        self._seen += n
 
     def _candidate(self, id: int) -> Iterator[str]:
         """The score and the text of a candidate."""
@@ -189,7 +196,10 @@ def _steps(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
         spent += charge_of([entry])
         if isinstance(entry, Told):
             step, count = _counted(entry.event)
-            yield {"step": step, "count": count, "why": entry.why, "spent": spent}
+            record = {"step": step, "count": count, "why": entry.why, "spent": spent}
+            if step == "verify":
+                record["meanwhile"] = sum(len(each.scores) for each in arrivals(entry.event))
+            yield record
 
 
 def _counted(event: Event) -> tuple[str, int]:

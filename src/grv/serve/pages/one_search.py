@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...core.values import REFUTED, Event, Generated, Rescored, Verified
+from ...core.values import REFUTED, Event, Generated, Rescored, Verified, arrivals
 from ...ledger.entries import (
     Charged,
     Ended,
@@ -71,7 +71,7 @@ def steps_of(timed: Timed) -> Iterator[dict[str, Any]]:
                 step = {"step": "continued" if again else "started", "why": _plan(about)}
             case Told(event, why):
                 step = {**_told(event, seen), "why": why}
-                seen += len(event.scores) if isinstance(event, Generated) else 0
+                seen += sum(len(batch.scores) for batch in arrivals(event))
             case Settled(call, candidates, _, reason) if reason:
                 step = {"step": "attempt failed", "call": call, "ids": [*candidates], "why": reason}
             case Parked(_, candidates, note):
@@ -99,7 +99,9 @@ def _told(event: Event, seen: int) -> dict[str, Any]:
             return {"step": "rescored", "ids": [*second]}
         case Verified(verdicts):
             told = {str(id): verdict.value for id, verdict in verdicts.items()}
-            return {"step": "verified", "ids": [*verdicts], "verdicts": told}
+            ahead = [*range(seen, seen + sum(len(each.scores) for each in arrivals(event)))]
+            more = {"meanwhile": ahead} if ahead else {}
+            return {"step": "verified", "ids": [*verdicts], "verdicts": told, **more}
 
 
 def _plan(about: Mapping[str, Any]) -> str:
