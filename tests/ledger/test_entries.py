@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 
@@ -64,3 +66,16 @@ def test_evidence_that_is_not_json_is_stored_as_its_repr() -> None:
     again = from_text("found", to_text(found))
     assert isinstance(again, Found)
     assert again.evidence["set"] == "{1}"
+
+
+def test_candidates_generated_meanwhile_and_seconds_read_back() -> None:
+    ahead = Generated((1.0, -math.inf), ("a", None), 0.5)
+    told = Told(Verified({CandidateId(3): Verdict.FAILED}, 2.0, ahead, 1.25), "why")
+    back = from_text("told", to_text(told))
+    assert back == told
+    assert isinstance(back, Told)
+    assert back.event.seconds == 1.25
+    for damaged in ('{"verified": {}, "paid": null}', "3"):
+        text = '{"event": {"verified": {}, "paid": null, "meanwhile": %s}, "why": ""}'
+        with pytest.raises(LedgerError):
+            from_text("told", text % damaged)
