@@ -97,12 +97,22 @@ def test_the_heading_says_when_a_search_with_several_verifications_at_once_stops
     assert "width 8 (up to 8 at once, as a second of waiting costs 0.5, candidates ahead;" in text
 
 
+@pytest.mark.parametrize("option", ["--second=1", "--deadline=10"])
+def test_time_needs_latencies(option: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["compare", "log.csv", option]) == 2
+    assert capsys.readouterr().err == (
+        "grv: --second and --deadline need --latency: a replay measures no time\n"
+    )
+
+
 def test_waiting_that_costs_more_takes_less_time(shown: Shown) -> None:
     def row(*options: str) -> dict[str, float]:
         shown("--policy=default", "--width=16", "--latency=5,30", "--json=out.json", *options)
         rows: list[dict[str, float]] = read_json("out.json")["rows"]
         return rows[0]
 
+    shown("--policy=default", "--latency=5,30", "--second=1", "--json=out.json")
+    assert read_json("out.json")["settings"]["width"] == 64  # the search chooses
     cheap, dear = row("--second=0.001"), row("--second=100")
     assert dear["seconds"] < cheap["seconds"]
     assert dear["cost"] > cheap["cost"]

@@ -50,7 +50,8 @@ def solve(folder: Path, server: FaultyServer, names: list[str], *more: object) -
 def ledger(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> Path:
     """A run with an end of each kind."""
     folder = tmp_path_factory.mktemp("runs")
-    return solve(folder, server, ["a", "b", "hopeless"], "--budget", 200, "--costs", "1,4")
+    how = ["--budget", 200, "--costs", "1,4", "--no-overlap"]
+    return solve(folder, server, ["a", "b", "hopeless"], *how)
 
 
 def test_list_has_a_line_for_each_search(ledger: Path) -> None:

@@ -78,7 +78,7 @@ def test_five_faults_in_a_row_do_not_matter(tmp_path: Path, fault: Fault) -> Non
     write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
     script: list[Fault | None] = [fault] * 5
     with FaultyServer(script, text=text) as server:
-        ran = solve(tmp_path, server)
+        ran = solve(tmp_path, server, "--width", 1)
         assert (ran.code, without_outages(ran.err)) == (0, "")
         assert asked_twice(server, script) == 0
     (record,) = records(tmp_path / "out")
@@ -182,7 +182,7 @@ def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
         return fault if "bad" in request.prompt and down[0] else None
 
     with FaultyServer(script, text=text) as server:
-        ran = solve(tmp_path, server, "--patience", 0)
+        ran = solve(tmp_path, server, "--patience", 0, "--width", 1)
         assert ran.code == 1
         assert ran.err == f"grv: problem bad failed: status {fault.code}: {fault.message}\n"
         tried = Counter(r.body["seed"] for r in server.received if "bad" in r.prompt)
@@ -232,7 +232,8 @@ def test_a_missing_checker_fails_the_search_and_the_next_run_asks_again(tmp_path
         checker.write_text('#!/bin/sh\ngrep -qw right "$1"\n')
         checker.chmod(0o755)
         served = len(server.received)
-        assert solve(tmp_path, server, "--budget", 1000, "--policy", "verify-all").code == 0
+        again = ["--budget", 1000, "--policy", "verify-all", "--width", 1]
+        assert solve(tmp_path, server, *again).code == 0
         (answer,) = records(tmp_path / "out")
         assert (answer["outcome"], answer["answer_verified"]) == ("solved", True)
         assert len(server.received) == served  # the right one was among those three

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from pathlib import Path
 
@@ -100,3 +101,16 @@ def test_the_model_of_a_scorer_is_stored_once(tmp_path: Path) -> None:
         assert ledger.read("b") == [Started("b", {}, scorer="a long model")]
         assert ledger.select("SELECT COUNT(*) FROM texts") == [(1,)]
         assert ledger.check() == []
+
+
+def test_candidates_generated_meanwhile_and_seconds_read_back() -> None:
+    ahead = Generated((1.0, -math.inf), ("a", None), 0.5)
+    told = Told(Verified({CandidateId(3): Verdict.FAILED}, 2.0, ahead, 1.25), "why")
+    back = from_text("told", to_text(told))
+    assert back == told
+    assert isinstance(back, Told)
+    assert back.event.seconds == 1.25
+    for damaged in ('{"verified": {}, "paid": null}', "3"):
+        text = '{"event": {"verified": {}, "paid": null, "meanwhile": %s}, "why": ""}'
+        with pytest.raises(LedgerError):
+            from_text("told", text % damaged)

@@ -224,8 +224,8 @@ def test_a_search_that_ends_in_time_is_answered_before_the_server_stops(tmp_path
 
 
 def test_a_model_that_fails_costs_a_502_and_no_second_payment(tmp_path: Path) -> None:
-    faults = iter([Status(400, message="no such prompt")])
-    with Model(every=2, script=lambda _: next(faults, None)) as model:
+    faults = [Status(400, message="no such prompt")]
+    with Model(every=2, script=lambda _: faults[0] if faults else None) as model:
         write_job(tmp_path, model)
         with serving(tmp_path) as server:
             client = openai.OpenAI(base_url=server.url, api_key="x", max_retries=0)
@@ -234,6 +234,7 @@ def test_a_model_that_fails_costs_a_502_and_no_second_payment(tmp_path: Path) ->
                     model="m", messages=asked("fails"), extra_body={"grv": check()}
                 )
             assert caught.value.status_code == 502
+            faults.clear()
             again = client.chat.completions.create(
                 model="m", messages=asked("fails"), extra_body={"grv": check()}
             )

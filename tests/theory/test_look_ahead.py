@@ -177,7 +177,7 @@ def test_a_failing_plan_fails_after_its_open_verifications() -> None:
         search.ask()
 
 
-DATA = Path(os.environ.get("GRV_DATA", "no-data"))
+DATA = Path(os.environ.get("GRV_TEST_DATA", "no such directory"))
 LOGS = {
     "otis_aime_pool.parquet": "score_text_lr",
     "humaneval_codegen16b.parquet": "score_codet",

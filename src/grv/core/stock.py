@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from .values import REFUTED, CandidateId, Generated, Rescored, Turn, Verdict, Verified
+from .values import (
+    REFUTED,
+    CandidateId,
+    Generated,
+    Rescored,
+    Turn,
+    Verdict,
+    Verified,
+    arrivals,
+)
 
 
 class Stock:
@@ -33,13 +42,11 @@ class Stock:
         stock = cls()
         stock.ended = ended
         for turn in trace:
+            for batch in arrivals(turn.event):
+                stock.add(batch)
             match turn.event:
-                case Generated():
-                    stock.add(turn.event)
                 case Verified(verdicts):
                     stock.verdicts.update(verdicts)
-                    if turn.event.meanwhile is not None:
-                        stock.add(turn.event.meanwhile)
                 case Rescored(scores):
                     stock.second.update(scores)
         for at, (_, key, _) in enumerate(stock._candidates):

@@ -141,6 +141,12 @@ Action = Task | Stop  # what a search may ask of its driver
 Event = Generated | Verified | Rescored  # what a driver may tell a search
 
 
+def arrivals(event: Event) -> tuple[Generated, ...]:
+    """The candidates that an event brings: as asked for, or generated during a verification."""
+    batch = event.meanwhile if isinstance(event, Verified) else event
+    return (batch,) if isinstance(batch, Generated) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of a search: the action and its result."""

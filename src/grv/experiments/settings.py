@@ -17,6 +17,8 @@ from ..parsing import parse_log_prices, parse_value, parse_width
 from ..policies import POLICIES
 from ..replay.scheme import Scheme
 
+WIDEST = 64  # the width, if only a price of waiting is given
+
 
 class Unsolvable(enum.StrEnum):
     """Whether problems without any pass are part of a comparison."""
@@ -37,7 +39,8 @@ class Settings(Parallel, Pacing):
     width: int | None = option(
         1,
         "Verifications in flight at once. 1 stops at the first pass; with more, a search looks"
-        " ahead (--ramp, --overlap). all pays for whole steps, as the published experiments do.",
+        " ahead (--ramp, --overlap). all pays for whole steps, as the published experiments do."
+        " With --second, 1 means 64.",
         metavar="1|N|all",
         parse=parse_width,
         least=1,
@@ -68,6 +71,13 @@ class Settings(Parallel, Pacing):
         " or default if there is no row adaptive.",
         metavar="POLICY",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.latency is None and (self.second or math.isfinite(self.deadline)):
+            raise UsageError("--second and --deadline need --latency: a replay measures no time")
+        if self.second and self.width == 1:  # so the search chooses
+            object.__setattr__(self, "width", WIDEST)
 
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""

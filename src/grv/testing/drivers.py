@@ -21,9 +21,8 @@ from ..core.values import (
     Rescore,
     Step,
     Stop,
-    Turn,
-    Verified,
     Verify,
+    arrivals,
 )
 from .worlds import World
 
@@ -96,15 +95,9 @@ def verified(search: Search) -> list[CandidateId]:
     return [id for action in asked if isinstance(action, Verify) for id in action.ids]
 
 
-def batches_of(turn: Turn) -> list[Generated]:
-    """The candidates that arrived in a turn: as asked for, or during verifications."""
-    event = turn.event.meanwhile if isinstance(turn.event, Verified) else turn.event
-    return [event] if isinstance(event, Generated) else []
-
-
 def batches(search: Search) -> list[Generated]:
     """All candidates that arrived, in order."""
-    return [batch for turn in search.trace for batch in batches_of(turn)]
+    return [batch for turn in search.trace for batch in arrivals(turn.event)]
 
 
 def words(action: Action) -> str:

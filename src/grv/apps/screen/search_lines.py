@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import REFUTED, Event, Generated, Rescored, Verdict, Verified
+from ...core.values import REFUTED, Event, Generated, Rescored, Verdict, Verified, arrivals
 from ...ledger.entries import (
     Ended,
     Entry,
@@ -45,7 +45,6 @@ class SearchLines:
         self._made: dict[int, Made] = {}
         self._scored: dict[int, Scored] = {}
         self._shown: set[int] = set()
-        self._seen = 0  # candidates that the search was told of
         self._spent = 0.0
 
     def of(self, entries: Sequence[Entry]) -> list[str]:
@@ -64,7 +63,6 @@ class SearchLines:
         self._spent += charge_of([entry])
         match entry:
             case Started(_, about):
-                self._seen = 0
                 said = (f"{k} {v}" for k, v in about.items() if v not in (None, "", []))
                 yield "started: " + ", ".join(said)
             case Made(candidate):
@@ -90,13 +88,19 @@ class SearchLines:
         match event:
             case Generated(scores):
                 yield f"generated {len(scores)} ({why}){spent}"
-                new = sorted(self._made.keys() - self._shown)
-                for id in new[: len(scores)]:
-                    yield from self._candidate(id)
+                yield from self._arrived(len(scores))
             case Rescored(second):
                 yield f"rescored {len(second)} ({why}){spent}"
-            case Verified(verdicts):
+            case Verified(verdicts, _, ahead):
                 yield f"verified {len(verdicts)} ({why}){spent}"
+                if ahead is not None:
+                    yield f"generated {len(ahead.scores)} meanwhile"
+                    yield from self._arrived(len(ahead.scores))
+
+    def _arrived(self, n: int) -> Iterator[str]:
+        """The next candidates that the search was told of."""
+        for id in sorted(self._made.keys() - self._shown)[:n]:
+            yield from self._candidate(id)
 
     def _candidate(self, id: int) -> Iterator[str]:
         """The score and the text of a candidate."""
@@ -189,7 +193,10 @@ def _steps(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
         spent += charge_of([entry])
         if isinstance(entry, Told):
             step, count = _counted(entry.event)
-            yield {"step": step, "count": count, "why": entry.why, "spent": spent}
+            record = {"step": step, "count": count, "why": entry.why, "spent": spent}
+            if step == "verify":
+                record["meanwhile"] = sum(len(each.scores) for each in arrivals(entry.event))
+            yield record
 
 
 def _counted(event: Event) -> tuple[str, int]:

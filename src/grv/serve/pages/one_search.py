@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...core.values import REFUTED, Event, Generated, Rescored, Verified
+from ...core.values import REFUTED, Event, Generated, Rescored, Verified, arrivals
 from ...ledger.entries import (
     Charged,
     Ended,
@@ -75,7 +75,7 @@ def steps_of(timed: Timed) -> Iterator[dict[str, Any]]:
                 name = why.partition(":")[0] if generators else ""
                 place = generators.index(name) if name in generators else 0
                 step = {**_told(event, seen[name], max(1, len(generators)), place), "why": why}
-                seen[name] += len(event.scores) if isinstance(event, Generated) else 0
+                seen[name] += sum(len(batch.scores) for batch in arrivals(event))
             case Settled(call, candidates, _, reason) if reason:
                 step = {"step": "attempt failed", "call": call, "ids": [*candidates], "why": reason}
             case Parked(_, candidates, note):
@@ -105,7 +105,9 @@ def _told(event: Event, seen: int, generators: int, place: int) -> dict[str, Any
             return {"step": "rescored", "ids": [*second]}
         case Verified(verdicts):
             told = {str(id): verdict.value for id, verdict in verdicts.items()}
-            return {"step": "verified", "ids": [*verdicts], "verdicts": told}
+            ahead = [*range(seen, seen + sum(len(each.scores) for each in arrivals(event)))]
+            more = {"meanwhile": ahead} if ahead else {}
+            return {"step": "verified", "ids": [*verdicts], "verdicts": told, **more}
 
 
 def _plan(about: Mapping[str, Any]) -> str:

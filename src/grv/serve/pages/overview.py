@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...core.values import Generated, Verdict, Verified
+from ...core.values import Generated, Verdict, Verified, arrivals
 from ...ledger.entries import Entry, Found, Started, Told
 from .store import Store, last_start
 
@@ -178,8 +178,10 @@ def _prices(entries: Iterable[Entry], generated: int) -> tuple[float, float] | N
             case Started():
                 about = entry.about
             case Told(event) if isinstance(event, Generated | Verified):
-                paid[type(event)] += event.paid or 0.0
-                verified += len(event.verdicts) if isinstance(event, Verified) else 0
+                if isinstance(event, Verified):
+                    paid[Verified] += event.paid or 0.0
+                    verified += len(event.verdicts)
+                paid[Generated] += sum(batch.paid or 0.0 for batch in arrivals(event))
     if about.get("measured"):
         if not (generated and verified):
             return None
