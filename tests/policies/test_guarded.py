@@ -281,7 +281,7 @@ def test_a_wrong_prior_costs_at_most_the_factor(inner: int, law: str, rho: float
 
 MISLEADING: dict[str, CandidateLaw] = {
     "inverted": Pieces((0.9, 0.1), (0.1, 0.0)),
-    "inverted and rare": Pieces((0.5, 0.5), (0.02, 0.0)),
+    "inverted and rare": Pieces((0.5, 0.5), (0.06, 0.0)),
     "inverted in steps": Pieces((0.2, 0.3, 0.5), (0.3, 0.02, 0.0), tied=True),
     "flat": flat_law(0.05),
     "flat and easy": flat_law(0.6),
