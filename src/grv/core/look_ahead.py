@@ -146,16 +146,20 @@ class LookAhead:
         search = self._search
         missing = step.n - len(search._stock)
         while slots > 1:
-            if step.ahead is not None:
-                more = step.ahead(slots)
-            else:  # as many per verification as so far
-                verified = search._verified + len(search._open)
-                more = search.arrived * (slots - 1) // verified if verified else 0
-            total = search._total(missing + more, slots)
-            if total <= min(search._budget, search._value):
+            more = self._more(step, slots)
+            if search._total(missing + more, slots) <= min(search._budget, search._value):
                 return missing + more
             slots -= 1
         return missing
+
+    def _more(self, step: Generate, slots: int) -> int:
+        """The candidates for the rest of a block: as the plan says, or as many as so far."""
+        verified = self._search._verified + len(self._search._open)
+        if slots < 2:
+            return 0
+        if step.ahead is not None:
+            return step.ahead(slots)
+        return self._search.arrived * (slots - 1) // verified if verified else 0
 
     def _meanwhile(self) -> int:
         """How many candidates to generate while the block is verified."""
@@ -167,8 +171,8 @@ class LookAhead:
         stock = search._stock
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
             return 0
-        n = self._request(wanted, self._block)
-        if search._total(n) > min(search._budget, search._value):
+        n = wanted.n - len(stock) + self._more(wanted, self._block)
+        if search._is_short or search._total(n) > min(search._budget, search._value):
             return 0
         price, size = search._account.reserve.of(n, 0), len(search._open)
         spent = search._total()

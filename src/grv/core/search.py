@@ -146,6 +146,7 @@ class Search:
         self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
         self._best = 0  # how many of the pool's best to verify after the queue
         self._cut: Step | None = None  # the step that a limit did not cover
+        self._is_short = False  # whether a limit shortened the last generation
 
     @property
     def arrived(self) -> int:
@@ -170,11 +171,6 @@ class Search:
     def seconds(self) -> float:
         """How long the search has waited, as measured or as given by its pace."""
         return self._clock.elapsed
-
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until the deadline."""
-        return self._clock.left(self._deadline)
 
     @property
     def answers(self) -> Sequence[CandidateId]:
@@ -318,6 +314,7 @@ class Search:
         there = len(self._stock)
         worth = there + self._affordable("generate", self._value, spare=1)
         n = min(step.n, worth, there + self._affordable("generate", self._budget))
+        self._is_short = n < step.n
         if n:
             return Generate(n, step.why, step.ahead)
         self._cut = step

@@ -229,7 +229,7 @@ class SearchRun:
             seen = search.arrived
             price = executor.price(action, seen, config.reserve, config.second_cost)
             known, start = self.record.upcoming, time.monotonic()
-            with anyio.move_on_after(search.seconds_left) as scope:
+            with anyio.move_on_after(config.pace.deadline - search.seconds) as scope:
                 async with self.budget.plan(price) as executor.plan:
                     event = await executor.carry_out(action, seen, search.pool.costs)
             if scope.cancelled_caught:

@@ -110,7 +110,9 @@ def _completed(
     if math.isfinite(how.value):
         # A search that is solved for at most the value never gives up. At the end of the log,
         # giving up may change a step.
-        sure = found.solved & (found.costs(costs) <= how.value)
+        # A search that looks ahead also needs the money for one verification more.
+        spare = costs.verify if how.looks_ahead else 0.0
+        sure = found.solved & (found.costs(costs) + spare <= how.value)
         covered = covered & sure & (found.generated < len(batch.problem))
     if covered.all():
         return found
