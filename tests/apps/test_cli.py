@@ -24,7 +24,7 @@ OPTIONS = {
     "compare": [
         *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
         *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
-        *("--job", "--allow-commands"),
+        *("--job", "--allow-commands", "--alike", "--answers", "--generator"),
         *("--value", "--latency", "--baseline", "--pairs", "--no-pairs", "--jobs"),
         *("--ramp", "--no-ramp", "--overlap", "--no-overlap", "--second", "--deadline"),
     ],

@@ -187,12 +187,12 @@ class NaivePool:
                 self.verdicts |= verdicts
 
     def open(self) -> list[CandidateId]:
-        failed = [id for id, verdict in self.verdicts.items() if verdict is Verdict.FAILED]
-        refuted = {self.keys[id] for id in failed} - {None} | {REFUTED}
+        sure = [id for id, verdict in self.verdicts.items() if verdict is not Verdict.BROKEN]
+        closed = {self.keys[id] for id in sure} - {None} | {REFUTED}
         return [
             CandidateId(id)
             for id, key in enumerate(self.keys)
-            if id not in self.verdicts and key not in refuted
+            if id not in self.verdicts and key not in closed
         ]
 
     def best(self, k: int) -> tuple[CandidateId, ...]:

@@ -18,6 +18,7 @@ from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.pacing import PACE
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
@@ -82,7 +83,7 @@ def test_live_equals_the_pure_search(world: World, verify: float, width: int | N
     for policy in policies:
         bench = Bench(world, policy=policy, costs=costs, width=width)
         solution = anyio.run(bench.solve)
-        expected = run(policy, costs, world, width=width)
+        expected = run(policy, costs, world, width=width, pace=PACE)
         assert expected.outcome is not None
         assert solution.outcome == expected.outcome.reason.value
         assert solution.bill == expected.outcome.bill

@@ -60,9 +60,10 @@ class Options(LiveOptions):
         named="generators",
     )
     width: int = option(
-        4,
+        1,
         "Verifications of a problem in flight at once. Above 1, a search looks ahead (--ramp,"
-        " --overlap). If checks run on this machine, at most the number of workers.",
+        " --overlap): it ends sooner and costs more. If checks run on this machine, at most the"
+        " number of workers.",
         least=1,
         most=MOST,
     )

@@ -83,10 +83,8 @@ def compare(
     if not log.solvable:
         raise LogError("no problem has a candidate that passed", path=log.path)
     if any(isinstance(each, Measured) for each in prices) and log.mean_costs == (None, None):
-        raise LogError(
-            "this log has no measured costs (columns 'generate_cost', 'verify_cost')",
-            path=log.path,
-        )
+        why = "this log has no measured costs (columns 'generate_cost', 'verify_cost')"
+        raise LogError(why, path=log.path)
     if cascade is not None and any(problem.second is None for problem in log.problems):
         raise LogError("this log was read without second scores", path=log.path)
     check_answers(rows.values(), settings.answers)

@@ -30,8 +30,8 @@ from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = (
-    *("key", "refuted", "generate_cost", "verify_cost", "censored"),
-    *("text", "prompt", "generator"),
+    *("key", "refuted", "generate_cost", "verify_cost", "generator"),
+    *("censored", "text", "prompt"),
 )
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 

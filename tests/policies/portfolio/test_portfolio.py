@@ -207,7 +207,7 @@ class TestKeys:
         assert done.reason is Reason.SOLVED
 
     def test_withdraw_a_verification_that_was_about_to_start(self) -> None:
-        search = Search(Fixed(3, 3), Costs(1, 9), width=2)
+        search = Search(Fixed(3, 3), Costs(1, 9), width=None)
         search.ask()
         search.tell(Generated((3.0, 2.0, 1.0), ("x", "y", "x")))
         assert search.ask() == Verify((0, 1))  # type: ignore[arg-type]

@@ -101,7 +101,11 @@ class _Shape:
         }
         self._allow_code(flags)
         job = flags.get("job") if "job" in self.known else None
-        table = {} if job is None else read_job(job, self.name, self._by_job_name, COMMANDS)
+        table = (
+            {}
+            if job is None
+            else read_job(job, self.name, self._by_job_name, COMMANDS.keys() - {RUNS})
+        )
         tables = {"": table}
         for family in self.runs.values():
             tables = runs_of(job, table, getattr(family, "TABLES", RUNS))
