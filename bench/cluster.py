@@ -373,7 +373,7 @@ def model(cluster: RayCluster, sizes: tuple[int, ...], seconds: float) -> Any:
         for _ in range(2):
             cluster.add(cpus=size // 2)
         with on_ray(cluster) as remote:
-            timed(remote, size, 0.01)  # starts the workers
+            timed(remote, 2 * size, seconds)  # starts all workers
             measured, _ = timed(remote, 6 * size, seconds)
         limits = Model(each, seconds, workers=size, here=here, processors=processors)
         figures.append(
@@ -411,7 +411,7 @@ def main() -> None:
     with running(1) as cluster:
         if "--model" in sys.argv:
             figures["simulated"] = simulated(0.001 if quick else 0.1)
-            figures["model"] = model(cluster, (4,) if quick else (8, 32, 96), 0.2 if quick else 2.0)
+            figures["model"] = model(cluster, (4,) if quick else (8, 32, 64), 0.2 if quick else 2.0)
         else:
             sizes, turns, number = ((1,), 1, 20) if quick else ((1, 2, 4), 5, 400)
             figures["actors"] = actors(cluster, sizes, turns, number)

@@ -31,7 +31,7 @@ SIGNIFICANT = 0.05
 
 _EXACT = 13  # with at most this many problems, all sign patterns are tried
 _PATTERNS = 10_000
-_CELLS = 4_000_000  # signs drawn at once
+_CELLS = 2_000_000  # of the largest array while sign patterns are tried
 _TOGETHER = 5000  # problems whose resamples are one array of numbers
 _RESAMPLES = 200  # resamples in one array, if there are more problems
 
@@ -193,28 +193,30 @@ def sign_flip(differences: Floats, seed: int) -> list[float | None]:
     """
     tests, problems = differences.shape
     size = np.abs(differences).sum(axis=1)
+    tested = np.flatnonzero(size)
+    each = differences[tested]
     # Sums of the same numbers in another order may differ in the last digits.
-    reached = np.abs(differences.sum(axis=1)) - 1e-9 * size
-    extreme, patterns = np.zeros(tests), 0
-    for signs in _sign_patterns(problems, max(_PATTERNS, 100 * tests), seed):
-        extreme += (np.abs(signs @ differences.T) >= reached).sum(axis=0)
+    reached = np.abs(each.sum(axis=1)) - 1e-9 * size[tested]
+    extreme, patterns = np.zeros(len(tested)), 0
+    at_once = max(1, _CELLS // max(problems, tests))
+    for signs in _sign_patterns(problems, max(_PATTERNS, 100 * tests), at_once, seed):
+        extreme += (np.abs(signs @ each.T) >= reached).sum(axis=0)
         patterns += len(signs)
     if problems > _EXACT:  # the real pattern is one of those that could have been drawn
         extreme, patterns = extreme + 1, patterns + 1
-    shares = extreme / patterns
-    return [
-        float(share) if any_difference else None
-        for share, any_difference in zip(shares, size > 0, strict=True)
-    ]
+    found: list[float | None] = [None] * tests
+    for at, share in zip(tested.tolist(), (extreme / patterns).tolist(), strict=True):
+        found[at] = share
+    return found
 
 
-def _sign_patterns(problems: int, patterns: int, seed: int) -> Iterator[Floats]:
-    """Patterns `[n, problems]` of +1 and -1, in parts that fit into memory."""
+def _sign_patterns(problems: int, patterns: int, at_once: int, seed: int) -> Iterator[Floats]:
+    """Patterns `[n, problems]` of +1 and -1, at most `at_once` of them together."""
     if problems <= _EXACT:
         yield np.array(list(itertools.product((1.0, -1.0), repeat=problems)))
         return
     generator = np.random.default_rng([seed, problems, patterns])
-    left, at_once = patterns, max(1, _CELLS // problems)
+    left = patterns
     while left:
         count = min(left, at_once)
         yield np.where(generator.integers(0, 2, size=(count, problems)) > 0, 1.0, -1.0)
