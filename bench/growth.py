@@ -34,7 +34,7 @@ from grv.testing.worlds import population
 QUICK = "--quick" in sys.argv
 SIZES = [(20, 20), (40, 20)] if QUICK else [(800, 100), (1600, 100), (3200, 100)]
 LENGTHS = [(10, 40), (10, 80)] if QUICK else [(80, 1000), (80, 2000), (80, 4000)]
-SLOW = {"report": 1 if QUICK else 8}  # a log has that many times fewer problems
+SLOW = {} if QUICK else {"report": 8, "simulate": 8}  # a log has that many times fewer problems
 LARGE = (20_000, 500)
 _INTERVAL = 0.2  # seconds between two looks at the memory
 
