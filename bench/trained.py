@@ -35,11 +35,11 @@ from grv.learning.trained.evaluate import (
     Figure,
     Numbers,
     cross_fitted,
+    live_prior,
     past_problems,
     resampled,
     scores_on_arrival,
     search_costs,
-    untuned_prior,
     values_of,
 )
 from grv.learning.trained.fit import fit
@@ -203,7 +203,7 @@ def _learned(
             for group in (searched, ledger, labelled)
         )
     history = History.of(past_problems(labelled, full, alike), "trained", [])
-    made = untuned_prior(past_problems(ledger, past, alike)), learn(history, jobs=1)
+    made = live_prior(past_problems(ledger, past, alike)), learn(history, jobs=1)
     return dict(zip(PRIORS, made, strict=True)), scores
 
 

@@ -30,7 +30,12 @@ COSTS = Costs(1, 10)
 
 
 def log(
-    problems: int = 30, *, tied: bool = False, keyed: bool = False, refuted: bool = False
+    problems: int = 30,
+    *,
+    tied: bool = False,
+    keyed: bool = False,
+    refuted: bool = False,
+    alike: bool = False,
 ) -> Log:
     found = []
     for number in range(problems):
@@ -43,12 +48,14 @@ def log(
             scores = np.round(scores, 1)
         keys = 2 * chance.integers(0, 8, size) + passed if keyed else None
         sure = (chance.random(size) < 0.2) & ~passed if refuted else None
-        found.append(LoggedProblem(f"p{number}", scores, passed, keys, refuted=sure))
+        groups = 2.0 * chance.integers(0, 12, size) + passed if alike else None
+        found.append(LoggedProblem(f"p{number}", scores, passed, keys, refuted=sure, alike=groups))
     return Log(tuple(found), "score")
 
 
 @pytest.mark.parametrize(
-    "kind", [{}, {"tied": True}, {"keyed": True, "tied": True}, {"refuted": True}]
+    "kind",
+    [{}, {"tied": True}, {"keyed": True, "tied": True}, {"refuted": True}, {"alike": True}],
 )
 def test_the_kernel_equals_the_engine(kind: dict[str, bool], monkeypatch: Any) -> None:
     made = log(**kind)
@@ -77,8 +84,12 @@ class Logged:
         return [Draft(str(at)) for at in range(first, stop)]
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> list[Score]:
-        scores = self.log[problem.id].scores
-        return [Score(float(scores[self._at(problem, each)])) for each in drafts]
+        logged, at = self.log[problem.id], [self._at(problem, each) for each in drafts]
+        alike = [None] * len(at) if logged.alike is None else logged.alike[at].tolist()
+        return [
+            Score(score, alike=value)
+            for score, value in zip(logged.scores[at].tolist(), alike, strict=True)
+        ]
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         passed = self.log[problem.id].passed[self._at(problem, draft)]
@@ -107,9 +118,9 @@ def live(made: Log, seed: int = 0) -> dict[str, Solution]:
     return anyio.run(run)
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_replay_equals_a_live_job(tied: bool) -> None:
-    made = log(24, tied=tied)
+@pytest.mark.parametrize("kind", [{}, {"tied": True}, {"alike": True}])
+def test_a_replay_equals_a_live_job(kind: dict[str, bool]) -> None:
+    made = log(24, **kind)
     solutions = live(made)
     orders = Orders(made.problems, 1)
     trials = Arrivals(orders, "score").trials(Learning(), COSTS, 0)

@@ -22,6 +22,7 @@ from grv.replay.engine import replayed
 from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials
 from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from grv.replay.orders import OrderBatch, batches
+from grv.theory.guard import FACTOR, LEAST_FOR_BOTH
 
 TILTS = (-3.0, -0.3, 0.3)
 
@@ -178,12 +179,14 @@ def test_drift_is_detected_where_the_policy_detects_it(tied: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("ratio", [3.7, 30.0])
-def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
-    ratio: float, keyed: bool
+@pytest.mark.parametrize(
+    ("ratio", "factor"), [(3.7, FACTOR), (30.0, FACTOR), (3.9, LEAST_FOR_BOTH)]
+)
+def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
+    ratio: float, factor: float, keyed: bool
 ) -> None:
     """Long searches, in which the second guard has to act."""
-    problems, blind = made_up(tied=False, keyed=keyed, seed=5), 0
+    problems, oldest = made_up(tied=False, keyed=keyed, seed=5), 0
     chance = np.random.default_rng(9)
     for number in range(3):
         scores, passed = chance.standard_normal(400), np.zeros(400, dtype=np.bool_)
@@ -195,17 +198,20 @@ def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
     prior = fitted(problems[:8], tie=0.5, votes=0.5)
     made = list(batches(problems, 2, keyed=keyed))
     limits = [MeritLimits.of(prior, ratio)]
-    found = learned_trials(prior, StackedOrders.of(made), ratio, limits)
+    found = learned_trials(prior, StackedOrders.of(made), ratio, limits, factor)
     rows = [(batch, order) for batch in made for order in batch.orders.tolist()]
     for at, (batch, order) in enumerate(rows):
         if found.unlike[0, at]:
             continue
         search = replayed(
-            Learned(prior), batch.problem, Costs(1, ratio), order=order, width=1, keys=keyed
+            *(Learned(prior, factor=factor), batch.problem, Costs(1, ratio)),
+            order=order,
+            width=1,
+            keys=keyed,
         )
-        blind += sum(turn.action.why == "guard: one to verify blind" for turn in search.trace)
+        oldest += sum(turn.action.why.startswith("guard: the oldest") for turn in search.trace)
         assert search.bill.verified == found.verified[0, at]
         row = at - sum(each.size for each in made[: made.index(batch)])
         ranks = np.flatnonzero(found.checked[0, at, : len(batch.problem)])
         assert set(batch.ranked[row][ranks].tolist()) == set(map(int, search.pool.verdicts))
-    assert blind > 10
+    assert oldest > 10

@@ -185,4 +185,6 @@ def _left(problem: LoggedProblem, arrived: Place, checked: NDArray[np.bool_]) ->
         refuted = None
     known = checked if refuted is None else checked | refuted
     passed = problem.passed[arrived] & checked
-    return PastProblem(problem.id, problem.scores[arrived], passed, known, refuted=refuted)
+    alike = None if problem.alike is None else problem.alike[arrived]
+    scores = problem.scores[arrived]
+    return PastProblem(problem.id, scores, passed, known, refuted=refuted, alike=alike)

@@ -16,7 +16,7 @@ from ...policies.learned.guard import ROUNDING
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS, MOST_FAILED, SETTLED
 from ...policies.learned.prior import Prior
 from ...theory.decimals import exact_ratio
-from ...theory.guard import blind_limit, guard_blocks
+from ...theory.guard import guard_blocks, oldest_limit
 from ...theory.scales import on_scale
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
@@ -55,7 +55,7 @@ class MeritSearches(abc.ABC):
         self.limits = np.repeat([limit.plain for limit in limits], orders)
         self.rho = float(exact_ratio(Costs(1, ratio)))
         self.blocks = guard_blocks(exact_ratio(Costs(1, ratio)), factor)
-        self.per_blind = blind_limit(self.rho, 0, factor)
+        self.per_draw = oldest_limit(self.rho, 0, factor)
         tables = tables_of(prior, ratio)
         self.weights = np.array(tables.weights)
         self.failing = np.array(tables.failing)
@@ -67,13 +67,12 @@ class MeritSearches(abc.ABC):
         self.solved = np.zeros(searches, dtype=np.bool_)
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
-        self.blind = np.zeros(searches, dtype=np.intp)  # the number of blind draws
-        self.wanted = np.zeros(searches, dtype=np.bool_)  # see `Guard.has_room`
+        self.oldest = np.zeros(searches, dtype=np.intp)  # see `Guard._oldest`
         self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
 
     @abc.abstractmethod
-    def _settle(self, going: Places) -> Places:
+    def _settle(self, who: Places) -> None:
         """Verify the best of the completed block, as the guard requires."""
 
     @abc.abstractmethod
@@ -116,12 +115,13 @@ class MeritSearches(abc.ABC):
         allowance, end, block = 0.0, 0, self.blocks[0]
         for drawn in itertools.count(1):
             if drawn - 1 == end:
-                going = self._settle(going)
+                going = self._complete(going, drawn - 1)
                 allowance += block.allowance
                 end += block.draws
                 block = self.blocks[1]
                 self.first[:] = self.longest
-            blind = self._next_is_blind(drawn - 1, last=drawn == end)
+            self._verify_oldest(going, drawn - 1, 1.0)
+            going = going[~self.solved[going]]
             self.asked[going] += 1
             over = self.stack.sizes[self.of[going]] < drawn
             if over.any():
@@ -130,7 +130,6 @@ class MeritSearches(abc.ABC):
             if not len(going):
                 break
             going = self._generate(self._without_drift(going, drawn), drawn)
-            going = self._verify_blind(going, blind[going], drawn)
             going = self._verify(going, drawn, end, allowance)
         self._verify_rest(np.concatenate([*ended, going]))
 
@@ -151,48 +150,60 @@ class MeritSearches(abc.ABC):
         self.merit[going] = np.where(better, merit, best)
         self.top[going] = np.where(better, ranks, top)
 
-    def _next_is_blind(self, drawn: int, *, last: bool) -> Flags:
-        """Whether the next draw of each search is blind; see `Guard._sighted`."""
-        room = self.per_blind * (self.blind + 1) + ROUNDING - (drawn + self.rho * self.verified)
-        flags: Flags = self.wanted | (1 + (self.rho if last else 0.0) > room - 1 - self.rho)
-        return flags
-
-    def _verify_blind(self, going: Places, blind: Flags, drawn: int) -> Places:
-        """Verify the new candidate of the searches in which it is blind."""
-        who = going[blind]
-        if not len(who):
-            return going
-        self.blind[who] += 1
-        self.wanted[who] = False
-        ranks = self.stack.ranks[self.of[who], drawn - 1]
-        open_ = self._is_open(who, ranks)
-        who = who[open_]
-        self._check(who, ranks[open_])
-        self._find_best(who[~self.solved[who]])
+    def _complete(self, going: Places, drawn: int) -> Places:
+        """Verify the best of the completed block where it is due; see `Guard._due`."""
+        if drawn:
+            self._verify_oldest(going[self._owing(going)], drawn, self.rho)
+            going = going[~self.solved[going]]
+            self._settle(going[self._owing(going)])
         return going[~self.solved[going]]
 
+    def _owing(self, who: Places) -> Flags:
+        """Whether the best candidate of the current block has no verdict."""
+        return ~self._has_failed(who, self.first[self.of[who]])
+
+    def _room(self, who: Places, drawn: int) -> Numbers:
+        """As `Guard._room`, after the oldest open candidate of each search is found."""
+        moving = who
+        while len(moving := moving[self.oldest[moving] < drawn]):
+            ranks = self.stack.ranks[self.of[moving], self.oldest[moving]]
+            moving = moving[~self._is_open(moving, ranks)]
+            self.oldest[moving] += 1
+        limit = self.per_draw * (self.oldest[who] + 1) + ROUNDING
+        room: Numbers = limit - self.rho - (drawn + self.rho * self.verified[who])
+        return room
+
+    def _verify_oldest(self, who: Places, drawn: int, cost: float) -> None:
+        """As `Guard._verify_oldest`."""
+        overdue = (cost > self._room(who, drawn)) & (self.oldest[who] < drawn)
+        if overdue.any():
+            who = who[overdue]
+            self._check(who, self.stack.ranks[self.of[who], self.oldest[who]])
+            self._find_best(who[~self.solved[who]])
+
     def _verify(self, going: Places, drawn: int, end: int, allowance: float) -> Places:
-        """Verify candidates above the limit while both guards have room; see `Guard.has_room`.
+        """Verify candidates above the limit while they fit; see `Guard.has_room`.
 
         Until the block is complete, its best candidate may be still to come.
         """
         merit = self.merit[going]
         who = going[(merit >= self.limits[going]) & (merit >= 0)]
-        if not len(who):
-            return going
-        rho, over = self.rho, drawn == end
+        rho = self.rho
         while len(who):
-            first = self.first[self.of[who]]
-            due = ~self._has_failed(who, first) & (self.top[who] != first) | (not over)
-            best = np.where(due, rho, 0.0)
-            limit = self.per_blind * (self.blind[who] + 1) + ROUNDING
-            spent, owed = drawn + rho * self.verified[who] + rho, end - drawn + best
-            owed = np.where(spent + owed + 1 + rho > limit, owed + rho, owed)
-            allowed = spent + owed <= allowance + ROUNDING
-            waits = spent + (best if over else 0.0) + 1 + rho > limit
-            self.wanted[who[allowed]] = waits[allowed]
-            who = who[allowed & ~waits]
-            self._check(who, self.top[who])
+            top, room = self.top[who], self._room(who, drawn)
+            due = self._owing(who) & (top != self.first[self.of[who]]) | (drawn < end)
+            needed = rho + (end - drawn) + np.where(due, rho, 0.0)
+            is_oldest = top == self.stack.ranks[self.of[who], self.oldest[who]]
+            room[is_oldest] = np.inf
+            while (short := needed + 1 > room).any():
+                needed[short] += rho
+                room[short] += self.per_draw
+            who = who[drawn + rho * self.verified[who] + needed <= allowance + ROUNDING]
+            wanted = self.top[who]
+            self._verify_oldest(who, drawn, rho)
+            still = ~self.solved[who]
+            still[still] = self._is_open(who[still], wanted[still])
+            self._check(who[still], wanted[still])
             who = who[~self.solved[who]]
             self._find_best(who)
             merit = self.merit[who]
@@ -253,22 +264,18 @@ class ClassedSearches(MeritSearches):
         failed: Flags = self.counts > 0
         return failed
 
-    def _settle(self, going: Places) -> Places:
+    def _settle(self, who: Places) -> None:
         """Verify the best of the completed block.
 
         If its key is refuted, the best of the pool is verified instead.
         """
-        first = self.first[self.of[going]]
-        owing = first < self.longest
-        owing[owing] = self.counts[going[owing], first[owing]] == 0
-        who, best = going[owing], first[owing]
+        best = self.first[self.of[who]]
         open_ = self.waiting[who, best]
         on_offer = self.waiting[who] & self.offered[self.of[who]]
         best = np.where(open_, best, on_offer.argmax(axis=1))
         some = open_ | on_offer.any(axis=1)
         self._check(who[some], best[some])
         self._find_best(who)
-        return going[~self.solved[going]]
 
     def _generate(self, going: Places, drawn: int) -> Places:
         stack = self.stack

@@ -54,21 +54,17 @@ class PlainSearches(MeritSearches):
         return failed
 
     def _is_open(self, who: Places, ranks: Places) -> Flags:
-        return np.ones(len(who), dtype=np.bool_)
+        open_: Flags = ~self.failed[who, ranks]
+        return open_
 
     @property
     def failures(self) -> Flags:
         """`[searches, ranks]`: whether the candidate was verified and failed."""
         return self.failed.copy()
 
-    def _settle(self, going: Places) -> Places:
-        first = self.first[self.of[going]]
-        owing = first < self.longest
-        owing[owing] = ~self.failed[going[owing], first[owing]]
-        who = going[owing]
-        self._check(who, first[owing])
+    def _settle(self, who: Places) -> None:
+        self._check(who, self.first[self.of[who]])
         self._find_best(who[~self.solved[who]])
-        return going[~self.solved[going]]
 
     def _generate(self, going: Places, drawn: int) -> Places:
         arrived = self.stack.ranks[:, drawn - 1]
