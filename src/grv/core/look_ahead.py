@@ -144,22 +144,22 @@ class LookAhead:
         Limits on the bill must also cover the verifications for which they are generated.
         """
         search = self._search
-        missing = step.n - len(search._stock)
-        while slots > 1:
-            more = self._more(step, slots)
-            if search._total(missing + more, slots) <= min(search._budget, search._value):
-                return missing + more
+        missing, limit = step.n - len(search._stock), min(search._budget, search._value)
+        if step.ahead is None:
+            wanted = self._needed(step, slots)
+            return max(missing, min(wanted, search._affordable("generate", limit, spare=1)))
+        while slots > 1 and search._total(self._needed(step, slots), slots) > limit:
             slots -= 1
-        return missing
+        return self._needed(step, slots)
 
-    def _more(self, step: Generate, slots: int) -> int:
-        """The candidates for the rest of a block: as the plan says, or as many as so far."""
-        verified = self._search._verified + len(self._search._open)
-        if slots < 2:
-            return 0
+    def _needed(self, step: Generate, slots: int) -> int:
+        """The candidates of a step and of the verifications that follow, up to `slots` in all."""
+        search = self._search
+        missing = step.n - len(search._stock)
         if step.ahead is not None:
-            return step.ahead(slots)
-        return self._search.arrived * (slots - 1) // verified if verified else 0
+            return missing + (step.ahead(slots) if slots > 1 else 0)
+        cost = search.pool.costs.candidate
+        return max(missing, self._pace.batch(self._width, search.arrived, cost, search._clock))
 
     def _meanwhile(self) -> int:
         """How many candidates to generate while the block is verified."""
@@ -171,7 +171,7 @@ class LookAhead:
         stock = search._stock
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
             return 0
-        n = wanted.n - len(stock) + self._more(wanted, self._block)
+        n = self._needed(wanted, self._block)
         if search._is_short or search._total(n) > min(search._budget, search._value):
             return 0
         price, size = search._account.reserve.of(n, 0), len(search._open)

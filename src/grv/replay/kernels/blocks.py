@@ -53,8 +53,7 @@ class Blocks:
             missing = self.used + n - self.made
         if missing > 0 and not self._ended:
             self._generating += 1
-            slots = self._size - self._open
-            self._request(missing + self._more(slots, ahead))
+            self._request(self._needed(missing, self._size - self._open, ahead))
         self.exhausted = self.used + n > self.made
         taken = min(n, self.made - self.used)
         self.used += taken
@@ -72,14 +71,12 @@ class Blocks:
         if self._open:
             self._send()
 
-    def _more(self, slots: int, ahead: Ahead) -> int:
-        """The candidates for the rest of a block: as the plan says, or as many as so far."""
-        if slots < 2:
-            return 0
+    def _needed(self, missing: int, slots: int, ahead: Ahead) -> int:
+        """The candidates of a step and of the verifications that follow, up to `slots` in all."""
         if ahead is not None:
-            return ahead(slots)
-        verified = self.verified + self._open
-        return self.made * (slots - 1) // verified if verified else 0
+            return missing + (ahead(slots) if slots > 1 else 0)
+        cost = self._costs.candidate
+        return max(missing, self._pace.batch(self._width, self.made, cost, self._clock))
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
@@ -93,7 +90,7 @@ class Blocks:
         cost = spent / self.verified
         self._size = self._pace.block(self._width, self.verified, cost, self._clock, 0.0)
         if missing > 0 and not self._ended:
-            n = missing + self._more(self._size, ahead)
+            n = self._needed(missing, self._size, ahead)
             price = self._costs.of(n, 0)
             if self._pace.overlaps(price, spent, size, before, self._clock):
                 self._overlapped += 1
