@@ -71,7 +71,7 @@ class Pace:
         return arrived + 2
 
     def _priced(self, seconds: float, number: int, cost: float) -> int:
-        """The best size after `number` of a kind, if one costs `cost` and a round lasts `seconds`."""
+        """The best size after `number` of a kind, of which each costs `cost`."""
         return max(1, round(math.sqrt(2 * (number + 1) * self.second * seconds / cost)))
 
     def overlaps(self, price: float, spent: float, block: int, before: int, clock: Clock) -> bool:

@@ -59,6 +59,13 @@ class Blocks:
         self.used += taken
         return taken
 
+    def draw(self, n: int) -> None:
+        """Take `n` candidates one at a time, for a plan that cannot say how many it needs."""
+        while n > 0 and not self.exhausted:
+            there = min(n, self.made - self.used) or 1
+            self.generate(there, None)
+            n -= there
+
     def verify(self, passes: bool) -> None:
         """Verify one candidate."""
         if self._open == self._size:

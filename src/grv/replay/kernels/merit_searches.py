@@ -18,6 +18,7 @@ from ...policies.learned.prior import Prior
 from ...theory.decimals import exact_ratio
 from ...theory.guard import blind_limit, guard_blocks
 from ...theory.scales import on_scale
+from .courses import Courses
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
 
@@ -47,6 +48,7 @@ class MeritSearches(abc.ABC):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
         orders, longest = stack.ranks.shape
         searches = orders * len(limits)
@@ -64,13 +66,14 @@ class MeritSearches(abc.ABC):
         self.merits = np.zeros((searches, len(prior.shares)))
         self.top = np.full(searches, longest)
         self.merit = np.full(searches, -1.0)
-        self.solved = np.zeros(searches, dtype=np.bool_)
+        self.over = np.zeros(searches, dtype=np.bool_)  # solved, or if it looks ahead: known
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
         self.blind = np.zeros(searches, dtype=np.intp)  # the number of blind draws
         self.wanted = np.zeros(searches, dtype=np.bool_)  # see `Guard.has_room`
         self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
+        self.courses = courses
 
     @abc.abstractmethod
     def _settle(self, going: Places) -> Places:
@@ -101,9 +104,21 @@ class MeritSearches(abc.ABC):
     def checked(self) -> Flags:
         """`[searches, ranks]`: whether the candidate was verified."""
         found = self.failures
-        solved = np.flatnonzero(self.solved)
-        found[solved, self.last[solved]] = True
+        over = np.flatnonzero(self.over)
+        found[over, self.last[over]] = True
         return found
+
+    def _count(self, who: Places, ranks: Places) -> Flags:
+        """Count one verification in each of these searches; return whether the search goes on."""
+        self.verified[who] += 1
+        passes = self.stack.passed[self.of[who], ranks]
+        if self.courses is None:
+            over = passes
+        else:
+            over = self.courses.add(who, self.verified[who], ranks, self.asked[who], passes)
+        self.over[who], self.last[who] = over, ranks
+        going_on: Flags = ~over
+        return going_on
 
     @abc.abstractmethod
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
@@ -168,8 +183,8 @@ class MeritSearches(abc.ABC):
         open_ = self._is_open(who, ranks)
         who = who[open_]
         self._check(who, ranks[open_])
-        self._find_best(who[~self.solved[who]])
-        return going[~self.solved[going]]
+        self._find_best(who[~self.over[who]])
+        return going[~self.over[going]]
 
     def _verify(self, going: Places, drawn: int, end: int, allowance: float) -> Places:
         """Verify candidates above the limit while both guards have room; see `Guard.has_room`.
@@ -193,18 +208,18 @@ class MeritSearches(abc.ABC):
             self.wanted[who[allowed]] = waits[allowed]
             who = who[allowed & ~waits]
             self._check(who, self.top[who])
-            who = who[~self.solved[who]]
+            who = who[~self.over[who]]
             self._find_best(who)
             merit = self.merit[who]
             who = who[(merit >= self.limits[who]) & (merit >= 0)]
-        return going[~self.solved[going]]
+        return going[~self.over[going]]
 
     def _verify_rest(self, who: Places) -> None:
         """After the last candidate, verify all open candidates, highest merit first."""
         self._find_best(who)
         while len(who := who[self.merit[who] >= 0]):
             self._check(who, self.top[who])
-            who = who[~self.solved[who]]
+            who = who[~self.over[who]]
             self._find_best(who)
 
 
@@ -221,8 +236,9 @@ class ClassedSearches(MeritSearches):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
-        super().__init__(prior, stack, ratio, limits, factor)
+        super().__init__(prior, stack, ratio, limits, factor, courses)
         (orders, longest), searches = stack.ranks.shape, len(self.of)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
         arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0
@@ -268,7 +284,7 @@ class ClassedSearches(MeritSearches):
         some = open_ | on_offer.any(axis=1)
         self._check(who[some], best[some])
         self._find_best(who)
-        return going[~self.solved[going]]
+        return going[~self.over[going]]
 
     def _generate(self, going: Places, drawn: int) -> Places:
         stack = self.stack
@@ -337,11 +353,9 @@ class ClassedSearches(MeritSearches):
         self.merit[who] = merits[np.arange(len(who)), top]
 
     def _check(self, who: Places, ranks: Places) -> None:
+        failed = self._count(who, ranks)
+        who, ranks = who[failed], ranks[failed]
         orders = self.of[who]
-        self.verified[who] += 1
-        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
-        failed = ~self.solved[who]
-        who, ranks, orders = who[failed], ranks[failed], orders[failed]
         levels = self.stack.levels[orders, ranks]
         before = self.failed[who, levels]
         counts = self.ties[before]
