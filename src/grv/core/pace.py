@@ -59,6 +59,16 @@ class Pace:
             return min(width, self._priced(clock.round, verified, round_cost))
         return min(width, verified + 2) if self.ramp else width
 
+    def ends(self, width: int, most: int) -> list[int]:
+        """Where blocks end, in verifications, up to the first end from `most` on.
+
+        A price of waiting and a deadline are ignored: with them block sizes depend on seconds.
+        """
+        ends, clock = [0], Clock(None)
+        while ends[-1] < most:
+            ends.append(ends[-1] + self.block(width, ends[-1], 1.0, clock, 0.0))
+        return ends
+
     def batch(self, width: int, arrived: int, cost: float, clock: Clock) -> int:
         """How many candidates to request if the plan cannot say how many it needs.
 

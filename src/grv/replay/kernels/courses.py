@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.pace import Clock
 from ...core.values import Costs
 from .blocks import Blocks, Solved
 from .paths import AheadOptions
@@ -90,7 +89,5 @@ def _known(longest: int, how: AheadOptions) -> NDArray[np.int32]:
     numbers = np.arange(longest + 1)
     if how.pace.second:  # block sizes depend on costs
         return (numbers + how.width).astype(np.int32)
-    ends, clock = [0], Clock(None)
-    while ends[-1] < longest:
-        ends.append(ends[-1] + how.pace.block(how.width, ends[-1], 1.0, clock, 0.0))
-    return (np.array(ends)[np.searchsorted(ends, numbers)] + 1).astype(np.int32)
+    ends = np.array(how.pace.ends(how.width, longest))
+    return (ends[np.searchsorted(ends, numbers)] + 1).astype(np.int32)
