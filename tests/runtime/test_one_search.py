@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grv import Adaptive, Costs, Fixed, Verdict, VerifyAll
@@ -78,6 +78,8 @@ def patient() -> Caller:
     width=st.sampled_from([1, 3, None]),
     pace=st.sampled_from([Pace(), Pace(overlap=True), Pace(ramp=False, overlap=True)]),
 )
+@example(world=needle(30, at=20), verify=100, width=3, pace=Pace(overlap=True))
+@example(world=needle(30, at=20), verify=100, width=3, pace=Pace(ramp=False, overlap=True))
 def test_live_equals_the_pure_search(
     world: World, verify: float, width: int | None, pace: Pace
 ) -> None:
