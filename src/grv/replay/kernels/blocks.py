@@ -1,8 +1,8 @@
 """Counts what a search that looks ahead requests, along its course with width 1.
 
-A kernel runs the course and reports each generation and each verification. A full block is sent
-when the course goes on, so that the candidates to generate meanwhile are known; see
-`core.look_ahead`. The course therefore runs beyond the first pass, to the end of its block.
+A kernel runs the course and reports each generation and each verification. A block is sent when the
+course goes on, so that the candidates to generate meanwhile are known; see `core.look_ahead`. The
+course therefore runs beyond the first pass, to the end of its block.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Blocks:
         self.exhausted = self._passed = False
         self._costs, self._width, self._pace = costs, width, pace
         self._candidates, self._ended = candidates, False
-        self._generating = self._verifying = self._overlapped = self._open = 0
+        self._generating = self._verifying = self._overlapped = self._open = self._waited = 0
         self._clock = Clock(pace.latency)
         self._size = pace.block(width, 0, costs.of(1, 1), self._clock, 0.0)
         self.sent: list[tuple[int, ...]] = []  # the counts after each block
@@ -48,12 +48,15 @@ class Blocks:
         if self.exhausted:
             return 0
         missing = self.used + n - self.made
-        if self._open == self._size:
+        waits = self._open > 0 and missing > 0 and not self._ended
+        if self._open == self._size or (waits and (ahead is not None or missing > self._room)):
             self._send(missing, ahead)
             missing = self.used + n - self.made
         if missing > 0 and not self._ended:
             self._generating += 1
-            self._request(self._needed(missing, self._size - self._open, ahead))
+            number = self._needed(missing, self._size - self._open, ahead)
+            self._waited += number if self._open else 0
+            self._request(number)
         self.exhausted = self.used + n > self.made
         taken = min(n, self.made - self.used)
         self.used += taken
@@ -83,7 +86,13 @@ class Blocks:
         if ahead is not None:
             return missing + (ahead(slots) if slots > 1 else 0)
         cost = self._costs.candidate
-        return max(missing, self._pace.batch(self._width, self.made, cost, self._clock))
+        size = self._pace.batch(self._width, self.made, cost, self._clock)
+        return max(missing, min(size, self._room) if slots < self._size else size)
+
+    @property
+    def _room(self) -> int:
+        """How many more candidates may be requested while verifications are open."""
+        return int(self._costs.verify * self._open / self._costs.candidate) - self._waited
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
@@ -91,7 +100,7 @@ class Blocks:
 
     def _send(self, missing: int = 0, ahead: Ahead = None) -> None:
         before, size = self.verified, self._open
-        self.verified, self._open = before + size, 0
+        self.verified, self._open, self._waited = before + size, 0, 0
         self._verifying += 1
         spent = self._costs.of(self.made, self.verified)
         cost = spent / self.verified

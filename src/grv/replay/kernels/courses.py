@@ -85,9 +85,10 @@ def _run(blocks: Blocks, asked: list[int], passes: list[bool], last: int) -> boo
 
 
 def _known(longest: int, how: AheadOptions) -> NDArray[np.int32]:
-    """How many verifications have to be known if the first pass has a number: `[numbers]`."""
-    numbers = np.arange(longest + 1)
-    if how.pace.second:  # block sizes depend on costs
-        return (numbers + how.width).astype(np.int32)
-    ends = np.array(how.pace.ends(how.width, longest))
-    return (ends[np.searchsorted(ends, numbers)] + 1).astype(np.int32)
+    """How many verifications have to be known if the first pass has a number: `[numbers]`.
+
+    The block of the first pass ends at most `width - 1` later; with the ramp, at twice its number.
+    """
+    numbers = np.arange(longest + 1, dtype=np.int32)
+    most = numbers + how.width - 1
+    return 1 + (np.minimum(2 * numbers, most) if how.pace.ramp and not how.pace.second else most)
