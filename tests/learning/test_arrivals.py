@@ -14,6 +14,7 @@ import pytest
 
 from grv.backends.protocols import Draft, Finding, Problem, Score
 from grv.core.errors import UsageError
+from grv.core.pace import Pace
 from grv.core.values import Costs, Latency, Measured, Verdict
 from grv.experiments.compare import compare
 from grv.experiments.simulate import simulate
@@ -22,6 +23,7 @@ from grv.learning.arrivals import Arrivals, arrival, cost_by_position, positions
 from grv.ledger.ledger import MemoryLedger
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import DEFAULT, Learning
+from grv.replay.kernels.dispatch import Conditions
 from grv.replay.orders import Orders
 from grv.runtime.results.solution import Solution
 from grv.runtime.solve import solve_many
@@ -57,13 +59,15 @@ def log(
     "kind",
     [{}, {"tied": True}, {"keyed": True, "tied": True}, {"refuted": True}, {"alike": True}],
 )
-def test_the_kernel_equals_the_engine(kind: dict[str, bool], monkeypatch: Any) -> None:
+@pytest.mark.parametrize("width", [1, 8])
+def test_the_kernel_equals_the_engine(width: int, kind: dict[str, bool], monkeypatch: Any) -> None:
     made = log(**kind)
     orders = Orders(made.problems, 2, keyed=kind.get("keyed", False))
-    fast = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
+    replay = Arrivals(orders, "score", how=Conditions(width))
+    fast = [replay.trials(Learning(), COSTS, r) for r in range(2)]
     monkeypatch.setattr(Arrivals, "_by_kernel", None)
     monkeypatch.setattr(arrivals, "Learned", int)  # no policy is of this class
-    slow = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
+    slow = [replay.trials(Learning(), COSTS, r) for r in range(2)]
 
     for ours, theirs in zip(fast, slow, strict=True):
         for name in ("solved", "generated", "verified", "rounds"):
@@ -96,7 +100,7 @@ class Logged:
         return Finding(Verdict.PASSED if passed else Verdict.FAILED)
 
 
-def live(made: Log, seed: int = 0) -> dict[str, Solution]:
+def live(made: Log, seed: int = 0, width: int = 1) -> dict[str, Solution]:
     """The solutions of a live job with the problems in the order of the first repetition."""
     batches = list(Orders(made.problems, 1, seed=seed).batches())
     backends = Logged(made, {b.problem.id: b.orders[0].tolist() for b in batches})
@@ -112,6 +116,8 @@ def live(made: Log, seed: int = 0) -> dict[str, Solution]:
             costs=COSTS,
             at_once=1,
             ledger=MemoryLedger(),
+            width=width,
+            pace=Pace(),
         )
         return {solution.problem: solution async for solution in found}
 
@@ -119,11 +125,13 @@ def live(made: Log, seed: int = 0) -> dict[str, Solution]:
 
 
 @pytest.mark.parametrize("kind", [{}, {"tied": True}, {"alike": True}])
-def test_a_replay_equals_a_live_job(kind: dict[str, bool]) -> None:
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_replay_equals_a_live_job(kind: dict[str, bool], width: int) -> None:
     made = log(24, **kind)
-    solutions = live(made)
+    solutions = live(made, width=width)
     orders = Orders(made.problems, 1)
-    trials = Arrivals(orders, "score").trials(Learning(), COSTS, 0)
+    replay = Arrivals(orders, "score", how=Conditions(width, pace=Pace()))
+    trials = replay.trials(Learning(), COSTS, 0)
 
     for at, problem in enumerate(made.problems):
         bill = solutions[problem.id].bill

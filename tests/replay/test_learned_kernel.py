@@ -9,11 +9,13 @@ import warnings
 import numpy as np
 import pytest
 
-from grv.core.values import Costs
+from grv.core.pace import Pace
+from grv.core.values import Costs, Latency
 from grv.learning.fit import prior_of
 from grv.learning.history import History, past
 from grv.learning.tune import costs_of
 from grv.logs.log import Log, LoggedProblem
+from grv.pacing import PACE
 from grv.policies import Learned
 from grv.policies.learned.drift import Drift
 from grv.policies.learned.policy import UnlikeHistoryWarning
@@ -111,7 +113,7 @@ def test_every_search_is_that_of_the_engine(
 
     assert not found.unlike.any()
     for at, each in enumerate(priors):
-        arrays = (found.solved, found.generated, found.verified, found.asked)
+        arrays = (found.solved, found.generated, found.verified, found.rounds[..., 0])
         rows = [tuple(row) for row in np.stack([array[at] for array in arrays]).T.tolist()]
         assert rows == by_the_engine(each, made, ratio)
 
@@ -136,18 +138,28 @@ def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]
 
 
+TIMED = Pace(overlap=True, second=1.0, latency=Latency(5, 30))
+
+
 @pytest.mark.parametrize("value", [math.inf, 40.0])
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_comparison_runs_learned_as_the_engine_does(keyed: bool, value: float) -> None:
-    problems = made_up(tied=False, keyed=keyed, problems=6)
+@pytest.mark.parametrize(
+    ("width", "pace"),
+    [(1, PACE), (2, PACE), (16, Pace()), (16, PACE), (5, Pace(False, True)), (16, TIMED)],
+)
+def test_a_comparison_runs_learned_as_the_engine_does(
+    width: int, pace: Pace, keyed: bool, value: float
+) -> None:
+    problems = made_up(tied=width == 2, keyed=keyed, problems=6)
     strange = [dataclasses.replace(p, id=f"far {p.id}", scores=p.scores + 50) for p in problems]
     policy = Learned(tilted(fitted(problems, 1.0, 0.0), 10, -0.3, -0.1))
     made = list(batches([*problems, *strange], 2, keyed=keyed))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlikeHistoryWarning)
-        together = many_trials(policy, made, Costs(1, 10), width=1, value=value)
-        each = [engine_trials(policy, b, Costs(1, 10), Conditions(1, value)) for b in made]
+        together = many_trials(policy, made, Costs(1, 10), width=width, value=value, pace=pace)
+        how = Conditions(width, value, pace)
+        each = [engine_trials(policy, batch, Costs(1, 10), how) for batch in made]
 
     for fast, slow in zip(together, each, strict=True):
         assert fast.solved.tolist() == slow.solved.tolist()

@@ -15,7 +15,7 @@ from grv.core.search import Policy, Search
 from grv.core.values import Costs, Generated, Latency, Step, Verdict, Verified, Verify
 from grv.learning.score_combination import read_scored
 from grv.pacing import PACE
-from grv.policies import Adaptive, Alternate, Balanced, Varied, VerifyAll
+from grv.policies import Adaptive, Alternate, Balanced, Threshold, Varied, VerifyAll
 from grv.replay.engine import replayed
 from grv.replay.orders import batches
 from grv.testing.drivers import batches as generated
@@ -67,6 +67,26 @@ def test_cost_and_rounds_against_width_one(policy: Policy, world: World) -> None
             assert ahead.rounds.verify == rounds_to(n, width)
             assert ahead.rounds.verify <= rounds_bound(n, width)  # statement 5
         assert ahead.rounds.generate <= ahead.rounds.verify + 1  # a block is generated at once
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, Threshold(0)], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("rho", [1, 10, 100])
+def test_a_block_does_not_wait_for_keys_that_never_come(policy: Policy, rho: float) -> None:
+    """All candidates have one answer, so that no other verification is possible."""
+    costs, world = Costs(1, rho), World.of(" ".join(["1+a"] * 5000))
+    one = run(policy, costs, world, width=1)
+    for width, ramp in itertools.product((2, 4, 16), (True, False)):
+        ahead = run(policy, costs, world, width=width, pace=Pace(ramp=ramp, overlap=True))
+        assert ahead.bill.verified == 1
+        size = 2 if ramp else width
+        course = course_cost(policy, costs, distinct(world), size)
+        # What the course of the first block costs, at most; and what one verification costs.
+        assert ahead.bill.total <= max(course, one.bill.total) + costs.verify
+
+
+def distinct(world: World) -> World:
+    """The same world without keys."""
+    return World(world.scores, world.verdicts)
 
 
 def world_without_passes(world: World) -> World:

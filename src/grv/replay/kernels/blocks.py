@@ -1,8 +1,8 @@
 """Counts what a search that looks ahead requests, along its course with width 1.
 
-A kernel runs the course and reports each generation and each verification. A full block is sent
-when the course goes on, so that the candidates to generate meanwhile are known; see
-`core.look_ahead`. The course therefore runs beyond the first pass, to the end of its block.
+A kernel runs the course and reports each generation and each verification. A block is sent when the
+course goes on, so that the candidates to generate meanwhile are known; see `core.look_ahead`. The
+course therefore runs beyond the first pass, to the end of its block.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Blocks:
         self.exhausted = self._passed = False
         self._costs, self._width, self._pace = costs, width, pace
         self._candidates, self._ended = candidates, False
-        self._generating = self._verifying = self._overlapped = self._open = 0
+        self._generating = self._verifying = self._overlapped = self._open = self._waited = 0
         self._clock = Clock(pace.latency)
         self._size = pace.block(width, 0, costs.of(1, 1), self._clock, 0.0)
         self.sent: list[tuple[int, ...]] = []  # the counts after each block
@@ -48,17 +48,26 @@ class Blocks:
         if self.exhausted:
             return 0
         missing = self.used + n - self.made
-        if self._open == self._size:
+        waits = self._open > 0 and missing > 0 and not self._ended
+        if self._open == self._size or (waits and (ahead is not None or missing > self._room)):
             self._send(missing, ahead)
             missing = self.used + n - self.made
         if missing > 0 and not self._ended:
             self._generating += 1
-            slots = self._size - self._open
-            self._request(missing + self._more(slots, ahead))
+            number = self._needed(missing, self._size - self._open, ahead)
+            self._waited += number if self._open else 0
+            self._request(number)
         self.exhausted = self.used + n > self.made
         taken = min(n, self.made - self.used)
         self.used += taken
         return taken
+
+    def draw(self, n: int) -> None:
+        """Take `n` candidates one at a time, for a plan that cannot say how many it needs."""
+        while n > 0 and not self.exhausted:
+            there = min(n, self.made - self.used) or 1
+            self.generate(there, None)
+            n -= there
 
     def verify(self, passes: bool) -> None:
         """Verify one candidate."""
@@ -72,14 +81,18 @@ class Blocks:
         if self._open:
             self._send()
 
-    def _more(self, slots: int, ahead: Ahead) -> int:
-        """The candidates for the rest of a block: as the plan says, or as many as so far."""
-        if slots < 2:
-            return 0
+    def _needed(self, missing: int, slots: int, ahead: Ahead) -> int:
+        """The candidates of a step and of the verifications that follow, up to `slots` in all."""
         if ahead is not None:
-            return ahead(slots)
-        verified = self.verified + self._open
-        return self.made * (slots - 1) // verified if verified else 0
+            return missing + (ahead(slots) if slots > 1 else 0)
+        cost = self._costs.candidate
+        size = self._pace.batch(self._width, self.made, cost, self._clock)
+        return max(missing, min(size, self._room) if slots < self._size else size)
+
+    @property
+    def _room(self) -> int:
+        """How many more candidates may be requested while verifications are open."""
+        return int(self._costs.verify * self._open / self._costs.candidate) - self._waited
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
@@ -87,13 +100,13 @@ class Blocks:
 
     def _send(self, missing: int = 0, ahead: Ahead = None) -> None:
         before, size = self.verified, self._open
-        self.verified, self._open = before + size, 0
+        self.verified, self._open, self._waited = before + size, 0, 0
         self._verifying += 1
         spent = self._costs.of(self.made, self.verified)
         cost = spent / self.verified
         self._size = self._pace.block(self._width, self.verified, cost, self._clock, 0.0)
         if missing > 0 and not self._ended:
-            n = missing + self._more(self._size, ahead)
+            n = self._needed(missing, self._size, ahead)
             price = self._costs.of(n, 0)
             if self._pace.overlaps(price, spent, size, before, self._clock):
                 self._overlapped += 1

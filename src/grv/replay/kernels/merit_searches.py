@@ -18,6 +18,7 @@ from ...policies.learned.prior import Prior
 from ...theory.decimals import exact_ratio
 from ...theory.guard import guard_blocks, oldest_limit
 from ...theory.scales import on_scale
+from .courses import Courses
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
 
@@ -47,6 +48,7 @@ class MeritSearches(abc.ABC):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
         orders, longest = stack.ranks.shape
         searches = orders * len(limits)
@@ -64,12 +66,13 @@ class MeritSearches(abc.ABC):
         self.merits = np.zeros((searches, len(prior.shares)))
         self.top = np.full(searches, longest)
         self.merit = np.full(searches, -1.0)
-        self.solved = np.zeros(searches, dtype=np.bool_)
+        self.over = np.zeros(searches, dtype=np.bool_)  # solved, or if it looks ahead: known
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
         self.oldest = np.zeros(searches, dtype=np.intp)  # see `Guard._oldest`
         self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
+        self.courses = courses
 
     @abc.abstractmethod
     def _settle(self, who: Places) -> None:
@@ -100,9 +103,21 @@ class MeritSearches(abc.ABC):
     def checked(self) -> Flags:
         """`[searches, ranks]`: whether the candidate was verified."""
         found = self.failures
-        solved = np.flatnonzero(self.solved)
-        found[solved, self.last[solved]] = True
+        over = np.flatnonzero(self.over)
+        found[over, self.last[over]] = True
         return found
+
+    def _count(self, who: Places, ranks: Places) -> Flags:
+        """Count one verification in each of these searches; return whether the search goes on."""
+        self.verified[who] += 1
+        passes = self.stack.passed[self.of[who], ranks]
+        if self.courses is None:
+            over = passes
+        else:
+            over = self.courses.add(who, self.verified[who], ranks, self.asked[who], passes)
+        self.over[who], self.last[who] = over, ranks
+        going_on: Flags = ~over
+        return going_on
 
     @abc.abstractmethod
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
@@ -121,7 +136,7 @@ class MeritSearches(abc.ABC):
                 block = self.blocks[1]
                 self.first[:] = self.longest
             self._verify_oldest(going, drawn - 1, 1.0)
-            going = going[~self.solved[going]]
+            going = going[~self.over[going]]
             self.asked[going] += 1
             over = self.stack.sizes[self.of[going]] < drawn
             if over.any():
@@ -154,9 +169,9 @@ class MeritSearches(abc.ABC):
         """Verify the best of the completed block where it is due; see `Guard._due`."""
         if drawn:
             self._verify_oldest(going[self._owing(going)], drawn, self.rho)
-            going = going[~self.solved[going]]
+            going = going[~self.over[going]]
             self._settle(going[self._owing(going)])
-        return going[~self.solved[going]]
+        return going[~self.over[going]]
 
     def _owing(self, who: Places) -> Flags:
         """Whether the best candidate of the current block has no verdict."""
@@ -179,7 +194,7 @@ class MeritSearches(abc.ABC):
         if overdue.any():
             who = who[overdue]
             self._check(who, self.stack.ranks[self.of[who], self.oldest[who]])
-            self._find_best(who[~self.solved[who]])
+            self._find_best(who[~self.over[who]])
 
     def _verify(self, going: Places, drawn: int, end: int, allowance: float) -> Places:
         """Verify candidates above the limit while they fit; see `Guard.has_room`.
@@ -201,21 +216,21 @@ class MeritSearches(abc.ABC):
             who = who[drawn + rho * self.verified[who] + needed <= allowance + ROUNDING]
             wanted = self.top[who]
             self._verify_oldest(who, drawn, rho)
-            still = ~self.solved[who]
+            still = ~self.over[who]
             still[still] = self._is_open(who[still], wanted[still])
             self._check(who[still], wanted[still])
-            who = who[~self.solved[who]]
+            who = who[~self.over[who]]
             self._find_best(who)
             merit = self.merit[who]
             who = who[(merit >= self.limits[who]) & (merit >= 0)]
-        return going[~self.solved[going]]
+        return going[~self.over[going]]
 
     def _verify_rest(self, who: Places) -> None:
         """After the last candidate, verify all open candidates, highest merit first."""
         self._find_best(who)
         while len(who := who[self.merit[who] >= 0]):
             self._check(who, self.top[who])
-            who = who[~self.solved[who]]
+            who = who[~self.over[who]]
             self._find_best(who)
 
 
@@ -232,8 +247,9 @@ class ClassedSearches(MeritSearches):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
-        super().__init__(prior, stack, ratio, limits, factor)
+        super().__init__(prior, stack, ratio, limits, factor, courses)
         (orders, longest), searches = stack.ranks.shape, len(self.of)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
         arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0
@@ -344,11 +360,9 @@ class ClassedSearches(MeritSearches):
         self.merit[who] = merits[np.arange(len(who)), top]
 
     def _check(self, who: Places, ranks: Places) -> None:
+        failed = self._count(who, ranks)
+        who, ranks = who[failed], ranks[failed]
         orders = self.of[who]
-        self.verified[who] += 1
-        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
-        failed = ~self.solved[who]
-        who, ranks, orders = who[failed], ranks[failed], orders[failed]
         levels = self.stack.levels[orders, ranks]
         before = self.failed[who, levels]
         counts = self.ties[before]

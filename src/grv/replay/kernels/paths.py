@@ -208,7 +208,7 @@ def staged_ahead(
     """
     size = len(batch.problem)
     if batch.keys is None and (alone := one()) is not None:
-        return looked_up(alone, _course(tuple(stages), costs, how, size))
+        return looked_up(alone, failing_course(tuple(stages), costs, how, size))
     found = []
     for order in _orders(batch):
         blocks = Blocks(costs, *how, size)
@@ -217,7 +217,9 @@ def staged_ahead(
 
 
 @lru_cache(maxsize=256)
-def _course(stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int) -> Blocks:
+def failing_course(
+    stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int
+) -> Blocks:
     """A search in which nothing passes."""
     course = Blocks(costs, *how, candidates)
     run_blocks(stages, Order(range(candidates), [False] * candidates, None), course)
