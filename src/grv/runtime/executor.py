@@ -286,7 +286,7 @@ class Executor:
         assert self.backends.second is not None  # `SearchConfig` checks this
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
-            drafts = {id: self.draft(id) for id in missing}
+            drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
             scores = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
                 ScoredAgain(id, score.value, score.reason, score.usage.as_data())

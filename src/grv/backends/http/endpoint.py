@@ -150,7 +150,7 @@ class Endpoint(Failures[_Error]):
         lanes.append(_Lane(client))
         return lanes[-1]
 
-    def _headers(self) -> dict[str, bytes]:
+    def _headers(self) -> dict[bytes, bytes]:
         """The headers of all requests, as OpenAI's client sends them."""
         headers = {"accept": "application/json", "content-type": "application/json"}
         headers["authorization"] = f"Bearer {self._key or _NO_KEY}"
@@ -158,7 +158,7 @@ class Endpoint(Failures[_Error]):
         for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
             name, colon, value = line.partition(":")
             headers |= {name.strip().lower(): value.strip()} if colon else {}
-        return {name: value.encode() for name, value in headers.items()}
+        return {name.encode(): value.encode() for name, value in headers.items()}
 
     def _address(self, path: str) -> httpx2.URL:
         """The address of a path of this server; its query stays."""
