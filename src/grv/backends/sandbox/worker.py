@@ -52,6 +52,7 @@ _ENVIRONMENT = {
     **{"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")},
     "MALLOC_ARENA_MAX": "2",  # an arena takes 64 MiB of address space
+    "LD_BIND_NOW": "1",  # or each child would look up the same symbols again
 }
 
 

@@ -137,7 +137,6 @@ class Zygote:
             ):
                 os.dup2(source, target)
             os.chdir(self._box)
-            os.environ["HOME"] = os.environ["TMPDIR"] = self._box
             number, counts = _own_counts()
             try:
                 self._jail.apply(order["limits"])
@@ -163,14 +162,15 @@ class Zygote:
             handle = os.pidfd_open(pid)
         except (AttributeError, OSError):
             handle = None
-        number = pid if handle is None else _outer_number(handle, pid)
-        cause = ""
+        number, cause = 0, ""
         try:
             while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
                     os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
                 ):
                     break
+                # Most children end before they are checked, and never need this number.
+                number = number or (pid if handle is None else _outer_number(handle, pid))
                 cause = cause or self._objection(order, number, overdue)
                 if cause:
                     _kill(pid)
@@ -298,6 +298,8 @@ def _prepare_and_serve(
                 hello["capabilities"] = False
             except (KeyError, OSError) as exc:
                 hello["missing"]["capabilities dropped"] = str(exc)
+    os.environ["HOME"] = os.environ["TMPDIR"] = box
+    os.environ.pop("LD_BIND_NOW", None)  # it has done its work (worker.py)
     jail = Jail(box, confined=confined)
     hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
     hello["missing"] |= jail.missing

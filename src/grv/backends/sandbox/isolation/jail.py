@@ -12,6 +12,10 @@ from . import kernel, landlock, seccomp
 _MEBIBYTE = 1 << 20
 _OPEN_FILES = 128
 _STACK = 1 << 30
+_LIMITED = (
+    *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE),
+    *(resource.RLIMIT_NOFILE, resource.RLIMIT_AS),
+)
 
 
 class Jail:
@@ -29,6 +33,7 @@ class Jail:
         self._filter: seccomp.Assembled | None = None
         self._rules: dict[bool, int] = {}
         self._bare = _address_space() if kernel.is_linux else 0
+        self._allowed = {kind: resource.getrlimit(kind)[1] for kind in _LIMITED}
         if not confined:
             return
         if not kernel.is_linux:
@@ -91,7 +96,7 @@ class Jail:
             space = self._bare + limits["memory_mb"] * _MEBIBYTE
             wanted.append((resource.RLIMIT_AS, space, space))
         for kind, soft, hard in wanted:
-            allowed = resource.getrlimit(kind)[1]
+            allowed = self._allowed[kind]
             if allowed != resource.RLIM_INFINITY:
                 soft, hard = min(soft, allowed), min(hard, allowed)
             resource.setrlimit(kind, (soft, hard))
