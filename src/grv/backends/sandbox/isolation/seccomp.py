@@ -11,6 +11,7 @@ broken rather than failed.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import struct
 from typing import NamedTuple
@@ -187,19 +188,22 @@ def _search(ranges: list[tuple[int, Block]]) -> Block:
 
 
 class Assembled:
-    """A filter in the kernel's format, complete except for the process's number."""
+    """A filter in the kernel's format, complete except for the process's number.
+
+    Attributes:
+        code: the buffer that has it.
+    """
 
     def __init__(self, architecture: str) -> None:
         program = build(architecture)
         self._places = [8 * i + 4 for i, step in enumerate(program) if step.operand == _PID]
-        self._code = b"".join(
+        code = b"".join(
             struct.pack("<HBBI", step.code, step.true, step.false, step.operand & 0xFFFFFFFF)
             for step in program
         )
+        self.code = ctypes.create_string_buffer(code, len(code))
 
-    def for_process(self, pid: int) -> bytes:
-        """The filter for the process with this number."""
-        code = bytearray(self._code)
+    def fill_in(self, pid: int) -> None:
+        """Make it the filter for the process with this number."""
         for place in self._places:
-            struct.pack_into("<I", code, place, pid)
-        return bytes(code)
+            struct.pack_into("<I", self.code, place, pid)
