@@ -105,16 +105,21 @@ def drop_capabilities() -> None:
     _syscall("capset", _CAPSET[machine()], header, bytes(24))
 
 
-def close_from(first: int) -> None:
-    """Close every file descriptor from `first` up."""
-    if is_linux:
-        try:
-            last = ctypes.c_uint(0xFFFFFFFF)
-            _syscall("close_range", _CLOSE_RANGE, ctypes.c_uint(first), last, ctypes.c_uint(0))
-            return
-        except OSError:  # before Linux 5.9
-            pass
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+def closing_from(first: int) -> Callable[[], None]:
+    """A call that closes every file descriptor from `first` up."""
+    numbers = [ctypes.c_uint(each) for each in (first, 0xFFFFFFFF, 0)]
+    close = _prepared("close_range", "syscall", ctypes.c_long(_CLOSE_RANGE), *numbers)
+
+    def closed() -> None:
+        if is_linux:
+            try:
+                close()
+                return
+            except OSError:  # before Linux 5.9
+                pass
+        os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+    return closed
 
 
 def filtering(code: ctypes.Array[ctypes.c_char]) -> Prepared:
