@@ -28,6 +28,8 @@ X32_BIT = 0x40000000  # set in the numbers of an x86_64 kernel's x32 calls
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND = 0x20, 0x15, 0x35, 0x45, 0x54
 JUMP, RETURN = 0x05, 0x06
 
+_FARTHEST = 255  # instructions that a conditional jump can skip
+
 _SIGKILL = 9
 _OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
 _OPEN_UNNAMED = 0o20000000  # O_TMPFILE without O_DIRECTORY: a file without a name
@@ -182,8 +184,9 @@ def _search(ranges: list[tuple[int, Block]]) -> Block:
         return ranges[0][1]
     middle = len(ranges) // 2
     left, right = _search(ranges[:middle]), _search(ranges[middle:])
-    # A conditional jump reaches 255 instructions; an unconditional one has no such limit.
-    there = Instruction(JUMP, 0, 0, len(left))
+    if len(left) <= _FARTHEST:
+        return [Instruction(AT_LEAST, len(left), 0, ranges[middle][0]), *left, *right]
+    there = Instruction(JUMP, 0, 0, len(left))  # an unconditional jump has no such limit
     return [Instruction(AT_LEAST, 0, 1, ranges[middle][0]), there, *left, *right]
 
 
