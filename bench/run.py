@@ -33,12 +33,14 @@ def say_live(live: Any) -> None:
         f"  {overhead['sqlite_ms']} ms of processor time per candidate with backends that answer at"
         f" once ({overhead['memory_ms']} without the disk)"
     )
-    print(
-        f"  {loopback['in_flight']} in flight on loopback: {loopback['of_the_bare_client']} of the"
-        f" bare openai client in as many loops, {loopback['of_the_bare_client_gathered']} of it"
-        f" under a semaphore; {live['second']['of_the_ideal']} of the ideal when an answer takes a"
-        " second"
-    )
+    for row in loopback:
+        print(
+            f"  {row['in_flight']} in flight on loopback, {row['candidates_per_request']} each:"
+            f" {row['of_the_bare_client']} of the requests of the bare openai client in as many"
+            f" loops, {row['of_the_bare_client_gathered']} of it under a semaphore;"
+            f" {row['grv_ms']} ms of processor time per request beside {row['bare_ms']}"
+        )
+    print(f"  {live['second']['of_the_ideal']} of the ideal when an answer takes a second")
     few, lots = many["problems"]
     print(
         f"  {few} and {lots} problems in one run: {many['peak_mb'][0]} and {many['peak_mb'][1]} MB;"

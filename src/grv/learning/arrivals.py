@@ -28,7 +28,6 @@ from ..replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, stacked
 from .history import PastProblem
-from .ledger_history import ledger_past
 from .online import next_refit, prior_after
 
 _STREAM = 20  # distinguishes the order of problems from other things drawn from a seed
@@ -103,9 +102,17 @@ class Arrivals:
     def _batches(self) -> list[OrderBatch]:
         return list(self._orders.batches())
 
+    def _recorded(self, policy: Learning) -> list[PastProblem]:
+        """The problems of the ledgers from which the policy starts."""
+        if not policy.history:
+            return []
+        from .ledger_history import ledger_past  # most comparisons read no ledger
+
+        return [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+
     def trials(self, policy: Learning, costs: Costs, repetition: int) -> Trials:
         """What each problem cost in one repetition; arrays are `[problems]`."""
-        finished = [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+        finished = self._recorded(policy)
         order = arrival(len(self._batches), repetition, self._seed)
         arriving = [self._in_order(place, repetition) for place in order.tolist()]
         found: list[Trials] = []

@@ -64,10 +64,14 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Every class of exception that httpx2 raises."""
+    """Every class of exception that httpx2 raises, and those that it lets through."""
+    import ssl
+
+    import anyio
     import httpx2
 
-    return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.CookieConflict, httpx2.StreamError)
+    own = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.CookieConflict, httpx2.StreamError)
+    return (*own, ssl.SSLError, anyio.EndOfStream)
 
 
 class Failures(Generic[_Error]):
