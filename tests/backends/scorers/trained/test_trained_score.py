@@ -149,7 +149,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
         ("[1]", "not a scorer; make one with grv learn --scorer"),
         ('{"format": "grv prior", "version": 1}', "not a scorer; make one with grv learn"),
         ('{"format": "grv scorer", "version": 9}', "a scorer of version 9, but this grv reads"),
-        ('{"format": "grv scorer", "version": 2}', "a broken scorer: 'dense' is missing"),
+        ('{"format": "grv scorer", "version": 1}', "a broken scorer: 'dense' is missing"),
     ],
 )
 def test_a_file_that_is_no_scorer_is_one_line(tmp_path: Path, content: str, message: str) -> None:
