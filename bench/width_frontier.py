@@ -93,9 +93,10 @@ def ramps(log: Log, orders: Orders) -> dict[str, Any]:
         ramp = Ramp(ramp=False, overlap=True, start=start, growth=growth)
         paces[f"start {start}, growth {growth:g}"] = (WIDTH, ramp)
     batches = list(orders.batches())
-    folds = [Varied()] * FOLDS, _learned(log, batches)
+    folds: dict[str, list[Policy]] = {"varied": [Varied()] * FOLDS}
+    folds["learned"] = _learned(log, batches)
     found = {}
-    for name, each in zip(("varied", "learned"), folds, strict=True):
+    for name, each in folds.items():
         rows = {pace: _row(_folded(each, batches, *how)) for pace, how in paces.items()}
         found[name] = table(rows)
     rows = {}
@@ -243,7 +244,8 @@ def belief(log: Log, orders: Orders) -> dict[str, Any]:
     rows = {}
     for name, rule in rules.items():
         figures = np.array([[_priced(each, rule) for each in problem] for problem in courses])
-        rows[name] = Row(*figures.mean(axis=1).T, 1.0)
+        cost, seconds = figures.mean(axis=1).T
+        rows[name] = Row(cost, seconds, 1.0)
     return table(rows)
 
 
