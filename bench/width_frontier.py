@@ -15,6 +15,7 @@ policy on the same orders.
 - `belief`: `learned` with blocks that end when another verification would lower the chance of a
   pass per cost, by the posterior; a round of waiting costs `kappa` verifications. Beside it the
   ramps in the same simplified accounting: what the course generates is paid for, 5 s per block.
+  Also on two populations, 100 problems each.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from grv.core.values import Generate, Generated, Stop, Verdict, Verified
 from grv.learning.arrivals import Arrivals, by_repetition, left_by
 from grv.learning.online import fitted_prior
 from grv.learning.score_combination import read_scored
-from grv.logs.log import Log, LoggedProblem
+from grv.logs.log import LoggedProblem
 from grv.policies import Alternate, Learned, Learning, Varied
 from grv.policies.learned.belief import Belief
 from grv.replay.engine import replayed
@@ -44,6 +45,7 @@ from grv.replay.kernels.dispatch import Conditions, many_trials
 from grv.replay.kernels.paths import AheadOptions, failing_course, slot_stages
 from grv.replay.orders import OrderBatch, Orders
 from grv.replay.trials import Trials
+from grv.testing.worlds import POPULATIONS
 from width import COSTS, LATENCY, LOGS, Row, table
 
 WIDTH, FOLDS, GOAL = 16, 5, 1.25
@@ -81,12 +83,16 @@ def main() -> None:
         log = read_scored(str(given.data / file), score)
         problems = [problem for problem in log.problems if problem.solvable]
         orders = Orders(problems, given.orders)
-        found[name] = {"ramps": ramps(log, orders), "bounds": bounds(orders)}
-        found[name]["belief"] = belief(log, orders)
+        found[name] = {"ramps": ramps(score, orders), "bounds": bounds(orders)}
+        found[name]["belief"] = belief(score, orders)
+    for name in ("coding", "math"):
+        law = POPULATIONS[name]
+        made = [law.problem(f"p{number:03}", 256, (0, number)) for number in range(100)]
+        found[name] = {"ramps": {}, "bounds": {}, "belief": belief("score", Orders(made, 2))}
     print(json.dumps(found, indent=1) if given.json else text(found))
 
 
-def ramps(log: Log, orders: Orders) -> dict[str, Any]:
+def ramps(score: str, orders: Orders) -> dict[str, Any]:
     """Every shape with every policy."""
     paces: dict[str, tuple[int, Pace]] = {"width 1": (1, Pace())}
     for start, growth in SHAPES:
@@ -94,14 +100,14 @@ def ramps(log: Log, orders: Orders) -> dict[str, Any]:
         paces[f"start {start}, growth {growth:g}"] = (WIDTH, ramp)
     batches = list(orders.batches())
     folds: dict[str, list[Policy]] = {"varied": [Varied()] * FOLDS}
-    folds["learned"] = _learned(log, batches)
+    folds["learned"] = _learned(score, batches)
     found = {}
     for name, each in folds.items():
         rows = {pace: _row(_folded(each, batches, *how)) for pace, how in paces.items()}
         found[name] = table(rows)
     rows = {}
     for pace, (width, how) in paces.items():
-        replay = Arrivals(orders, log.score, how=Conditions(width, pace=how))
+        replay = Arrivals(orders, score, how=Conditions(width, pace=how))
         repetitions = range(len(batches[0].orders))
         rows[pace] = _row(
             [by_repetition([replay.trials(Learning(), COSTS, r) for r in repetitions])]
@@ -110,7 +116,7 @@ def ramps(log: Log, orders: Orders) -> dict[str, Any]:
     return found
 
 
-def _learned(log: Log, batches: Sequence[OrderBatch]) -> list[Policy]:
+def _learned(score: str, batches: Sequence[OrderBatch]) -> list[Policy]:
     """The policy of each fold, from searches of `varied` on the problems of the others."""
     left = [
         left_by(
@@ -120,7 +126,7 @@ def _learned(log: Log, batches: Sequence[OrderBatch]) -> list[Policy]:
         for b in batches
     ]
     priors = [
-        fitted_prior([each for at, each in enumerate(left) if at % FOLDS != fold], log.score)
+        fitted_prior([each for at, each in enumerate(left) if at % FOLDS != fold], score)
         for fold in range(FOLDS)
     ]
     return [Learned(prior) for prior in priors if prior is not None]
@@ -225,10 +231,10 @@ class Course:
         return max(seconds + (cost - limit) / price for price, cost, seconds in found)
 
 
-def belief(log: Log, orders: Orders) -> dict[str, Any]:
+def belief(score: str, orders: Orders) -> dict[str, Any]:
     """Rules by the posterior of `learned`, beside ramps, on courses of its searches."""
     batches = list(orders.batches())
-    policies = _learned(log, batches)
+    policies = _learned(score, batches)
     courses = [
         [recorded(policies[at % FOLDS], batch.problem, order) for order in batch.orders.tolist()]
         for at, batch in enumerate(batches)
