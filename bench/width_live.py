@@ -1,12 +1,13 @@
 """How much sooner a live search ends that looks ahead: the embedded model and a slow verifier.
 
-    python bench/width_live.py [--first N] [--seeds N] [--sleep SECONDS] [--json]
+    python bench/width_live.py [--first N] [--seeds N] [--sleep SECONDS] [--row NAME]... [--json]
 
 The problems of `grv demo`, one after the other, with SmolLM2-135M on this machine and a verifier
-that sleeps before it verifies. A seed makes the same candidates in every row, so rows are paired.
-Width 1 tries all problems within the budget of `BUDGET`; the others search those that it solves,
-without a budget. The model is real: generation takes as long as this machine needs, and longer for
-more candidates. In brackets: 95 % intervals, problems and seeds being resampled together.
+that sleeps before it verifies; a verification costs as much as 4 candidates. A seed makes the same
+candidates in every row, so rows are paired. Width 1 tries all problems within the budget; the other
+rows search those that it solves, without a budget. The model is real: generation takes as long as
+this machine needs, and longer for more candidates. In brackets: 95 % intervals, problems and seeds
+being resampled together.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.apps.demo.demo import COSTS, OPTIONS
+from grv.apps.demo.demo import OPTIONS
 from grv.apps.options.live import backends_of, search_options
 from grv.backends.problems.files import read_problems
 from grv.core.pace import Pace
 
-BUDGET = 300.0
+COSTS, BUDGET = grv.Costs(1, 4), 80.0
 ROWS: dict[str, tuple[int, Pace]] = {
     "width 1": (1, Pace()),
     **{
@@ -50,12 +51,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=int, default=12)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--sleep", type=float, default=1.0)
+    parser.add_argument("--sleep", type=float, default=3.0)
+    parser.add_argument("--row", action="append", choices=list(ROWS), help="and width 1")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
         problems = list(read_problems(str(path)))[: given.first]
-    found = measured(problems, given.seeds, given.sleep)
+    rows = {n: how for n, how in ROWS.items() if n == "width 1" or n in (given.row or ROWS)}
+    found = measured(problems, rows, given.seeds, given.sleep)
     print(json.dumps(found, indent=1) if given.json else text(found))
 
 
@@ -72,9 +75,11 @@ class Slow:
         return finding
 
 
-def measured(problems: list[grv.Problem], seeds: int, sleep: float) -> dict[str, Any]:
-    """All rows over the searches that width 1 solves."""
-    runs: dict[str, list[grv.Solution]] = {name: [] for name in ROWS}
+def measured(
+    problems: list[grv.Problem], rows: dict[str, tuple[int, Pace]], seeds: int, sleep: float
+) -> dict[str, Any]:
+    """The rows over the searches that width 1 solves."""
+    runs: dict[str, list[grv.Solution]] = {name: [] for name in rows}
     for seed in range(1, seeds + 1):
         sampling = dataclasses.replace(OPTIONS.sampling, seed=seed)
         options = dataclasses.replace(OPTIONS, sampling=sampling)
@@ -82,13 +87,19 @@ def measured(problems: list[grv.Problem], seeds: int, sleep: float) -> dict[str,
             how: dict[str, Any] = {**search_options(backends, options.about), "keys": False}
             how |= {"verifier": Slow(backends.verifier, sleep), "costs": COSTS}
             grv.solve_now(problems[0], **how)  # loads the model
-            solvable = [p for p in problems if grv.solve_now(p, **how, budget=BUDGET).verified]
-            for name, (width, pace) in ROWS.items():
-                runs[name] += [grv.solve_now(p, **how, width=width, pace=pace) for p in solvable]
+            solvable = problems
+            for name, (width, pace) in rows.items():
+                limits: dict[str, Any] = {"width": width, "pace": pace}
+                limits |= {"budget": BUDGET} if width == 1 else {}
+                found = [grv.solve_now(problem, **how, **limits) for problem in solvable]
+                if width == 1:
+                    solvable = [p for p, each in zip(problems, found, strict=True) if each.verified]
+                    found = [each for each in found if each.verified]
+                runs[name] += found
                 seconds = sum(each.seconds for each in runs[name])
                 print(f"seed {seed}: {name}: {seconds:.0f} s", file=sys.stderr, flush=True)
-    searches, rows = seeds * len(problems), _ratios(runs)
-    return {"searches": searches, "solved": len(runs["width 1"]), "rows": rows}
+    solved = len(runs["width 1"])
+    return {"searches": seeds * len(problems), "solved": solved, "rows": _ratios(runs)}
 
 
 def _row(found: list[grv.Solution]) -> dict[str, Any]:

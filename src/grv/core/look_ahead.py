@@ -150,13 +150,13 @@ class LookAhead:
     def _waits_too_long(self, wanted: Action) -> bool:
         """Whether to send the open verifications rather than to generate more for the block.
 
-        A plan that says how many candidates a block needs has them all, but some may have refuted
-        keys. For other plans, waiting may cost as much as the open verifications.
+        A plan that says how many candidates a block needs has them all, but with keys not all can
+        be verified. For other plans, waiting may cost as much as the open verifications.
         """
-        stock = self._search._stock
+        stock, pool = self._search._stock, self._search.pool
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
             return False
-        return wanted.ahead is not None or wanted.n - len(stock) > self._room
+        return wanted.n - len(stock) > self._room if wanted.ahead is None else pool.keyed
 
     @property
     def _room(self) -> int:

@@ -89,9 +89,9 @@ class Visits:
         for at, costs in enumerate(self.prices):
             self._try_all(found, batches, least, at, costs)
         if self.matched or self.grouped:
-            how = {"width": self.settings.width, "pace": self.settings.pace}
+            width, pace = self.settings.width, self.settings.pace
             both = zip(batches, least, strict=True)
-            paid = [paid_checks_of(batch, each, **how) for batch, each in both]
+            paid = [paid_checks_of(*each, width=width, pace=pace) for each in both]
             if self.matched:
                 found.checks.extend(_by_length(least, paid))
             if self.grouped:

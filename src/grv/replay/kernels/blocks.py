@@ -31,11 +31,12 @@ class Blocks:
         exhausted: whether it wanted more than there are.
         made: the candidates generated.
         verified: the verifications sent.
+        keyed: whether a candidate that the course has taken has a key.
     """
 
     def __init__(self, costs: Costs, width: int, pace: Pace, candidates: int) -> None:
         self.used = self.made = self.verified = 0
-        self.exhausted = self._passed = False
+        self.exhausted = self.keyed = self._passed = False
         self._costs, self._width, self._pace = costs, width, pace
         self._candidates, self._ended = candidates, False
         self._generating = self._verifying = self._overlapped = self._open = self._waited = 0
@@ -48,8 +49,9 @@ class Blocks:
         if self.exhausted:
             return 0
         missing = self.used + n - self.made
+        too_long = missing > self._room if ahead is None else self.keyed
         waits = self._open > 0 and missing > 0 and not self._ended
-        if self._open == self._size or (waits and (ahead is not None or missing > self._room)):
+        if self._open == self._size or (waits and too_long):
             self._send(missing, ahead)
             missing = self.used + n - self.made
         if missing > 0 and not self._ended:

@@ -102,6 +102,7 @@ def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
         for number, (draws, checks, blind) in enumerate(stages):
             start = blocks.used
             new = places[start : start + blocks.generate(draws, partial(_ahead, stages, number))]
+            blocks.keyed |= keys is not None and any(keys[place] != -1 for place in new)
             if blind:
                 chosen = _open(new, keys, refuted)
             else:
