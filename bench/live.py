@@ -26,10 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -43,6 +43,7 @@ from grv.runtime.options import Calls
 from grv.runtime.solve import SolveOptions, solve_many
 
 IN_FLIGHT = 64
+_Result = TypeVar("_Result")
 ALLOWED_MS = 0.5  # of processor time per candidate
 _SERVER = """
 import sys
@@ -135,9 +136,12 @@ def server(seconds: float) -> Iterator[str]:
         process.communicate("")
 
 
+Speed = tuple[float, float]  # requests per second, milliseconds of processor time per request
+
+
 async def bare(
     url: str, requests: int, in_flight: int, n: int = 1, *, gathered: bool = False
-) -> None:
+) -> Speed:
     """The openai client asks for n candidates per request, in loops or under a semaphore."""
     import openai
 
@@ -157,30 +161,31 @@ async def bare(
             async with slots:
                 await ask(at)
 
-        if gathered:
-            await asyncio.gather(*(wait_and_ask(at) for at in todo))
-        else:
-            await asyncio.gather(*(loop() for _ in range(in_flight)))
+        calls = (
+            [wait_and_ask(at) for at in todo] if gathered else [loop() for _ in range(in_flight)]
+        )
+        return (await timed(asyncio.gather(*calls), requests))[0]
 
 
-async def grv(url: str, requests: int, in_flight: int, n: int = 1) -> None:
+async def grv(url: str, requests: int, in_flight: int, n: int = 1) -> Speed:
     """The same with grv and a ledger on disk; it verifies a candidate of every eight requests."""
     each = Instant()
     generator = OpenaiGenerator("m", chat=False, base_url=url, seed=0, batch=n)
     options: SolveOptions = {"generator": generator, "scorer": each, "verifier": each}
     options |= {"policy": Fixed(8 * n, 1), "costs": Costs(1, 10), "width": 8}
     with on_disk() as ledger:
-        made = await run(options, requests // 8, ledger, in_flight)
+        speed, made = await timed(run(options, requests // 8, ledger, in_flight), requests)
     await generator.aclose()
     assert made == requests * n
+    return speed
 
 
-def timed(asking: Coroutine[Any, Any, None], requests: int) -> tuple[float, float]:
-    """Requests per second, and milliseconds of processor time per request."""
+async def timed(asking: Awaitable[_Result], requests: int) -> tuple[Speed, _Result]:
+    """How fast requests are made, without opening and closing connections and files; the result."""
     started, used = time.perf_counter(), time.process_time()
-    asyncio.run(asking)
+    result = await asking
     took, used = time.perf_counter() - started, time.process_time() - used
-    return requests / took, 1000 * used / requests
+    return (requests / took, 1000 * used / requests), result
 
 
 def loopback(requests: int, turns: int, in_flight: int, n: int) -> dict[str, Any]:
@@ -190,9 +195,9 @@ def loopback(requests: int, turns: int, in_flight: int, n: int) -> dict[str, Any
         asyncio.run(bare(url, requests // 4, in_flight))
         asyncio.run(grv(url, requests // 4, in_flight, n))
         for _ in range(turns):
-            loops = timed(bare(url, requests, in_flight, n), requests)
-            ours = timed(grv(url, requests, in_flight, n), requests)
-            gathered = timed(bare(url, requests, in_flight, n, gathered=True), requests)
+            loops = asyncio.run(bare(url, requests, in_flight, n))
+            ours = asyncio.run(grv(url, requests, in_flight, n))
+            gathered = asyncio.run(bare(url, requests, in_flight, n, gathered=True))
             rounds.append((loops, gathered, ours))
     middle = statistics.median
     return {
@@ -218,8 +223,8 @@ def loopback(requests: int, turns: int, in_flight: int, n: int) -> dict[str, Any
 def second(requests: int) -> dict[str, Any]:
     """How near to the ideal, grv and the bare client: every answer takes a second."""
     with server(1.0) as url:
-        ours, _ = timed(grv(url, requests, IN_FLIGHT), requests)
-        alone, _ = timed(bare(url, requests, IN_FLIGHT), requests)
+        ours, _ = asyncio.run(grv(url, requests, IN_FLIGHT))
+        alone, _ = asyncio.run(bare(url, requests, IN_FLIGHT))
     return {
         "requests": requests,
         "in_flight": IN_FLIGHT,

@@ -156,6 +156,8 @@ def main() -> None:
         kinds = ("function", "stdin", "asserts")
         ratios = ", ".join(f"{kind} {size[kind]['times_faster']}" for kind in kinds)
         print(f"  {size['workers']} workers: {ratios}")
+    for kind, row in sandbox["processor_time"].items():
+        print(f"  {kind}: {row['grv_ms']} ms of processor time, {row['times_less']} times less")
     memory = sandbox["memory"]
     print(
         f"  the jail itself {sandbox['per_run']['jail_itself_ms']} ms a run; memory over"

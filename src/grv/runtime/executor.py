@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 import anyio
 import anyio.to_thread
@@ -200,11 +201,7 @@ class Executor:
         errors = await together([partial(self._make, batch) for batch in batches])
         if errors:
             raise errors[0]
-        there = []
-        for id in wanted:
-            if id not in self.record.made:
-                break  # the generator has no more
-            there.append(id)
+        there = list(takewhile(self.record.made.__contains__, wanted))  # fewer if there are no more
         await self._score([id for id in there if id not in self.record.scored])
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)

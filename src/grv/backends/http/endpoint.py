@@ -21,11 +21,9 @@ from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
 from .faults import Cause, complaint, of_exception, of_response
 from .secrets import Secrets
-from .web import Failures, address, client_errors, host_of, shown
+from .web import Failures, address, client_errors, host_of, shown, tls
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
 
 KEY = "OPENAI_API_KEY"
@@ -88,7 +86,6 @@ class Endpoint(Failures[_Error]):
         place = host_of(self.base_url or _OPENAI)
         super().__init__(backend, error, secrets, place=place, key=KEY)
         self._addresses: dict[str, httpx2.URL] = {}
-        self._tls: ssl.SSLContext | None = None
         # A connection works only in the event loop that opened it.
         self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Lane]] = (
             weakref.WeakKeyDictionary()
@@ -139,13 +136,11 @@ class Endpoint(Failures[_Error]):
         for lane in lanes:
             if lane.in_flight < _ROOM:
                 return lane
-        if self._tls is None:
-            self._tls = self._httpx2.create_ssl_context()  # once: it reads all certificates
         client = self._httpx2.AsyncClient(
             headers=self._headers(),
             timeout=self._httpx2.Timeout(_SECONDS, connect=60.0),
             follow_redirects=True,
-            verify=self._tls,
+            verify=tls(),
         )
         lanes.append(_Lane(client))
         return lanes[-1]

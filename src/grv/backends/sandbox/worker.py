@@ -30,9 +30,9 @@ from .run import READY_SECONDS, Run, WorkerDied
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
 PREFIX = "grv-box-"  # of the folders that `sweep` removes
-# Makes a package of this folder only: the zygote needs nothing else of grv. The hooks of two modules
-# would run in each child: to reset the locks of threads, of which the zygote has only one, and to
-# make random numbers differ, which a run then seeds. They cost a tenth of a run.
+# Makes a package of this folder only: the zygote needs nothing else of grv. Two modules have hooks
+# that would run in each child: to reset the locks of other threads, of which the zygote has none,
+# and to make random numbers differ, which a run then seeds. They are a twentieth of a run's cost.
 _BOOT = """
 import os
 register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
