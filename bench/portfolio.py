@@ -13,6 +13,7 @@ import argparse
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from grv.experiments.portfolio.trials import GeneratorTrials, InOrder, Trier
 from grv.experiments.settings import Settings
 from grv.experiments.significance import Resampled
 from grv.learning.joint import fit_joint
-from grv.learning.joint_history import tallies_of
+from grv.learning.joint_history import attempts_of_log
 from grv.learning.prior_file import parse_policy
 from grv.logs.generators import read_generators
 from grv.policies.portfolio import (
@@ -65,6 +66,7 @@ class Ladder:
     """Some candidates of each generator, the rest of the last one, then what is left."""
 
     rungs: Mapping[str, int]
+    steers: ClassVar[bool] = False
 
     def choose(self, members: Sequence[Member]) -> Member:
         """The first generator with candidates left on its rung."""
@@ -151,12 +153,12 @@ def cross_fitted(trier: Trier, costs: Mapping[str, Costs]) -> GeneratorTrials:
     """Every problem with a prior that was fitted to the problems of the other parts."""
     names, shares = list(costs), root_shares(costs)
     ids = [problem.id for problem in trier.log.problems]
-    tallies = dict(zip(ids, tallies_of(trier.log), strict=True))
+    past = dict(zip(ids, attempts_of_log(trier.log), strict=True))
     part = np.random.default_rng(0).permutation(len(trier.problems)) % FOLDS
     choosers: list[Chooser] = []
     for fold in range(FOLDS):
         others = [p.id for p, at in zip(trier.problems, part, strict=True) if at != fold]
-        choosers.append(ByExpectedPasses(fit_joint([tallies[id] for id in others], names), shares))
+        choosers.append(ByExpectedPasses(fit_joint([past[id] for id in others], names), shares))
     return trier.fitted(lambda at: choosers[part[at]])
 
 

@@ -174,7 +174,7 @@ def _backends(
 
     if options.generators:
         with portfolio_options(options, options.generators, problems, prices) as how:
-            how["prior"] = prior_of(options.history, options.generators)
+            how["prior"] = prior_of(options.history, how["identity"]["generators"])
             yield how
         return
     costs = options.spending.costs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...backends.protocols import Problem
@@ -17,6 +17,7 @@ from ...policies.portfolio import (
     JointPrior,
     Portfolio,
     root_shares,
+    steered_by,
 )
 from ...policies.portfolio.shares import attempt
 from ..config import SearchConfig, name_of, search_id, started_entry
@@ -45,7 +46,7 @@ class PortfolioConfig:
         if any(hasattr(each.backends.scorer, "pinned") for each in self.members.values()):
             raise UsageError("a trained score works with one generator, not with several")
         if self.prior is not None:
-            lacking = [name for name in self.members if name not in self.prior.types[0].chances]
+            lacking = [name for name in self.members if name not in self.prior.names]
             if lacking:
                 raise UsageError(f"the history has no generator {lacking[0]!r}")
 
@@ -76,8 +77,13 @@ class PortfolioConfig:
 
     def portfolio(self) -> Portfolio:
         """A new portfolio."""
-        searches = {name: each.search() for name, each in self.members.items()}
-        return Portfolio(searches, self.chooser, answers=self.answers)
+        chooser = self.chooser
+        steered = steered_by(chooser, self.members)
+        searches = {
+            name: replace(each, policy=steered.get(name, each.policy)).search()
+            for name, each in self.members.items()
+        }
+        return Portfolio(searches, chooser, answers=self.answers, steered=steered)
 
     async def aclose(self) -> None:
         """Close the connections of all backends."""
