@@ -36,6 +36,7 @@ SHARES, MOST_SHARES = 3.0, 10.0  # candidates: that the mean shares count for, a
 TRUSTS = (0.0, 0.25, 0.5, 1.0)
 DOUBT = 3.0  # the logarithm of the odds against a trust of 1, without evidence
 _SCORES, _LABELS = 2.0, 5.0  # per problem and generator, by which the trust is judged
+DIGITS = 5
 ROUNDS, OWN_ROUNDS = 40, 12  # of expectation and maximisation; it has settled long before
 
 
@@ -236,16 +237,21 @@ def _trust(counts: _Counts, types: _Types, shares: Numbers) -> float:
 def _listed(
     counts: _Counts, types: _Types, shares: Numbers, edges: Mapping[str, Sequence[float]]
 ) -> tuple[ProblemType, ...]:
-    """The types as plain numbers."""
+    """The types as plain numbers, with few digits: each search of a ledger stores them."""
     bins = [len(own) + 1 for own in edges.values()]
 
     def by_name(row: list[list[float]]) -> dict[str, tuple[float, ...]]:
-        return {name: tuple(values[:n]) for name, n, values in zip(edges, bins, row, strict=True)}
+        return {
+            name: tuple(round(value, DIGITS) for value in values[:n])
+            for name, n, values in zip(edges, bins, row, strict=True)
+        }
 
     rows = zip(
         types.weights.tolist(), types.chances(counts.places).tolist(), shares.tolist(), strict=True
     )
-    return tuple(ProblemType(weight, by_name(h), by_name(share)) for weight, h, share in rows)
+    return tuple(
+        ProblemType(round(weight, DIGITS), by_name(h), by_name(share)) for weight, h, share in rows
+    )
 
 
 def _fits(counts: _Counts, chances: Numbers) -> Numbers:

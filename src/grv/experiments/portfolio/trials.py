@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...learning.joint import PastAttempts, prior_of
 from ...learning.joint_history import attempts_of_pools
-from ...learning.online import last_refit, window
+from ...learning.online import SEVERAL_GENERATORS, window
 from ...logs.log import Log, LoggedProblem
 from ...policies.portfolio import (
     ByExpectedPasses,
@@ -144,10 +144,10 @@ class OrderOfArrival:
 
     def chooser(self) -> Chooser:
         """The chooser for the next problem."""
-        if last_refit(len(self._past)) > self._fitted:
-            used = self._past[window(len(self._past))]
-            self._fitted = last_refit(len(self._past))
-            if (prior := prior_of(used, self._names)) is not None:
+        wanted = window(len(self._past), SEVERAL_GENERATORS)
+        if wanted.stop > self._fitted:
+            self._fitted = wanted.stop
+            if (prior := prior_of(self._past[wanted], self._names)) is not None:
                 self._chooser = ByExpectedPasses(prior, self._shares)
         return self._chooser
 

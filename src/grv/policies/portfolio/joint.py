@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import bisect
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from operator import mul
 
 from ...core.errors import UsageError
 
+FORMAT = "grv joint prior 1"
 _LEAST = 1e-9  # no chance is 0 or 1: evidence could not change it
 OWN_SHARES = 5.0  # candidates of this problem that the expected shares of the bins count for
 
@@ -82,12 +84,23 @@ class JointPrior:
     @cached_property
     def hash(self) -> str:
         """A checksum of the content, for the ledger."""
-        types = [
-            (each.weight, sorted(each.chances.items()), sorted(each.shares.items()))
-            for each in self.types
-        ]
-        content = (types, sorted(self.edges.items()), self.trust)
-        return hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()
+        return hashlib.blake2b(self.to_text().encode(), digest_size=6).hexdigest()
+
+    def to_text(self) -> str:
+        """The content, for the ledger."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> JointPrior:
+        """The prior with this content."""
+        try:
+            content = json.loads(text)
+            if content.pop("format") == FORMAT:
+                types = tuple(ProblemType(**each) for each in content.pop("types"))
+                return cls(types, **content)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            pass
+        raise UsageError("this is no joint prior of this version of grv")
 
     @property
     def names(self) -> Sequence[str]:
