@@ -30,11 +30,10 @@ EXPONENTS = tuple(2.0**power for power in (-6, -4, -2, -1, 0, 1, 2, 3, 5))  # fr
 BINS = 5  # of equal size, as far as scores differ
 PULL = 2.0  # verdicts per type and generator that the first guess counts for
 OWN = 1.0  # verdicts per problem and generator that similar problems count for
-STILL = 20.0  # how strongly the strength of a generator's score is pulled to 0
+STILL = 4.0  # how strongly the strength of a generator's score is pulled to 0
 ALIKE = 0.3  # how strongly the strength on a problem is pulled to that of its generator
 SHARES, MOST_SHARES = 3.0, 10.0  # candidates: that the mean shares count for, and used at most
 TRUSTS = (0.0, 0.25, 0.5, 1.0)
-DOUBT = 3.0  # the logarithm of the odds against a trust of 1, without evidence
 _SCORES, _LABELS = 2.0, 5.0  # per problem and generator, by which the trust is judged
 DIGITS = 5
 ROUNDS, OWN_ROUNDS = 40, 12  # of expectation and maximisation; it has settled long before
@@ -101,8 +100,8 @@ def fit_joint(past: Sequence[PastAttempts], names: Sequence[str]) -> JointPrior:
 
     First guess: a type of exponent e passes with the mean rate of the generator to the power e, for
     every generator, and scores say nothing. So difficulty is shared at first, and the labels decide
-    how far it is. The result has one type per problem: its own labels, completed by those of
-    similar problems.
+    how far it is. Then each problem adds a type: its own labels, completed by those of similar
+    problems.
 
     Args:
         past: for each past problem, the candidates of the generators that were tried.
@@ -154,20 +153,27 @@ def _general(counts: _Counts) -> _Types:
 
 
 def _with_own(counts: _Counts, general: _Types) -> _Types:
-    """One type per problem, and the general types with the weight of one problem together."""
-    expected = general.likely(counts) @ _chances(general.levels)
+    """One type per problem, and the general types.
+
+    A type of its own has as much weight as the problem has shown: the share of the generators that
+    were tried. The rest goes to the general types that are likely, because they know how much the
+    other generators vary.
+    """
+    likely = general.likely(counts)
+    expected = likely @ _chances(general.levels)
     levels, mean = _log_odds(expected), general.strengths[0]
     strengths, places = np.tile(mean, (len(levels), 1)), counts.places
     for _ in range(OWN_ROUNDS):
-        labels = counts.passed, counts.failed
-        levels = _better_levels(levels, strengths, *labels, places, OWN, expected)
-        slope, bend = _slopes(levels, strengths, *labels, places)
+        both = counts.passed, counts.failed
+        levels = _better_levels(levels, strengths, *both, places, OWN, expected)
+        slope, bend = _slopes(levels, strengths, *both, places)
         strengths = strengths + _short((slope - ALIKE * (strengths - mean)) / (bend + ALIKE))
         mean = ALIKE * strengths.sum(0) / (ALIKE * len(levels) + STILL)
+    own = ((counts.passed + counts.failed).sum(-1) > 0).mean(-1)
     return _Types(
         np.concatenate([levels, general.levels]),
         np.concatenate([strengths, np.tile(mean, (len(general.levels), 1))]),
-        np.concatenate([np.ones(len(levels)), general.weights]),
+        np.concatenate([own, general.weights + (1 - own) @ likely]),
     )
 
 
@@ -231,7 +237,7 @@ def _trust(counts: _Counts, types: _Types, shares: Numbers) -> float:
         ).sum()
         for trust in TRUSTS
     ]
-    return TRUSTS[int(np.argmax(fits - DOUBT * np.array(TRUSTS)))]
+    return TRUSTS[int(np.argmax(fits))]
 
 
 def _listed(

@@ -45,10 +45,9 @@ class Other:
 async def job(
     made: Problems, problems: Sequence[Problem], ledger: Ledger, policy: str = "learning"
 ) -> list[Solution]:
-    how: SolveOptions = {
-        **{"generator": {"small": made, "large": Other(made)}, "scorer": made, "verifier": made},
-        **{"policy": policy, "ledger": ledger, "at_once": 1, "costs": COSTS, "budget": 600.0},
-    }
+    both = {"small": made, "large": Other(made)}
+    how: SolveOptions = {"generator": both, "scorer": made, "verifier": made, "policy": policy}
+    how |= {"ledger": ledger, "at_once": 1, "costs": COSTS, "budget": 600.0}
     each = {name: {"generator": name, "score": "made up"} for name in COSTS}
     how["identity"] = {"generators": each}
     return [solution async for solution in solve_many(problems, **how)]
