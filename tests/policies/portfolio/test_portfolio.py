@@ -140,6 +140,41 @@ def adversarial(chance: random.Random) -> dict[str, Stream]:
     return streams
 
 
+Weighted = Sequence[tuple[float, Mapping[str, float]]]  # types: their weights and pass rates
+
+
+def failing(types: Weighted, tried: Mapping[str, int]) -> float:
+    """The probability that all of these attempts fail."""
+    left = [w * math.prod((1 - p) ** tried[n] for n, p in rates.items()) for w, rates in types]
+    return sum(left) / sum(weight for weight, _ in types)
+
+
+def greedy_cost(types: Weighted, prices: Mapping[str, float]) -> float:
+    """The expected cost of the attempts in the order of their index."""
+    prior = JointPrior(
+        tuple(ProblemType(w, {n: (p,) for n, p in rates.items()}) for w, rates in types)
+    )
+    tried, cost = dict.fromkeys(prices, 0), 0.0
+    while (left := failing(types, tried)) > 1e-6:
+        outlook = prior.outlook({n: Evidence([k], [k]) for n, k in tried.items()})
+        best = max(prices, key=lambda n: index_to_generate(outlook[n], Costs(prices[n] - 0.5, 0.5)))
+        cost += prices[best] * left
+        tried[best] += 1
+    return cost
+
+
+def least_cost(types: Weighted, prices: Mapping[str, float], most: int = 20) -> float:
+    """A lower bound of the cost of any order: what comes after `most` attempts is free."""
+    (a, first), (b, second) = prices.items()
+    after = dict.fromkeys(((i, most - i) for i in range(most + 1)), 0.0)
+    for total in reversed(range(most)):
+        for i in range(total + 1):
+            left = failing(types, {a: i, b: total - i})
+            one, other = after[i + 1, total - i], after[i, total - i + 1]
+            after[i, total - i] = min(first * left + one, second * left + other)
+    return after[0, 0]
+
+
 class TestTheBound:
     """The cost is at most that of any single generator, divided by its share."""
 
@@ -323,6 +358,23 @@ class TestLearned:
             spent.append(run(streams, costs, ByExpectedPasses(prior, root_shares(costs), 1e9)).cost)
         best = min((c.candidate + c.verify) / rates[n] for n, c in costs.items())
         assert sum(spent) / len(spent) == pytest.approx(best, rel=0.15)
+
+    def test_costs_at_most_four_times_the_best_order_for_any_types(self) -> None:
+        """Without scores; the best order is bounded from below by dynamic programming."""
+        chance = random.Random(6)
+        worst = 1.0
+        for _ in range(40):
+            prices = {name: chance.uniform(1, 30) for name in "ab"}
+            types = [
+                (chance.random(), {name: chance.choice([0.01, 0.2, 0.9]) for name in "ab"})
+                for _ in range(3)
+            ]
+            if any(max(rates.values()) < 0.2 for _, rates in types):
+                continue  # too long for this test
+            cost = greedy_cost(types, prices)
+            worst = max(worst, cost / least_cost(types, prices))
+            assert cost <= 4 * least_cost(types, prices)
+        assert worst > 1.01  # greedy is not always optimal, so this test says something
 
     def test_the_index_to_generate_is_that_of_the_best_threshold(self) -> None:
         chance = random.Random(4)

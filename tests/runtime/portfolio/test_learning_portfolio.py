@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grv import Costs
-from grv.backends.protocols import Draft, Problem
+from grv.backends.protocols import Draft, Generator, Problem
 from grv.core.errors import UsageError
 from grv.learning.joint import fit_joint
 from grv.learning.joint_history import read_attempts
@@ -45,7 +45,7 @@ class Other:
 async def job(
     made: Problems, problems: Sequence[Problem], ledger: Ledger, policy: str = "learning"
 ) -> list[Solution]:
-    both = {"small": made, "large": Other(made)}
+    both: dict[str, Generator] = {"small": made, "large": Other(made)}
     how: SolveOptions = {"generator": both, "scorer": made, "verifier": made, "policy": policy}
     how |= {"ledger": ledger, "at_once": 1, "costs": COSTS, "budget": 600.0}
     each = {name: {"generator": name, "score": "made up"} for name in COSTS}
