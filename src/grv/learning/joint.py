@@ -35,7 +35,7 @@ ALIKE = 0.3  # how strongly the strength on a problem is pulled to that of its g
 SHARES, MOST_SHARES = 3.0, 10.0  # candidates: that the mean shares count for, and used at most
 TRUSTS = (0.0, 0.25, 0.5, 1.0)
 _SCORES, _LABELS = 2.0, 5.0  # per problem and generator, by which the trust is judged
-DIGITS = 5
+DIGITS = 4
 ROUNDS, OWN_ROUNDS = 40, 12  # of expectation and maximisation; it has settled long before
 
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import mul
 
@@ -87,18 +87,33 @@ class JointPrior:
         return hashlib.blake2b(self.to_text().encode(), digest_size=6).hexdigest()
 
     def to_text(self) -> str:
-        """The content, for the ledger."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
+        """The content, for the ledger: the numbers of a type are in the order of the names."""
+        names = self.names
+        rows = [
+            [each.weight, [each.chances[n] for n in names], [each.shares.get(n) for n in names]]
+            for each in self.types
+        ]
+        content = {"format": FORMAT, "names": names, "edges": self.edges, "trust": self.trust}
+        content |= {"problems": self.problems, "types": rows}
+        return json.dumps(content, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> JointPrior:
         """The prior with this content."""
         try:
             content = json.loads(text)
-            if content.pop("format") == FORMAT:
-                types = tuple(ProblemType(**each) for each in content.pop("types"))
-                return cls(types, **content)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            if content["format"] == FORMAT:
+                names = content["names"]
+                types = tuple(
+                    ProblemType(
+                        weight,
+                        dict(zip(names, chances, strict=True)),
+                        {n: own for n, own in zip(names, shares, strict=True) if own},
+                    )
+                    for weight, chances, shares in content["types"]
+                )
+                return cls(types, content["edges"], content["trust"], content["problems"])
+        except (ValueError, TypeError, KeyError):
             pass
         raise UsageError("this is no joint prior of this version of grv")
 
