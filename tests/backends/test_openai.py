@@ -435,3 +435,14 @@ async def test_requests_are_addressed_and_headed_as_the_official_client_does(
     names += ["openai-organization", "openai-project"]
     assert [ours.headers[name] for name in names] == [theirs.headers[name] for name in names]
     assert (ours.path, ours.body) == (theirs.path, theirs.body) == ("/v1/completions", body)
+
+
+@pytest.mark.anyio
+async def test_the_query_of_an_address_stays_its_query() -> None:
+    with FaultyServer() as server:
+        asked = Endpoint(f"{server.url}?version=2", backend="test", error=GeneratorError)
+        with pytest.raises(GeneratorError, match="status 404"):  # this server knows no queries
+            await asked.ask("/completions", {"model": "m"}, "p")
+        await asked.aclose()
+
+    assert [received.path for received in server.received] == ["/v1/completions?version=2"]
