@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import openai
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from grv.backends.generators.completions import seed_of
+from grv.backends.generators.completions import drafts, seed_of
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.http.endpoint import Endpoint
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
+from grv.files import is_number
 from grv.testing.contracts_backends import GeneratorContract
 from support.servers import (
     Cut,
@@ -402,6 +407,21 @@ def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, object]) -> 
 async def test_no_drafts_are_not_asked_for() -> None:
     with pytest.raises(UsageError):
         await OpenaiGenerator("m", chat=True, base_url="http://host/v1").generate(PROBLEM, 0)
+
+
+@given(
+    st.lists(st.floats() | st.integers() | st.none() | st.booleans() | st.just("-1"), max_size=6)
+)
+@example([-1e308, -1e308])
+@example([-1.0, math.nan])
+@example([-1.0, -2.5])
+def test_log_probabilities_are_taken_if_all_are_finite_numbers(values: list[Any]) -> None:
+    (draft,) = drafts({"choices": [{"text": "x", "logprobs": {"token_logprobs": values}}]})
+
+    if values and all(is_number(value) for value in values):
+        assert draft.logprobs == tuple(map(float, values))
+    else:
+        assert draft.logprobs is None
 
 
 def test_seeds_of_a_problem_follow_one_another_and_fit_in_31_bits() -> None:
