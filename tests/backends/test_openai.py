@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import openai
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from grv.backends.generators.completions import seed_of
+from grv.backends.generators.completions import drafts, seed_of
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.http.endpoint import Endpoint
 from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
+from grv.files import is_number
 from grv.testing.contracts_backends import GeneratorContract
 from support.servers import (
     Cut,
@@ -404,6 +409,21 @@ async def test_no_drafts_are_not_asked_for() -> None:
         await OpenaiGenerator("m", chat=True, base_url="http://host/v1").generate(PROBLEM, 0)
 
 
+@given(
+    st.lists(st.floats() | st.integers() | st.none() | st.booleans() | st.just("-1"), max_size=6)
+)
+@example([-1e308, -1e308])
+@example([-1.0, math.nan])
+@example([-1.0, -2.5])
+def test_log_probabilities_are_taken_if_all_are_finite_numbers(values: list[Any]) -> None:
+    (draft,) = drafts({"choices": [{"text": "x", "logprobs": {"token_logprobs": values}}]})
+
+    if values and all(is_number(value) for value in values):
+        assert draft.logprobs == tuple(map(float, values))
+    else:
+        assert draft.logprobs is None
+
+
 def test_seeds_of_a_problem_follow_one_another_and_fit_in_31_bits() -> None:
     seeds = {
         (seed, id): seed_of(seed, id, 0) for seed, id in itertools.product(range(20), ["a", "b"])
@@ -435,3 +455,14 @@ async def test_requests_are_addressed_and_headed_as_the_official_client_does(
     names += ["openai-organization", "openai-project"]
     assert [ours.headers[name] for name in names] == [theirs.headers[name] for name in names]
     assert (ours.path, ours.body) == (theirs.path, theirs.body) == ("/v1/completions", body)
+
+
+@pytest.mark.anyio
+async def test_the_query_of_an_address_stays_its_query() -> None:
+    with FaultyServer() as server:
+        asked = Endpoint(f"{server.url}?version=2", backend="test", error=GeneratorError)
+        with pytest.raises(GeneratorError, match="status 404"):  # this server knows no queries
+            await asked.ask("/completions", {"model": "m"}, "p")
+        await asked.aclose()
+
+    assert [received.path for received in server.received] == ["/v1/completions?version=2"]
