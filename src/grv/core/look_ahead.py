@@ -151,7 +151,8 @@ class LookAhead:
         """Whether to send the open verifications rather than to generate more for the block.
 
         A plan that says how many candidates a block needs has them all, but with keys not all can
-        be verified. For other plans, waiting may cost as much as the open verifications.
+        be verified. For other plans, waiting may cost as much as the open verifications and one
+        candidate for each.
         """
         stock, pool = self._search._stock, self._search.pool
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
@@ -162,7 +163,7 @@ class LookAhead:
     def _room(self) -> int:
         """How many more candidates may be requested while verifications are open."""
         costs, number = self._search.pool.costs, len(self._search._open)
-        return int(costs.verify * number / costs.candidate) - self._waited
+        return number + int(costs.verify * number / costs.candidate) - self._waited
 
     def _request(self, step: Generate, slots: int) -> int:
         """How many candidates to ask for: those of this step, and those until the block is full.

@@ -94,7 +94,8 @@ class Blocks:
     @property
     def _room(self) -> int:
         """How many more candidates may be requested while verifications are open."""
-        return int(self._costs.verify * self._open / self._costs.candidate) - self._waited
+        worth = int(self._costs.verify * self._open / self._costs.candidate)
+        return self._open + worth - self._waited
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
