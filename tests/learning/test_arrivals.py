@@ -139,6 +139,20 @@ def test_a_replay_equals_a_live_job(kind: dict[str, bool], width: int) -> None:
     assert sum(each.policy.startswith("learned(") for each in solutions.values()) == 18
 
 
+@pytest.mark.parametrize(
+    "how", [{"width": 6}, {"width": 6, "ramp": False}, {"answers": 2}], ids=str
+)
+def test_a_comparison_gives_its_limits_to_the_searches(how: dict[str, Any]) -> None:
+    made = log(12)
+    (row,) = compare(["learning"], made, COSTS, orders=1, **how).rows
+    pace = Pace(how.get("ramp", True), overlap=True)
+    limits = Conditions(how.get("width", 1), pace=pace, answers=how.get("answers", 1))
+    replay = Arrivals(Orders(made.problems, 1), "score", how=limits)
+    assert row.cost == pytest.approx(replay.trials(Learning(), COSTS, 0).costs(COSTS).mean())
+    (single,) = compare(["learning"], made, COSTS, orders=1).rows
+    assert row.cost > single.cost
+
+
 def test_every_repetition_has_an_order_of_its_own() -> None:
     orders = [arrival(50, r, seed).tolist() for r in range(3) for seed in range(2)]
     assert all(sorted(each) == list(range(50)) for each in orders)

@@ -12,6 +12,7 @@ the same answer, no other candidate is open.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .errors import PolicyError
@@ -151,18 +152,22 @@ class LookAhead:
         """Whether to send the open verifications rather than to generate more for the block.
 
         A plan that says how many candidates a block needs has them all, but with keys not all can
-        be verified. For other plans, waiting may cost as much as the open verifications.
+        be verified. Then it gets more once, for the price of the verifications that are missing.
+        For other plans, waiting may cost as much as the open verifications and one candidate for
+        each.
         """
         stock, pool = self._search._stock, self._search.pool
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
             return False
-        return wanted.n - len(stock) > self._room if wanted.ahead is None else pool.keyed
+        if wanted.ahead is None:
+            return wanted.n - len(stock) > self._room
+        return pool.keyed and self._waited > 0
 
     @property
     def _room(self) -> int:
         """How many more candidates may be requested while verifications are open."""
         costs, number = self._search.pool.costs, len(self._search._open)
-        return int(costs.verify * number / costs.candidate) - self._waited
+        return number + int(costs.verify * number / costs.candidate) - self._waited
 
     def _request(self, step: Generate, slots: int) -> int:
         """How many candidates to ask for: those of this step, and those until the block is full.
@@ -171,9 +176,10 @@ class LookAhead:
         """
         search = self._search
         missing, limit = step.n - len(search._stock), min(search._budget, search._value)
-        if step.ahead is None:
-            wanted = self._needed(step, slots)
-            return max(missing, min(wanted, search._affordable("generate", limit, spare=1)))
+        if step.ahead is None or (search._open and search.pool.keyed):
+            spare = 0 if search._open else 1
+            affordable = search._affordable("generate", limit, spare=spare)
+            return max(missing, min(self._needed(step, slots), affordable))
         while slots > 1 and search._total(self._needed(step, slots), slots) > limit:
             slots -= 1
         return self._needed(step, slots)
@@ -182,11 +188,13 @@ class LookAhead:
         """The candidates of a step and of the verifications that follow, up to `slots` in all."""
         search = self._search
         missing = step.n - len(search._stock)
+        costs, waits = search.pool.costs, slots < self._block  # for open verifications
         if step.ahead is not None:
+            if waits and search.pool.keyed:
+                return max(missing, math.ceil(costs.verify * slots / costs.candidate))
             return missing + (step.ahead(slots) if slots > 1 else 0)
-        cost = search.pool.costs.candidate
-        size = self._pace.batch(self._width, search.arrived, cost, search._clock)
-        return max(missing, min(size, self._room) if slots < self._block else size)
+        size = self._pace.batch(self._width, search.arrived, costs.candidate, search._clock)
+        return max(missing, min(size, self._room) if waits else size)
 
     def _meanwhile(self) -> int:
         """How many candidates to generate while the block is verified."""

@@ -7,6 +7,7 @@ course therefore runs beyond the first pass, to the end of its block.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -49,7 +50,8 @@ class Blocks:
         if self.exhausted:
             return 0
         missing = self.used + n - self.made
-        too_long = missing > self._room if ahead is None else self.keyed
+        again = self.keyed and self._waited > 0
+        too_long = missing > self._room if ahead is None else again
         waits = self._open > 0 and missing > 0 and not self._ended
         if self._open == self._size or (waits and too_long):
             self._send(missing, ahead)
@@ -85,16 +87,19 @@ class Blocks:
 
     def _needed(self, missing: int, slots: int, ahead: Ahead) -> int:
         """The candidates of a step and of the verifications that follow, up to `slots` in all."""
+        costs, waits = self._costs, slots < self._size  # for open verifications
         if ahead is not None:
+            if waits and self.keyed:
+                return max(missing, math.ceil(costs.verify * slots / costs.candidate))
             return missing + (ahead(slots) if slots > 1 else 0)
-        cost = self._costs.candidate
-        size = self._pace.batch(self._width, self.made, cost, self._clock)
-        return max(missing, min(size, self._room) if slots < self._size else size)
+        size = self._pace.batch(self._width, self.made, costs.candidate, self._clock)
+        return max(missing, min(size, self._room) if waits else size)
 
     @property
     def _room(self) -> int:
         """How many more candidates may be requested while verifications are open."""
-        return int(self._costs.verify * self._open / self._costs.candidate) - self._waited
+        worth = int(self._costs.verify * self._open / self._costs.candidate)
+        return self._open + worth - self._waited
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
