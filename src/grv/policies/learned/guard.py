@@ -63,21 +63,20 @@ class Guard:
     @property
     def _oldest(self) -> CandidateId:
         """The oldest open candidate, or the next one to be generated if none is open."""
-        while self._settled < len(self._pool) and not self._pool.is_open(self._next_oldest):
-            self._settled += 1
-        return self._next_oldest
-
-    @property
-    def _next_oldest(self) -> CandidateId:
-        return CandidateId(self._settled)
+        pool, number = self._pool, self._settled
+        while number < len(pool) and not pool.is_open(CandidateId(number)):
+            number += 1
+        self._settled = number
+        return CandidateId(number)
 
     @property
     def _room(self) -> float:
         """What may be spent on other things before the oldest open candidate is verified."""
         if not self._second:
             return math.inf
-        limit = oldest_limit(self._rho, self._oldest, self._factor)
-        return limit + ROUNDING - self._rho - self.spent
+        rho = self._rho
+        limit = oldest_limit(rho, self._oldest, self._factor)
+        return limit + ROUNDING - rho - self.spent
 
     @property
     def spent(self) -> float:
@@ -98,6 +97,8 @@ class Guard:
         rho = self._rho
         due = self._left > 0 or (id != self._best and self._due() != ())
         needed = rho + self._left + (rho if due else 0.0)
+        if self.spent + needed > self._allowance + ROUNDING:
+            return False
         room = math.inf if id == self._oldest else self._room
         while needed + 1 > room:
             needed, room = needed + rho, room + oldest_limit(rho, 0, self._factor)
@@ -143,9 +144,9 @@ class Guard:
 
     def _verify_oldest(self, cost: float) -> Iterator[Step]:
         """Verify the oldest open candidate, if it must be verified before this cost is paid."""
-        oldest = self._oldest
-        if oldest < len(self._pool) and cost > self._room and not self._pool.exhausted:
-            yield from self._verify(oldest, "guard: the oldest, whatever its score")
+        overdue = cost > self._room and self._oldest < len(self._pool)
+        if overdue and not self._pool.exhausted:
+            yield from self._verify(self._oldest, "guard: the oldest, whatever its score")
 
     def _generate(self, n: int, why: str) -> Iterator[Step]:
         while n > 0 and not self._pool.exhausted:
@@ -162,7 +163,7 @@ class Guard:
                 self._allowance += block.allowance
                 self._left, self._best = block.draws, None
             seen = len(self._pool)
-            yield Generate(max(1, int(min(n, self._left, self._room))), why)
+            yield Generate(1 if n == 1 else max(1, int(min(n, self._left, self._room))), why)
             self._take(seen)
             n -= len(self._pool) - seen
 
