@@ -27,9 +27,9 @@ class Attempt:
 
     @property
     def cost(self) -> float:
-        """The cost of this step."""
+        """The cost of this step; to generate includes the verification of the new candidate."""
         costs = self.standing.member.search.pool.costs
-        return costs.candidate if self.id is None else costs.verify
+        return costs.verify + (costs.candidate if self.id is None else 0.0)
 
     @property
     def is_next(self) -> bool:
