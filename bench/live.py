@@ -4,10 +4,11 @@
 
 * `overhead`: processor time per candidate of runtime and ledger, with backends that answer at once.
   Each candidate has a text of 200 characters and 32 log-probabilities.
-* `loopback`: answers a second from a server on loopback, 64 in flight: grv with a ledger on disk,
-  beside the bare `openai` client in turns: 64 loops, and all requests at once under a semaphore of
-  64, which is how it is mostly used. The server is a process of its own and answers at once.
-* `second`: the same where each answer takes a second; the ideal is 64 a second.
+* `loopback`: requests per second to a server on loopback, and processor time per request, with 16,
+  64 and 256 in flight, for 1 and for 8 candidates each: grv with a ledger on disk, beside the bare
+  `openai` client in turns: in loops, and all requests at once under a semaphore, which is how it is
+  mostly used. The server is a process of its own and answers at once.
+* `second`: the same with 64 in flight where each answer takes a second; the ideal is 64 a second.
 * `many`: peak memory of a run of 10,000 problems beside one of 1,000, and how long `grv runs list`
   takes on its ledger.
 
@@ -25,10 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -42,6 +43,7 @@ from grv.runtime.options import Calls
 from grv.runtime.solve import SolveOptions, solve_many
 
 IN_FLIGHT = 64
+_Result = TypeVar("_Result")
 ALLOWED_MS = 0.5  # of processor time per candidate
 _SERVER = """
 import sys
@@ -82,10 +84,12 @@ def problems(number: int) -> Iterator[Problem]:
     return (Problem(f"problem {at}", f"What is {at} + {at}?") for at in range(number))
 
 
-async def run(options: SolveOptions, number: int, ledger: Ledger) -> int:
+async def run(
+    options: SolveOptions, number: int, ledger: Ledger, in_flight: int = IN_FLIGHT
+) -> int:
     """Search for answers to so many problems; the candidates that were generated."""
     generated = 0
-    options = {**options, "ledger": ledger, "calls": Calls(concurrency=IN_FLIGHT)}
+    options = {**options, "ledger": ledger, "calls": Calls(concurrency=in_flight)}
     async for solution in solve_many(problems(number), **options):
         generated += solution.bill.generated
     return generated
@@ -132,16 +136,21 @@ def server(seconds: float) -> Iterator[str]:
         process.communicate("")
 
 
-async def bare(url: str, requests: int, *, gathered: bool = False) -> float:
-    """Answers a second that the openai client gets, in loops or gathered under a semaphore."""
+Speed = tuple[float, float]  # requests per second, milliseconds of processor time per request
+
+
+async def bare(
+    url: str, requests: int, in_flight: int, n: int = 1, *, gathered: bool = False
+) -> Speed:
+    """The openai client asks for n candidates per request, in loops or under a semaphore."""
     import openai
 
     async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
-        todo, slots = iter(range(requests)), asyncio.Semaphore(IN_FLIGHT)
+        todo, slots = iter(range(requests)), asyncio.Semaphore(in_flight)
 
         async def ask(at: int) -> None:
             await client.completions.create(
-                model="m", prompt=f"What is {at}?", temperature=0.7, logprobs=1, seed=at
+                model="m", prompt=f"What is {at}?", temperature=0.7, logprobs=1, seed=at, n=n
             )
 
         async def loop() -> None:
@@ -152,55 +161,70 @@ async def bare(url: str, requests: int, *, gathered: bool = False) -> float:
             async with slots:
                 await ask(at)
 
-        started = time.perf_counter()
-        if gathered:
-            await asyncio.gather(*(wait_and_ask(at) for at in todo))
-        else:
-            await asyncio.gather(*(loop() for _ in range(IN_FLIGHT)))
-        return requests / (time.perf_counter() - started)
+        calls = (
+            [wait_and_ask(at) for at in todo] if gathered else [loop() for _ in range(in_flight)]
+        )
+        return (await timed(asyncio.gather(*calls), requests))[0]
 
 
-async def grv(url: str, requests: int, ledger: Ledger) -> float:
-    """Answers a second that grv gets, of one candidate each; every eighth is verified too."""
+async def grv(url: str, requests: int, in_flight: int, n: int = 1) -> Speed:
+    """The same with grv and a ledger on disk; it verifies a candidate of every eight requests."""
     each = Instant()
-    generator = OpenaiGenerator("m", chat=False, base_url=url, seed=0, batch=1)
+    generator = OpenaiGenerator("m", chat=False, base_url=url, seed=0, batch=n)
     options: SolveOptions = {"generator": generator, "scorer": each, "verifier": each}
-    options |= {"policy": Fixed(8, 1), "costs": Costs(1, 10), "width": 8}
-    started = time.perf_counter()
-    generated = await run(options, requests // 8, ledger)
-    took = time.perf_counter() - started
+    options |= {"policy": Fixed(8 * n, 1), "costs": Costs(1, 10), "width": 8}
+    with on_disk() as ledger:
+        speed, made = await timed(run(options, requests // 8, ledger, in_flight), requests)
     await generator.aclose()
-    return generated / took
+    assert made == requests * n
+    return speed
 
 
-def loopback(requests: int, turns: int) -> dict[str, Any]:
-    """All in turns: answers a second, and the ratio within each round of turns."""
+async def timed(asking: Awaitable[_Result], requests: int) -> tuple[Speed, _Result]:
+    """How fast requests are made, without opening and closing connections and files; the result."""
+    started, used = time.perf_counter(), time.process_time()
+    result = await asking
+    took, used = time.perf_counter() - started, time.process_time() - used
+    return (requests / took, 1000 * used / requests), result
+
+
+def loopback(requests: int, turns: int, in_flight: int, n: int) -> dict[str, Any]:
+    """All in turns: medians, and of the ratios within each round of turns the median."""
     rounds = []
     with server(0) as url:
-        asyncio.run(bare(url, requests // 4))
+        asyncio.run(bare(url, requests // 4, in_flight))
+        asyncio.run(grv(url, requests // 4, in_flight, n))
         for _ in range(turns):
-            loops = asyncio.run(bare(url, requests))
-            with on_disk() as ledger:
-                ours = asyncio.run(grv(url, requests, ledger))
-            gathered = asyncio.run(bare(url, requests, gathered=True))
+            loops = asyncio.run(bare(url, requests, in_flight, n))
+            ours = asyncio.run(grv(url, requests, in_flight, n))
+            gathered = asyncio.run(bare(url, requests, in_flight, n, gathered=True))
             rounds.append((loops, gathered, ours))
-    loops, gathered, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
+    middle = statistics.median
     return {
         "requests": requests,
-        "in_flight": IN_FLIGHT,
-        "bare_per_second": round(loops),
-        "gathered_per_second": round(gathered),
-        "grv_per_second": round(ours),
-        "of_the_bare_client": round(statistics.median(o / b for b, _, o in rounds), 2),
-        "of_the_bare_client_gathered": round(statistics.median(o / g for _, g, o in rounds), 2),
+        "in_flight": in_flight,
+        "candidates_per_request": n,
+        "bare_per_second": round(middle(bare[0] for bare, _, _ in rounds)),
+        "gathered_per_second": round(middle(bare[0] for _, bare, _ in rounds)),
+        "grv_per_second": round(middle(ours[0] for _, _, ours in rounds)),
+        "bare_ms": round(middle(bare[1] for bare, _, _ in rounds), 2),
+        "grv_ms": round(middle(ours[1] for _, _, ours in rounds), 2),
+        "of_the_bare_client": round(middle(ours[0] / bare[0] for bare, _, ours in rounds), 2),
+        "each_turn": [round(ours[0] / bare[0], 2) for bare, _, ours in rounds],
+        "of_the_bare_client_gathered": round(
+            middle(ours[0] / bare[0] for _, bare, ours in rounds), 2
+        ),
+        "processor_time_of_the_bare_client": round(
+            middle(ours[1] / bare[1] for bare, _, ours in rounds), 2
+        ),
     }
 
 
 def second(requests: int) -> dict[str, Any]:
     """How near to the ideal, grv and the bare client: every answer takes a second."""
-    with server(1.0) as url, on_disk() as ledger:
-        ours = asyncio.run(grv(url, requests, ledger))
-        alone = asyncio.run(bare(url, requests))
+    with server(1.0) as url:
+        ours, _ = asyncio.run(grv(url, requests, IN_FLIGHT))
+        alone, _ = asyncio.run(bare(url, requests, IN_FLIGHT))
     return {
         "requests": requests,
         "in_flight": IN_FLIGHT,
@@ -253,7 +277,11 @@ def main() -> None:
     quick = "--quick" in sys.argv
     figures = {
         "overhead": alone("overhead", 5 if quick else 250),
-        "loopback": alone("loopback", 128 if quick else 2048, 1 if quick else 5),
+        "loopback": [
+            alone("loopback", 64 if quick else 1024, 1 if quick else 5, in_flight, n)
+            for n in (1, 8)
+            for in_flight in (16, 64, 256)
+        ],
         "second": alone("second", 64 if quick else 1024),
         "many": many(*((10, 50) if quick else (1_000, 10_000))),
     }

@@ -4,7 +4,8 @@ The log needs the columns `generator` and `key`. Each table compares simple orde
 cold portfolio and the learned one, on the problems that any of the generators solves. All rows see
 the same candidates in the same orders. Intervals are 95 %, by resampling problems. Learned rows are
 fitted to other problems only: in order of arrival, from the verdicts that the portfolio itself paid
-for, or cross-fitted in five parts, from all labels of the other parts.
+for, or cross-fitted in five parts, from all labels of the other parts. There are two for each score
+and two without a score; the other rows use none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from grv.experiments.portfolio.trials import GeneratorTrials, InOrder, Trier
 from grv.experiments.settings import Settings
 from grv.experiments.significance import Resampled
 from grv.learning.joint import fit_joint
-from grv.learning.joint_history import tallies_of
+from grv.learning.joint_history import attempts_of_log
 from grv.learning.prior_file import parse_policy
 from grv.logs.generators import read_generators
 from grv.policies.portfolio import (
@@ -38,6 +40,7 @@ from grv.replay.portfolio import Entrant
 from grv.text import aligned
 
 VERIFY, FOLDS, RUNGS = 10.0, 5, 4
+SCORES = ("score_similarity", "score_neglen", "score_parses")
 THREE: tuple[Mapping[str, float], ...] = (
     {"codegen-16b": 1, "codellama-34b-instruct": 4, "gpt-4": 20},
     {"codegen-16b": 1, "gpt-3.5-turbo": 4, "gpt-4": 20},
@@ -65,6 +68,7 @@ class Ladder:
     """Some candidates of each generator, the rest of the last one, then what is left."""
 
     rungs: Mapping[str, int]
+    steers: ClassVar[bool] = False
 
     def choose(self, members: Sequence[Member]) -> Member:
         """The first generator with candidates left on its rung."""
@@ -80,19 +84,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("log")
     parser.add_argument("--orders", type=int, default=20)
-    parser.add_argument("--score", default="score_neglen")
-    parser.add_argument("--policy", default="verify-all", help="of each generator's search")
+    parser.add_argument("--score", action="append", help="repeatable; default: three of them")
+    parser.add_argument("--policy", default="verify-all", help="of the cold searches")
     parser.add_argument("--only", choices=("three", "eight"), default=None)
+    parser.add_argument("--keys", action="store_true", help="only the tables with keys")
     given = parser.parse_args()
     for prices in (*THREE, *EIGHT):
         if given.only is None or (given.only == "eight") == (prices in EIGHT):
-            for keys in (False, True):
+            for keys in (True,) if given.keys else (False, True):
                 table(given, prices, keys=keys)
 
 
 def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool) -> None:
     """Print what each row costs with these prices."""
-    trier = _trier(given, prices, keys=keys)
+    trier = _trier(given, prices, None, keys=keys)
     names = list(prices)
     costs = {name: each.costs for name, each in trier.entrants.items()}
     cheap = sorted(names, key=lambda name: attempt(costs[name]))
@@ -103,9 +108,12 @@ def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool)
         f"ladder, {RUNGS} each": trier.fixed(cheap, Ladder(rungs)),
         "cold, equal shares": trier.fixed(names, BySpending(equal_shares(names))),
         "cold portfolio": trier.fixed(names, BySpending(root_shares(costs))),
-        "learned, order of arrival": trier.learned(),
-        "learned, cross-fitted": cross_fitted(trier, costs),
     }
+    for score in (None, *(given.score or SCORES)):
+        own = _trier(given, prices, score, keys=keys)
+        what = "no score" if score is None else score.removeprefix("score_")
+        found[f"learned, {what}, order of arrival"] = own.learned()
+        found[f"learned, {what}, cross-fitted"] = cross_fitted(own, costs)
     if len(names) > 3:
         pairs = {pair: trier.fixed(pair, InOrder()) for pair in itertools.permutations(names, 2)}
         # The cheapest order among those that solve most.
@@ -151,17 +159,23 @@ def cross_fitted(trier: Trier, costs: Mapping[str, Costs]) -> GeneratorTrials:
     """Every problem with a prior that was fitted to the problems of the other parts."""
     names, shares = list(costs), root_shares(costs)
     ids = [problem.id for problem in trier.log.problems]
-    tallies = dict(zip(ids, tallies_of(trier.log), strict=True))
+    past = dict(zip(ids, attempts_of_log(trier.log), strict=True))
     part = np.random.default_rng(0).permutation(len(trier.problems)) % FOLDS
     choosers: list[Chooser] = []
     for fold in range(FOLDS):
         others = [p.id for p, at in zip(trier.problems, part, strict=True) if at != fold]
-        choosers.append(ByExpectedPasses(fit_joint([tallies[id] for id in others], names), shares))
+        choosers.append(ByExpectedPasses(fit_joint([past[id] for id in others], names), shares))
     return trier.fitted(lambda at: choosers[part[at]])
 
 
-def _trier(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool) -> Trier:
-    log = read_generators(given.log, list(prices), score=given.score)
+def _trier(
+    given: argparse.Namespace, prices: Mapping[str, float], score: str | None, *, keys: bool
+) -> Trier:
+    """What runs the rows; without a score all candidates have the same one."""
+    log = read_generators(given.log, list(prices), score=score or SCORES[0])
+    if score is None:
+        same = [replace(each, scores=np.zeros(len(each))) for each in log.problems]
+        log = replace(log, problems=tuple(same))
     policy = parse_policy(given.policy)
     entrants = {name: Entrant(Costs(price, VERIFY), policy) for name, price in prices.items()}
     return Trier(log, log.solvable, entrants, Settings(orders=given.orders, keys=keys))

@@ -33,12 +33,14 @@ def say_live(live: Any) -> None:
         f"  {overhead['sqlite_ms']} ms of processor time per candidate with backends that answer at"
         f" once ({overhead['memory_ms']} without the disk)"
     )
-    print(
-        f"  {loopback['in_flight']} in flight on loopback: {loopback['of_the_bare_client']} of the"
-        f" bare openai client in as many loops, {loopback['of_the_bare_client_gathered']} of it"
-        f" under a semaphore; {live['second']['of_the_ideal']} of the ideal when an answer takes a"
-        " second"
-    )
+    for row in loopback:
+        print(
+            f"  {row['in_flight']} in flight on loopback, {row['candidates_per_request']} each:"
+            f" {row['of_the_bare_client']} of the requests of the bare openai client in as many"
+            f" loops, {row['of_the_bare_client_gathered']} of it under a semaphore;"
+            f" {row['grv_ms']} ms of processor time per request beside {row['bare_ms']}"
+        )
+    print(f"  {live['second']['of_the_ideal']} of the ideal when an answer takes a second")
     few, lots = many["problems"]
     print(
         f"  {few} and {lots} problems in one run: {many['peak_mb'][0]} and {many['peak_mb'][1]} MB;"
@@ -154,6 +156,8 @@ def main() -> None:
         kinds = ("function", "stdin", "asserts")
         ratios = ", ".join(f"{kind} {size[kind]['times_faster']}" for kind in kinds)
         print(f"  {size['workers']} workers: {ratios}")
+    for kind, row in sandbox["processor_time"].items():
+        print(f"  {kind}: {row['grv_ms']} ms of processor time, {row['times_less']} times less")
     memory = sandbox["memory"]
     print(
         f"  the jail itself {sandbox['per_run']['jail_itself_ms']} ms a run; memory over"

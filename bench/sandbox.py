@@ -5,7 +5,8 @@
 The published way to verify a program is a fresh process for each candidate, with nothing between it
 and the machine. Both ways are given the same programs with the same tests, on the same number of
 workers, in turns of a few seconds, so that whatever else the machine does falls on both. Each
-program is different, so that no verdict is remembered.
+program is different, so that no verdict is remembered. `processor_time` has the processor time of
+both, which depends less on what else the machine does.
 
 `--runs` is how many runs the memory is watched over; 100000 takes several minutes.
 """
@@ -117,6 +118,48 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
     return figures
 
 
+def below(pid: int) -> list[int]:
+    """All processes below one."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [each for child in map(int, children) for each in (child, *below(child))]
+
+
+def used(pids: list[int]) -> float:
+    """Milliseconds of processor time of processes, and of their children that have ended."""
+    stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    ticks = sum(int(tick) for stat in stats for tick in stat[11:15])
+    return 1000 * ticks / os.sysconf("SC_CLK_TCK")
+
+
+def processor(runs: int, turns: int) -> dict[str, Any]:
+    """Milliseconds of processor time of a verification and of a fresh interpreter, in turns.
+
+    Judge, zygote and children count; so does the process that starts a fresh interpreter.
+    """
+    figures: dict[str, Any] = {}
+    with CheckVerifier(workers=1) as verifier:
+        for check in (FUNCTION, STDIN, ASSERTS):
+            kind = str(check["kind"])
+            ours(verifier, check)
+            rows = []
+            for _ in range(turns):
+                before = used([os.getpid()])
+                for _ in range(runs):
+                    fresh(kind)
+                slow, pids = used([os.getpid()]) - before, [os.getpid(), *below(os.getpid())]
+                before = used(pids)
+                for _ in range(4 * runs):
+                    ours(verifier, check)
+                rows.append((slow / runs, (used(pids) - before) / (4 * runs)))
+            figures[kind] = {
+                "fresh_ms": round(statistics.median(slow for slow, _ in rows), 2),
+                "grv_ms": round(statistics.median(quick for _, quick in rows), 2),
+                "times_less": round(statistics.median(s / q for s, q in rows), 2),
+                "each_turn": [round(slow / quick, 2) for slow, quick in rows],
+            }
+    return figures
+
+
 def one_run(worker: Worker) -> float:
     """Milliseconds from asking for a run to knowing how it ended."""
     started = time.perf_counter()
@@ -196,6 +239,7 @@ def main() -> None:
     figures = {
         "processors": len(os.sched_getaffinity(0)),
         "against_fresh": [against_fresh(workers, turns, seconds) for workers in sizes()],
+        "processor_time": processor(*((2, 1) if quick else (50, 5))),
         "per_run": per_run(5 if quick else 500),
         "memory": memory(option("--runs", 20 if quick else 10_000)),
     }

@@ -42,11 +42,14 @@ from grv.core.values import (
     Verified,
     Verify,
 )
+from grv.learning.arrivals import Arrivals, by_repetition
 from grv.learning.prior_file import parse_policy
 from grv.learning.score_combination import read_scored
 from grv.logs.log import Log, LoggedProblem
-from grv.replay.kernels.dispatch import trials
-from grv.replay.orders import batches
+from grv.policies import Learning
+from grv.replay.kernels.dispatch import Conditions, many_trials
+from grv.replay.orders import Orders
+from grv.replay.trials import Trials, stacked
 from grv.runtime.options import Calls
 
 LOGS = {
@@ -113,16 +116,22 @@ def main() -> None:
 def measured(log: Log, policy: Policy, orders: int) -> dict[str, Row]:
     """All rows on the same orders of the solvable problems."""
     problems = [problem for problem in log.problems if problem.solvable]
-    made = list(batches(problems, orders))
+    made = Orders(problems, orders)
+    batches = list(made.batches())
+    many_trials(policy, batches, COSTS, width=1)  # rankings are made once
+
+    def tried(how: Conditions) -> Trials:
+        if not isinstance(policy, Learning):
+            return stacked(many_trials(policy, batches, COSTS, width=how.width, pace=how.pace))
+        replay = Arrivals(made, log.score, how=how)
+        return by_repetition([replay.trials(policy, COSTS, each) for each in range(orders)])
+
     rows = {}
-    for batch in made:  # rankings are made once
-        trials(policy, batch, COSTS, width=1)
     for name, (width, pace) in ROWS.items():
         start = time.process_time()
-        each = [trials(policy, batch, COSTS, width=width, pace=pace) for batch in made]
+        found = tried(Conditions(width, pace=pace))
         cpu = time.process_time() - start
-        cost = np.array([trial.costs(COSTS).mean() for trial in each])
-        seconds = np.array([trial.seconds(LATENCY).mean() for trial in each])
+        cost, seconds = found.costs(COSTS).mean(axis=1), found.seconds(LATENCY).mean(axis=1)
         rows[name] = Row(cost, seconds, cpu)
     return rows
 

@@ -99,7 +99,7 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
             value
             for each in level
             for value in (each.values() if isinstance(each, dict) else each)
-            if isinstance(value, dict | list)
+            if type(value) in (dict, list)  # the only ones in JSON
         ]
         if not level:
             return

@@ -112,6 +112,30 @@ def test_only_texts_of_data_are_changed() -> None:
     assert secrets.hide_all(data) == {"a ***": [12345678, "x***", None, {"b": True}]}
 
 
+_SAID = st.lists(st.sampled_from(["12345678", "%31234567", "x", " ", "\\", "abc-]^", "&"])).map(
+    "".join
+)
+_DATA = st.recursive(
+    _SAID | st.none() | st.integers() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner) | st.dictionaries(_SAID, inner),
+)
+
+
+@given(_DATA, st.sampled_from([[], ["12345678"], ["x2"], ["abc-]^12345", "8x 8x 8x"]]))
+def test_data_without_a_secret_is_not_copied_and_other_data_is(data: Any, texts: list[str]) -> None:
+    secrets = Secrets(texts)
+    assert secrets.hide_all(data) == secrets.copied(data)
+
+
+@given(_SAID, st.sampled_from([["12345678"], ["x2"], ["abc-]^12345", "8x 8x 8x"]]))
+def test_every_piece_of_a_secret_is_found(said: str, texts: list[str]) -> None:
+    pieces = {text[at : at + 8] for text in texts for at in range(len(text) - 7)}
+    shown = Secrets(texts).hide(said)
+    assert not any(piece in shown for piece in pieces)
+    if not any(piece in said for piece in pieces) and not {"%", "&", "\\"} & set(said):
+        assert shown == said
+
+
 def test_what_is_secret_in_an_address() -> None:
     assert secrets_of("http://host/score") == []
     assert secrets_of("http://[") == []

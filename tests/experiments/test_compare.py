@@ -16,17 +16,20 @@ from hypothesis import strategies as st
 from grv.core.errors import LogError, UsageError
 from grv.core.pool import Pool
 from grv.core.search import Policy
-from grv.core.values import Costs, Generate, Step, Verify
+from grv.core.values import Costs, Generate, Latency, Step, Verify
 from grv.experiments.compare import LARGEST_TABLE, compare
 from grv.experiments.comparison import Comparison
 from grv.experiments.rows import DEFAULT_ROWS
+from grv.experiments.settings import Settings
 from grv.experiments.significance import Resampled
+from grv.experiments.visits import Visits
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Fixed, VerifyAll
 from grv.replay.engine import replay
-from grv.replay.orders import batches
+from grv.replay.orders import Orders, batches
 from grv.testing import World, all_wrong, needle, population
 from grv.testing.strategies import price_lists, worlds
+from grv.theory.hindsight import Pair
 
 LOG = population("coding", problems=8, candidates=60, seed=4)
 KEYED = Log(
@@ -91,6 +94,25 @@ def test_a_policys_row_is_the_mean_of_the_engines_trials(width: int | None) -> N
         assert row.cost == pytest.approx(np.mean([bill.total for bill in bills]))
         assert row.generated == np.mean([bill.generated for bill in bills])
         assert row.verified == np.mean([bill.verified for bill in bills])
+
+
+@pytest.mark.parametrize("how", [{}, {"ramp": False}, {"second": 2.0}], ids=str)
+def test_pairs_are_priced_like_policies(how: dict[str, Any]) -> None:
+    how |= {"width": 5, "latency": Latency(5, 30), "orders": 4}
+    asked = ["adaptive", "uniform-matched", "difficulty-1"]
+    for row in compare(asked, LOG, Costs(1, 10), **how).rows[1:]:
+        (same,) = compare([f"fixed({row.m}, {row.k})"], LOG, Costs(1, 10), **how).rows
+        for name in ("solved", "cost", "verified", "verify_rounds", "seconds"):
+            assert getattr(row, name) == getattr(same, name), name
+
+
+def test_a_pair_that_needs_more_than_was_logged_waits_as_long_as_a_policy() -> None:
+    short = Orders([World.of("1- 2-").logged("a")], 1)
+    visits = Visits(short, {}, [Costs()], Settings(width=4), None)
+    (batch,) = short.batches()
+    found = visits._try_pair(Pair(9, 7), batch, Costs())  # noqa: SLF001
+    assert (found.generated.tolist(), found.verified.tolist()) == ([9], [7])
+    assert found.rounds.tolist() == [[1, 3, 0, 0]]  # 2, 4 and 1
 
 
 def test_adaptive_all_pays_for_whole_steps_whatever_the_width() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from grv.backends.protocols import Draft, Finding, Problem, Score
 from grv.core.errors import UsageError
+from grv.core.pace import Pace
 from grv.core.values import Costs, Latency, Measured, Verdict
 from grv.experiments.compare import compare
 from grv.experiments.simulate import simulate
@@ -22,6 +23,7 @@ from grv.learning.arrivals import Arrivals, arrival, cost_by_position, positions
 from grv.ledger.ledger import MemoryLedger
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import DEFAULT, Learning
+from grv.replay.kernels.dispatch import Conditions
 from grv.replay.orders import Orders
 from grv.runtime.results.solution import Solution
 from grv.runtime.solve import solve_many
@@ -30,7 +32,12 @@ COSTS = Costs(1, 10)
 
 
 def log(
-    problems: int = 30, *, tied: bool = False, keyed: bool = False, refuted: bool = False
+    problems: int = 30,
+    *,
+    tied: bool = False,
+    keyed: bool = False,
+    refuted: bool = False,
+    alike: bool = False,
 ) -> Log:
     found = []
     for number in range(problems):
@@ -43,20 +50,24 @@ def log(
             scores = np.round(scores, 1)
         keys = 2 * chance.integers(0, 8, size) + passed if keyed else None
         sure = (chance.random(size) < 0.2) & ~passed if refuted else None
-        found.append(LoggedProblem(f"p{number}", scores, passed, keys, refuted=sure))
+        groups = 2.0 * chance.integers(0, 12, size) + passed if alike else None
+        found.append(LoggedProblem(f"p{number}", scores, passed, keys, refuted=sure, alike=groups))
     return Log(tuple(found), "score")
 
 
 @pytest.mark.parametrize(
-    "kind", [{}, {"tied": True}, {"keyed": True, "tied": True}, {"refuted": True}]
+    "kind",
+    [{}, {"tied": True}, {"keyed": True, "tied": True}, {"refuted": True}, {"alike": True}],
 )
-def test_the_kernel_equals_the_engine(kind: dict[str, bool], monkeypatch: Any) -> None:
+@pytest.mark.parametrize("width", [1, 8])
+def test_the_kernel_equals_the_engine(width: int, kind: dict[str, bool], monkeypatch: Any) -> None:
     made = log(**kind)
     orders = Orders(made.problems, 2, keyed=kind.get("keyed", False))
-    fast = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
+    replay = Arrivals(orders, "score", how=Conditions(width))
+    fast = [replay.trials(Learning(), COSTS, r) for r in range(2)]
     monkeypatch.setattr(Arrivals, "_by_kernel", None)
     monkeypatch.setattr(arrivals, "Learned", int)  # no policy is of this class
-    slow = [Arrivals(orders, "score").trials(Learning(), COSTS, r) for r in range(2)]
+    slow = [replay.trials(Learning(), COSTS, r) for r in range(2)]
 
     for ours, theirs in zip(fast, slow, strict=True):
         for name in ("solved", "generated", "verified", "rounds"):
@@ -77,15 +88,19 @@ class Logged:
         return [Draft(str(at)) for at in range(first, stop)]
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> list[Score]:
-        scores = self.log[problem.id].scores
-        return [Score(float(scores[self._at(problem, each)])) for each in drafts]
+        logged, at = self.log[problem.id], [self._at(problem, each) for each in drafts]
+        alike = [None] * len(at) if logged.alike is None else logged.alike[at].tolist()
+        return [
+            Score(score, alike=value)
+            for score, value in zip(logged.scores[at].tolist(), alike, strict=True)
+        ]
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         passed = self.log[problem.id].passed[self._at(problem, draft)]
         return Finding(Verdict.PASSED if passed else Verdict.FAILED)
 
 
-def live(made: Log, seed: int = 0) -> dict[str, Solution]:
+def live(made: Log, seed: int = 0, width: int = 1) -> dict[str, Solution]:
     """The solutions of a live job with the problems in the order of the first repetition."""
     batches = list(Orders(made.problems, 1, seed=seed).batches())
     backends = Logged(made, {b.problem.id: b.orders[0].tolist() for b in batches})
@@ -101,23 +116,41 @@ def live(made: Log, seed: int = 0) -> dict[str, Solution]:
             costs=COSTS,
             at_once=1,
             ledger=MemoryLedger(),
+            width=width,
+            pace=Pace(),
         )
         return {solution.problem: solution async for solution in found}
 
     return anyio.run(run)
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_replay_equals_a_live_job(tied: bool) -> None:
-    made = log(24, tied=tied)
-    solutions = live(made)
+@pytest.mark.parametrize("kind", [{}, {"tied": True}, {"alike": True}])
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_replay_equals_a_live_job(kind: dict[str, bool], width: int) -> None:
+    made = log(24, **kind)
+    solutions = live(made, width=width)
     orders = Orders(made.problems, 1)
-    trials = Arrivals(orders, "score").trials(Learning(), COSTS, 0)
+    replay = Arrivals(orders, "score", how=Conditions(width, pace=Pace()))
+    trials = replay.trials(Learning(), COSTS, 0)
 
     for at, problem in enumerate(made.problems):
         bill = solutions[problem.id].bill
         assert (bill.generated, bill.verified) == (trials.generated[at], trials.verified[at])
     assert sum(each.policy.startswith("learned(") for each in solutions.values()) == 18
+
+
+@pytest.mark.parametrize(
+    "how", [{"width": 6}, {"width": 6, "ramp": False}, {"answers": 2}], ids=str
+)
+def test_a_comparison_gives_its_limits_to_the_searches(how: dict[str, Any]) -> None:
+    made = log(12)
+    (row,) = compare(["learning"], made, COSTS, orders=1, **how).rows
+    pace = Pace(how.get("ramp", True), overlap=True)
+    limits = Conditions(how.get("width", 1), pace=pace, answers=how.get("answers", 1))
+    replay = Arrivals(Orders(made.problems, 1), "score", how=limits)
+    assert row.cost == pytest.approx(replay.trials(Learning(), COSTS, 0).costs(COSTS).mean())
+    (single,) = compare(["learning"], made, COSTS, orders=1).rows
+    assert row.cost > single.cost
 
 
 def test_every_repetition_has_an_order_of_its_own() -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from grv.learning.history import PastProblem
-from grv.learning.online import MOST, fitted_prior, last_refit, next_refit, prior_after, window
+from grv.learning.online import LEARNING, fitted_prior, last_refit, next_refit, prior_after, window
 from grv.learning.online_fit import TIE, censored_prior
 
 
@@ -50,7 +50,7 @@ def test_a_fit_is_due_after_half_as_many_problems_more() -> None:
 @pytest.mark.parametrize("finished", [0, 5, 6, 100, 567, 3000])
 def test_a_prior_is_fitted_to_the_last_problems_before_the_fit(finished: int) -> None:
     used = range(finished)[window(finished)]
-    assert len(used) == min(MOST, last_refit(finished))
+    assert len(used) == min(LEARNING.most, last_refit(finished))
     assert not used or used[-1] == last_refit(finished) - 1
 
 

@@ -9,11 +9,13 @@ import warnings
 import numpy as np
 import pytest
 
-from grv.core.values import Costs
+from grv.core.pace import Pace
+from grv.core.values import Costs, Latency
 from grv.learning.fit import prior_of
 from grv.learning.history import History, past
 from grv.learning.tune import costs_of
 from grv.logs.log import Log, LoggedProblem
+from grv.pacing import PACE
 from grv.policies import Learned
 from grv.policies.learned.drift import Drift
 from grv.policies.learned.policy import UnlikeHistoryWarning
@@ -22,6 +24,7 @@ from grv.replay.engine import replayed
 from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials
 from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from grv.replay.orders import OrderBatch, batches
+from grv.theory.guard import FACTOR, LEAST_FOR_BOTH
 
 TILTS = (-3.0, -0.3, 0.3)
 
@@ -110,7 +113,7 @@ def test_every_search_is_that_of_the_engine(
 
     assert not found.unlike.any()
     for at, each in enumerate(priors):
-        arrays = (found.solved, found.generated, found.verified, found.asked)
+        arrays = (found.solved, found.generated, found.verified, found.rounds[..., 0])
         rows = [tuple(row) for row in np.stack([array[at] for array in arrays]).T.tolist()]
         assert rows == by_the_engine(each, made, ratio)
 
@@ -135,18 +138,28 @@ def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]
 
 
+TIMED = Pace(overlap=True, second=1.0, latency=Latency(5, 30))
+
+
 @pytest.mark.parametrize("value", [math.inf, 40.0])
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_comparison_runs_learned_as_the_engine_does(keyed: bool, value: float) -> None:
-    problems = made_up(tied=False, keyed=keyed, problems=6)
+@pytest.mark.parametrize(
+    ("width", "pace"),
+    [(1, PACE), (2, PACE), (16, Pace()), (16, PACE), (5, Pace(False, True)), (16, TIMED)],
+)
+def test_a_comparison_runs_learned_as_the_engine_does(
+    width: int, pace: Pace, keyed: bool, value: float
+) -> None:
+    problems = made_up(tied=width == 2, keyed=keyed, problems=6)
     strange = [dataclasses.replace(p, id=f"far {p.id}", scores=p.scores + 50) for p in problems]
     policy = Learned(tilted(fitted(problems, 1.0, 0.0), 10, -0.3, -0.1))
     made = list(batches([*problems, *strange], 2, keyed=keyed))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlikeHistoryWarning)
-        together = many_trials(policy, made, Costs(1, 10), width=1, value=value)
-        each = [engine_trials(policy, b, Costs(1, 10), Conditions(1, value)) for b in made]
+        together = many_trials(policy, made, Costs(1, 10), width=width, value=value, pace=pace)
+        how = Conditions(width, value, pace)
+        each = [engine_trials(policy, batch, Costs(1, 10), how) for batch in made]
 
     for fast, slow in zip(together, each, strict=True):
         assert fast.solved.tolist() == slow.solved.tolist()
@@ -178,12 +191,14 @@ def test_drift_is_detected_where_the_policy_detects_it(tied: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("ratio", [3.7, 30.0])
-def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
-    ratio: float, keyed: bool
+@pytest.mark.parametrize(
+    ("ratio", "factor"), [(3.7, FACTOR), (30.0, FACTOR), (3.9, LEAST_FOR_BOTH)]
+)
+def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
+    ratio: float, factor: float, keyed: bool
 ) -> None:
     """Long searches, in which the second guard has to act."""
-    problems, blind = made_up(tied=False, keyed=keyed, seed=5), 0
+    problems, oldest = made_up(tied=False, keyed=keyed, seed=5), 0
     chance = np.random.default_rng(9)
     for number in range(3):
         scores, passed = chance.standard_normal(400), np.zeros(400, dtype=np.bool_)
@@ -195,17 +210,20 @@ def test_blind_draws_and_what_was_verified_equal_those_of_the_engine(
     prior = fitted(problems[:8], tie=0.5, votes=0.5)
     made = list(batches(problems, 2, keyed=keyed))
     limits = [MeritLimits.of(prior, ratio)]
-    found = learned_trials(prior, StackedOrders.of(made), ratio, limits)
+    found = learned_trials(prior, StackedOrders.of(made), ratio, limits, factor)
     rows = [(batch, order) for batch in made for order in batch.orders.tolist()]
     for at, (batch, order) in enumerate(rows):
         if found.unlike[0, at]:
             continue
         search = replayed(
-            Learned(prior), batch.problem, Costs(1, ratio), order=order, width=1, keys=keyed
+            *(Learned(prior, factor=factor), batch.problem, Costs(1, ratio)),
+            order=order,
+            width=1,
+            keys=keyed,
         )
-        blind += sum(turn.action.why == "guard: one to verify blind" for turn in search.trace)
+        oldest += sum(turn.action.why.startswith("guard: the oldest") for turn in search.trace)
         assert search.bill.verified == found.verified[0, at]
         row = at - sum(each.size for each in made[: made.index(batch)])
         ranks = np.flatnonzero(found.checked[0, at, : len(batch.problem)])
         assert set(batch.ranked[row][ranks].tolist()) == set(map(int, search.pool.verdicts))
-    assert blind > 10
+    assert oldest > 10

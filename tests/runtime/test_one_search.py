@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grv import Adaptive, Costs, Fixed, Verdict, VerifyAll
@@ -18,6 +18,7 @@ from grv.core.search import Policy
 from grv.ledger.entries import Ended, Failed, Found, Intended, Made, Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.policies import Alternate
 from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
@@ -75,18 +76,29 @@ def patient() -> Caller:
     world=worlds(most_broken=2),
     verify=st.sampled_from([0.5, 1, 10, 100]),
     width=st.sampled_from([1, 3, None]),
+    pace=st.sampled_from([Pace(), Pace(overlap=True), Pace(ramp=False, overlap=True)]),
 )
-def test_live_equals_the_pure_search(world: World, verify: float, width: int | None) -> None:
+@example(world=needle(30, at=20), verify=100, width=3, pace=Pace(overlap=True))
+@example(world=needle(30, at=20), verify=100, width=3, pace=Pace(ramp=False, overlap=True))
+def test_live_equals_the_pure_search(
+    world: World, verify: float, width: int | None, pace: Pace
+) -> None:
     costs = Costs(1, verify)
-    policies: tuple[Policy, ...] = (Adaptive(), Fixed(4, 2), VerifyAll())
+    policies: tuple[Policy, ...] = (Adaptive(), Alternate(), Fixed(4, 2), VerifyAll())
+    if pace.overlap:
+        world += all_wrong(60)  # so that there are as many as a search generates meanwhile
     for policy in policies:
-        # A pass cancels what is generated meanwhile; only a finite world knows how much was left.
-        bench = Bench(world, policy=policy, costs=costs, width=width, pace=Pace(overlap=False))
+        bench = Bench(world, policy=policy, costs=costs, width=width, pace=pace)
         solution = anyio.run(bench.solve)
-        expected = run(policy, costs, world, width=width)
+        expected = run(policy, costs, world, width=width, pace=pace)
         assert expected.outcome is not None
         assert solution.outcome == expected.outcome.reason.value
-        assert solution.bill == expected.outcome.bill
+        # A pass cancels what is generated meanwhile: it is billed, and does not arrive.
+        due, bill = expected.outcome.bill, solution.bill
+        assert bill.total == pytest.approx(due.total)
+        assert (bill.verified, bill.unneeded) == (due.verified, due.unneeded)
+        if not pace.overlap:
+            assert bill == due
         if expected.outcome.answer is not None:
             assert solution.draft is not None
             assert solution.draft.text == str(expected.outcome.answer)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from grv.core.pace import Pace
 from grv.core.values import Costs
 from grv.logs.log import LoggedProblem
+from grv.pacing import PACE
 from grv.policies import Fixed
 from grv.replay.engine import replay
 from grv.replay.hindsight import least_checks_of, paid_checks_of
@@ -22,7 +23,6 @@ from grv.testing.strategies import price_lists, worlds
 from grv.theory.hindsight import Pair, available, cheapest_pair, least_checks
 
 tied_worlds = worlds(candidates=8, broken=False).filter(len)
-GROUPS = Pace(ramp=False)  # pairs verify in whole groups of the width
 WIDTHS = [None, 1, 2, 5]
 
 
@@ -74,16 +74,16 @@ def test_a_pair_solves_exactly_from_the_least_checks_on(world: World, keyed: boo
 
 @pytest.mark.parametrize("width", WIDTHS)
 @settings(max_examples=50)
-@given(world=tied_worlds, keyed=st.booleans())
-def test_a_pair_pays_for_what_is_there_or_up_to_the_batch_of_the_first_pass(
-    width: int | None, world: World, keyed: bool
+@given(world=tied_worlds, keyed=st.booleans(), pace=st.sampled_from([PACE, Pace(ramp=False)]))
+def test_a_pair_pays_for_what_is_there_or_up_to_the_block_of_the_first_pass(
+    width: int | None, world: World, keyed: bool, pace: Pace
 ) -> None:
     problem = world.logged()
     batch = as_logged(problem, keyed=keyed)
-    paid = paid_checks_of(batch, least_checks_of(batch), width=width)[0]
+    paid = paid_checks_of(batch, least_checks_of(batch), width=width, pace=pace)[0]
 
     for m, k in pairs_up_to(len(problem)):
-        bill = replay(Fixed(m, k), problem, Costs(), width=width, keys=keyed, pace=GROUPS).bill
+        bill = replay(Fixed(m, k), problem, Costs(), width=width, keys=keyed, pace=pace).bill
         assert bill.verified == min(k, paid[m - 1]), (m, k)
 
 

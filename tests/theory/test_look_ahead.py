@@ -12,15 +12,16 @@ import pytest
 from grv.core.pace import SHARE, Clock, Pace
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
-from grv.core.values import Costs, Generated, Latency, Step, Verdict, Verified, Verify
+from grv.core.values import Costs, Generate, Generated, Latency, Step, Verdict, Verified, Verify
 from grv.learning.score_combination import read_scored
 from grv.pacing import PACE
-from grv.policies import Adaptive, Alternate, Balanced, Varied, VerifyAll
+from grv.policies import Adaptive, Alternate, Balanced, Threshold, Varied, VerifyAll
 from grv.replay.engine import replayed
 from grv.replay.orders import batches
 from grv.testing.drivers import batches as generated
 from grv.testing.drivers import run, verified
 from grv.testing.worlds import World, all_wrong, flat, inverted, needle, tied
+from grv.theory.decimals import exact_ratio
 from grv.theory.proofs.look_ahead import (
     ALTERNATE,
     BALANCED,
@@ -69,6 +70,27 @@ def test_cost_and_rounds_against_width_one(policy: Policy, world: World) -> None
         assert ahead.rounds.generate <= ahead.rounds.verify + 1  # a block is generated at once
 
 
+@pytest.mark.parametrize("policy", [*POLICIES, Threshold(0)], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("rho", [3, 10])
+def test_a_block_does_not_wait_for_keys_that_never_come(policy: Policy, rho: float) -> None:
+    """All candidates have one answer, so that no other verification is possible."""
+    costs, world = Costs(1, rho), World.of(" ".join(["1+a"] * 300))
+    one = run(policy, costs, world, width=1)
+    alone = run(policy, costs, world_without_passes(world), width=1)
+    steps = [turn.action.n for turn in alone.trace if isinstance(turn.action, Generate)]
+    for width, ramp in itertools.product((2, 16), (True, False)):
+        ahead = run(policy, costs, world, width=width, pace=Pace(ramp=ramp))
+        assert ahead.bill.verified == 1
+        course = course_cost(policy, costs, distinct(world), 2 if ramp else width)
+        # At most what a full block costs, and one step of the plan.
+        assert ahead.bill.total <= max(course, one.bill.total) + max(steps[:4])
+
+
+def distinct(world: World) -> World:
+    """The same world without keys."""
+    return World(world.scores, world.verdicts)
+
+
 def world_without_passes(world: World) -> World:
     return World(world.scores, (Verdict.FAILED,) * len(world))
 
@@ -90,6 +112,35 @@ def test_the_ramp_costs_a_constant_factor(rho: Fraction) -> None:
     costs = Costs(1, float(rho))
     assert worst_factor(Alternate().slots(costs), rho) <= ALTERNATE
     assert worst_factor(Balanced().slots(costs), rho) <= BALANCED
+
+
+def test_the_constant_factor_holds_between_the_ratios() -> None:
+    """Statement 4 is proven for all ratios; the largest factor is at the first verifications."""
+    ratios = [Fraction(number, parts) for parts in (1, 3, 8, 100) for number in range(1, 60)]
+    for rho in [*ratios, *(n + each / 1000 for n in range(1, 9) for each in ratios[:3])]:
+        costs = Costs(1, float(rho))
+        rho = exact_ratio(costs)
+        assert worst_factor(Alternate().slots(costs), rho, 8) < ALTERNATE
+        assert worst_factor(Balanced().slots(costs), rho, 8) < BALANCED
+
+
+@pytest.mark.parametrize("level", [5, 15, 19])
+def test_requests_of_a_plan_that_cannot_say_how_many_it_needs(level: int) -> None:
+    for world, width in itertools.product((WORLDS["flat"], all_wrong(150)), (2, 16)):
+        costs, policy = Costs(1, 10), Threshold(level)
+        one = run(policy, costs, world, width=1)
+        ahead = run(policy, costs, world, width=width)
+        used = len(ahead.pool)
+        assert ahead.bill.generated <= 2 * used  # statement 2
+        assert ahead.bill.unneeded == ahead.bill.generated - used
+        requests = [turn.action.n for turn in ahead.trace if isinstance(turn.action, Generate)]
+        arrived = 0
+        for n in requests:
+            assert n <= arrived + 2
+            arrived += n
+        assert ahead.rounds.generate <= one.rounds.generate
+        blocks = [len(turn.action.ids) for turn in ahead.trace if isinstance(turn.action, Verify)]
+        assert sum(blocks) <= 2 * max(1, one.bill.verified)
 
 
 def test_the_constants_are_reached() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from grv.core.pace import Pace
 from grv.core.values import Costs
 from grv.logs.log import LoggedProblem
 from grv.policies import Fixed
@@ -65,7 +64,7 @@ def scanned(
                 if m > len(batch.problem):  # the log does not show what it would find
                     prices[m - 1, k - 1] += costs.of(m, k)
                     continue
-                how = {"order": order, "width": width, "keys": keyed, "pace": Pace(ramp=False)}
+                how = {"order": order, "width": width, "keys": keyed}
                 outcome = replay(Fixed(m, k), batch.problem, costs, **how)
                 solved[m - 1, k - 1] += outcome.solved
                 prices[m - 1, k - 1] += outcome.bill.total

@@ -19,6 +19,7 @@ from ..own_code import blamed, raised
 from ..text import visible
 from .options.all_commands import COMMANDS
 
+_VERSION = f"grv {__version__}"
 _HELP = (
     "Find a verified answer from a language model for the least money.\n\n"
     "Generate, rank, verify: grv decides for each problem when to generate more candidates and when"
@@ -67,7 +68,7 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     if version:
-        typer.echo(f"grv {__version__}")
+        typer.echo(_VERSION)
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -77,6 +78,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     wanted = [word for word in given if not word.startswith("-")][:1]
     try:
+        if given == ["--version"]:  # typer would load pydantic to read it
+            typer.echo(_VERSION)
+            return 0
         command = typer.main.get_command(application(wanted))
         # `command.main` would handle Ctrl-C and a closed pipe differently.
         with _warnings_in_one_line(), command.make_context("grv", given) as context:

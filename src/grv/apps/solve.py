@@ -32,7 +32,7 @@ from .options.live import (
     search_options,
     unprotected_lines,
 )
-from .options.portfolio import check_portfolio, policies_of, portfolio_options, prior_of
+from .options.portfolio import check_portfolio, past_of, policies_of, portfolio_options
 from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
@@ -174,7 +174,8 @@ def _backends(
 
     if options.generators:
         with portfolio_options(options, options.generators, problems, prices) as how:
-            how["prior"] = prior_of(options.history, options.generators)
+            about = how["identity"] or {}
+            how["past"] = past_of(options.history, about["generators"])
             yield how
         return
     costs = options.spending.costs

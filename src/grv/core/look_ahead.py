@@ -4,10 +4,15 @@ A policy decides one verification after another. The search asks for them in *bl
 plan that a verification has failed as soon as it is collected, and continues until the block is
 full. So a block is the course of the search with width 1, as far as that course is known if nothing
 passes. Generation and second scores that the course needs before the block is full come first.
+
+A block is sent before it is full if it would wait for too many candidates. They are needed only if
+all open verifications fail, and with keys there may be no end of them: if the model always gives
+the same answer, no other candidate is open.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .errors import PolicyError
@@ -41,6 +46,7 @@ class LookAhead:
         self._whys: list[str] = []  # the different reasons of a block
         # What the plan wants next: not yet served, or seen before its turn.
         self._after: Action | Exception | None = None
+        self._waited = 0  # candidates requested while verifications of the block are open
         self._block = self._size(0, 0.0)
 
     def choose(self) -> Action:
@@ -55,13 +61,16 @@ class LookAhead:
                 if isinstance(wanted, Exception):
                     raise wanted
                 return wanted
+            if search._open and self._waits_too_long(wanted):
+                self._after = wanted
+                break
             request = self._served(wanted)
             if request is not None:
                 return request
         ids = tuple(search._open)
         self._block = self._size(search._verified + len(ids), search._clock.verify)
         why, *others = self._whys
-        self._whys = []
+        self._whys, self._waited = [], 0
         if others:
             why = f"{why}; and {len(ids) - 1} more, in case it fails"
         return Verify(ids, why, self._meanwhile() if self._pace.overlap else 0)
@@ -109,8 +118,9 @@ class LookAhead:
             case Generate(n):
                 if n > len(stock) and not stock.ended:
                     self._after = wanted
-                    slots = self._block - len(self._search._open)
-                    return Generate(self._request(wanted, slots), wanted.why)
+                    number = self._request(wanted, self._block - len(self._search._open))
+                    self._waited += number if self._search._open else 0
+                    return Generate(number, wanted.why)
                 is_short = n > len(stock)
                 pool._add_generated(stock.take(n), exhausted=is_short)
             case Rescore(ids, why):
@@ -138,28 +148,53 @@ class LookAhead:
             verdict = Verdict.FAILED
         search.pool._add_verified(Verified({id: verdict}))
 
+    def _waits_too_long(self, wanted: Action) -> bool:
+        """Whether to send the open verifications rather than to generate more for the block.
+
+        A plan that says how many candidates a block needs has them all, but with keys not all can
+        be verified. Then it gets more once, for the price of the verifications that are missing.
+        For other plans, waiting may cost as much as the open verifications and one candidate for
+        each.
+        """
+        stock, pool = self._search._stock, self._search.pool
+        if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
+            return False
+        if wanted.ahead is None:
+            return wanted.n - len(stock) > self._room
+        return pool.keyed and self._waited > 0
+
+    @property
+    def _room(self) -> int:
+        """How many more candidates may be requested while verifications are open."""
+        costs, number = self._search.pool.costs, len(self._search._open)
+        return number + int(costs.verify * number / costs.candidate) - self._waited
+
     def _request(self, step: Generate, slots: int) -> int:
         """How many candidates to ask for: those of this step, and those until the block is full.
 
         Limits on the bill must also cover the verifications for which they are generated.
         """
         search = self._search
-        missing = step.n - len(search._stock)
-        while slots > 1:
-            more = self._more(step, slots)
-            if search._total(missing + more, slots) <= min(search._budget, search._value):
-                return missing + more
+        missing, limit = step.n - len(search._stock), min(search._budget, search._value)
+        if step.ahead is None or (search._open and search.pool.keyed):
+            spare = 0 if search._open else 1
+            affordable = search._affordable("generate", limit, spare=spare)
+            return max(missing, min(self._needed(step, slots), affordable))
+        while slots > 1 and search._total(self._needed(step, slots), slots) > limit:
             slots -= 1
-        return missing
+        return self._needed(step, slots)
 
-    def _more(self, step: Generate, slots: int) -> int:
-        """The candidates for the rest of a block: as the plan says, or as many as so far."""
-        verified = self._search._verified + len(self._search._open)
-        if slots < 2:
-            return 0
+    def _needed(self, step: Generate, slots: int) -> int:
+        """The candidates of a step and of the verifications that follow, up to `slots` in all."""
+        search = self._search
+        missing = step.n - len(search._stock)
+        costs, waits = search.pool.costs, slots < self._block  # for open verifications
         if step.ahead is not None:
-            return step.ahead(slots)
-        return self._search.arrived * (slots - 1) // verified if verified else 0
+            if waits and search.pool.keyed:
+                return max(missing, math.ceil(costs.verify * slots / costs.candidate))
+            return missing + (step.ahead(slots) if slots > 1 else 0)
+        size = self._pace.batch(self._width, search.arrived, costs.candidate, search._clock)
+        return max(missing, min(size, self._room) if waits else size)
 
     def _meanwhile(self) -> int:
         """How many candidates to generate while the block is verified."""
@@ -171,7 +206,7 @@ class LookAhead:
         stock = search._stock
         if not isinstance(wanted, Generate) or wanted.n <= len(stock) or stock.ended:
             return 0
-        n = wanted.n - len(stock) + self._more(wanted, self._block)
+        n = self._needed(wanted, self._block)
         if search._is_short or search._total(n) > min(search._budget, search._value):
             return 0
         price, size = search._account.reserve.of(n, 0), len(search._open)

@@ -56,10 +56,33 @@ class Pace:
         ):  # the last round that ends in time
             return width
         if self.second and clock.round:
-            waiting = self.second * clock.round
-            best = round(math.sqrt(2 * (verified + 1) * waiting / round_cost))
-            return min(width, max(1, best))
+            return min(width, self._priced(clock.round, verified, round_cost))
         return min(width, verified + 2) if self.ramp else width
+
+    def ends(self, width: int, most: int) -> list[int]:
+        """Where blocks end, in verifications, up to the first end from `most` on.
+
+        A price of waiting and a deadline are ignored: with them block sizes depend on seconds.
+        """
+        ends, clock = [0], Clock(None)
+        while ends[-1] < most:
+            ends.append(ends[-1] + self.block(width, ends[-1], 1.0, clock, 0.0))
+        return ends
+
+    def batch(self, width: int, arrived: int, cost: float, clock: Clock) -> int:
+        """How many candidates to request if the plan cannot say how many it needs.
+
+        As many as have arrived, and 2: so a search that uses n candidates requests at most 2 n.
+        With a price of waiting, the size follows from it as that of a block, with the duration of a
+        generation and the cost of a candidate; it is at most the width larger than `arrived`.
+        """
+        if self.second and clock.generate:
+            return min(arrived + width, self._priced(clock.generate, arrived, cost))
+        return arrived + 2
+
+    def _priced(self, seconds: float, number: int, cost: float) -> int:
+        """The best size after `number` of a kind, of which each costs `cost`."""
+        return max(1, round(math.sqrt(2 * (number + 1) * self.second * seconds / cost)))
 
     def overlaps(self, price: float, spent: float, block: int, before: int, clock: Clock) -> bool:
         """Whether to generate candidates for `price` during a block, after `before` verifications.

@@ -40,7 +40,8 @@ Invariants:
 9. A search that looks ahead tells its plan that open verifications have failed. If one is broken
    instead, the plan runs again from the start over what is known: nothing is generated or verified
    twice. Candidates that are generated ahead wait in the stock, and the pool has only those that
-   the plan has asked for. Open verifications count as spent, for the budget and for the value.
+   the plan has asked for. Open verifications count as spent, for the budget and for the value. They
+   are asked for before the action is as wide as it may be, if that would take too many candidates.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ class Generate:
 
     `ahead(k)` is how many more candidates the plan generates before its k-th verification from
     here, if none passes. It is a hint for searches that look ahead; None if the plan cannot say.
+    Then they request more and more at a time: after k candidates, k + 2.
     """
 
     n: int

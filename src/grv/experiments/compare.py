@@ -19,6 +19,7 @@ from ..logs.log import Log, LoggedProblem
 from ..options import from_arguments
 from ..parallel import divided, in_parts
 from ..policies import Fixed, Learned
+from ..replay.kernels.dispatch import Conditions
 from ..replay.orders import Orders
 from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
@@ -208,8 +209,7 @@ class _Comparer:
             self.orders,
             self.log.score,
             seed=asked.seed,
-            value=asked.value,
-            width=asked.width,
+            how=Conditions(asked.width, asked.value, asked.pace, asked.answers),
             cascade=self.cascade,
         )
         wanted = [(at, n) for at in range(len(self.prices)) for n in self.learning]

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pace import Pace
 from ..core.values import Cascade, Costs, Measured
 from ..logs.log import LoggedProblem
 from ..policies import Adaptive, Fixed
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
-from ..replay.kernels.dispatch import many_trials, trials
+from ..replay.kernels.dispatch import Conditions, many_trials, trials
+from ..replay.kernels.paths import Stage, failing_course
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, in_flight, rounds_of, stacked
 from ..theory.exact import success_probability
@@ -29,7 +29,6 @@ from .rows import DifficultyRow, HindsightRow, PolicyRow, RowKind, UniformRow
 from .settings import Settings
 
 Ints = NDArray[np.integer]
-_GROUPS = Pace(ramp=False)  # pairs are chosen for whole groups of the width
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,9 @@ class Visits:
         for at, costs in enumerate(self.prices):
             self._try_all(found, batches, least, at, costs)
         if self.matched or self.grouped:
-            width = self.settings.width
+            width, pace = self.settings.width, self.settings.pace
             both = zip(batches, least, strict=True)
-            paid = [paid_checks_of(batch, each, width=width) for batch, each in both]
+            paid = [paid_checks_of(*each, width=width, pace=pace) for each in both]
             if self.matched:
                 found.checks.extend(_by_length(least, paid))
             if self.grouped:
@@ -149,11 +148,15 @@ class Visits:
         return found
 
     def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
+        how = Conditions(self.settings.width, pace=self.settings.pace)
         if pair.m <= len(batch.problem):
-            width = self.settings.width
-            return trials(Fixed(*pair), batch, costs, width=width, pace=_GROUPS)
+            return trials(Fixed(*pair), batch, costs, width=how.width, pace=how.pace)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
-        rounds = rounds_of(1, in_flight(checks, self.settings.width))
+        if how.ahead is None:
+            rounds = rounds_of(1, in_flight(checks, how.width))
+        else:
+            course = failing_course((Stage(*pair),), costs, how.ahead, pair.m)
+            rounds = np.tile(rounds_of(1, np.array(course.counts[3:4])), (batch.size, 1))
         found = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
         if isinstance(costs, Measured):  # candidates that are not in the log have no measured cost
             return dataclasses.replace(found, paid=found.costs(costs))

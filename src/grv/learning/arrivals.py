@@ -18,20 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.search import Policy, Search
-from ..core.values import Cascade, Costs, Measured
+from ..core.values import Cascade, Costs
 from ..logs.log import LoggedProblem
 from ..parallel import divided
 from ..policies import Learned, Learning
 from ..replay.engine import replayed
-from ..replay.kernels.dispatch import searched_trials
+from ..replay.kernels.dispatch import Conditions, kernels_apply, searched_trials
 from ..replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, stacked
 from .history import PastProblem
-from .ledger_history import ledger_past
 from .online import next_refit, prior_after
 
 _STREAM = 20  # distinguishes the order of problems from other things drawn from a seed
+_ONE = Conditions(1)
 _PART = 16_384  # candidates of the problems that are replayed together
 
 Place = NDArray[np.intp]
@@ -82,8 +82,7 @@ class Arrivals:
         orders: the problems with the orders of their candidates, one per repetition.
         score: the name of the score.
         seed: the seed of the order of problems.
-        value: what an answer is worth.
-        width: the number of verifications in flight at once.
+        how: the limits of the searches.
         cascade: how second scores are used; None if they are not.
     """
 
@@ -93,20 +92,27 @@ class Arrivals:
         score: str,
         *,
         seed: int = 0,
-        value: float = math.inf,
-        width: int | None = 1,
+        how: Conditions = _ONE,
         cascade: Cascade | None = None,
     ) -> None:
         self._orders, self._score, self._seed = orders, score, seed
-        self._value, self._width, self._cascade = value, width, cascade
+        self._how, self._cascade = how, cascade
 
     @cached_property
     def _batches(self) -> list[OrderBatch]:
         return list(self._orders.batches())
 
+    def _recorded(self, policy: Learning) -> list[PastProblem]:
+        """The problems of the ledgers from which the policy starts."""
+        if not policy.history:
+            return []
+        from .ledger_history import ledger_past  # most comparisons read no ledger
+
+        return [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+
     def trials(self, policy: Learning, costs: Costs, repetition: int) -> Trials:
         """What each problem cost in one repetition; arrays are `[problems]`."""
-        finished = [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+        finished = self._recorded(policy)
         order = arrival(len(self._batches), repetition, self._seed)
         arriving = [self._in_order(place, repetition) for place in order.tolist()]
         found: list[Trials] = []
@@ -129,8 +135,8 @@ class Arrivals:
 
     def _together(self, policy: Policy, batches: Sequence[OrderBatch], costs: Costs) -> list[Left]:
         """Replay problems by one policy, with the kernel where it applies."""
-        plain = self._cascade is None and not isinstance(costs, Measured)
-        if not (isinstance(policy, Learned) and plain and math.isinf(self._value)):
+        plain = kernels_apply(costs, self._cascade, self._how) and math.isinf(self._how.value)
+        if not (isinstance(policy, Learned) and plain):
             return [self._by_engine(policy, batch, costs) for batch in batches]
         found: list[Left] = []
         for start, stop in divided([len(batch.problem) for batch in batches], _PART):
@@ -143,7 +149,8 @@ class Arrivals:
         """Equals the engine; a test proves it."""
         limits = [MeritLimits.of(policy.prior, costs.ratio)]
         stack = StackedOrders.of(batches)
-        got = learned_trials(policy.prior, stack, costs.ratio, limits, policy.factor)
+        ahead = None if self._how.ahead is None else (costs, self._how.ahead)
+        got = learned_trials(policy.prior, stack, costs.ratio, limits, policy.factor, ahead)
         found: list[Left] = []
         for at, batch in enumerate(batches):
             if got.unlike[0, at]:
@@ -162,10 +169,12 @@ class Arrivals:
             batch.problem,
             costs,
             order=order.tolist(),
-            value=self._value,
+            value=self._how.value,
             cascade=self._cascade,
-            width=self._width,
+            width=self._how.width,
             keys=batch.keyed,
+            pace=self._how.pace,
+            answers=self._how.answers,
         )
         trial = searched_trials([search], costs, self._cascade)
         return trial, left_by(search, batch.problem, order)
@@ -173,9 +182,9 @@ class Arrivals:
 
 def left_by(search: Search, problem: LoggedProblem, order: Place) -> PastProblem:
     """What a search leaves behind."""
-    checked = np.zeros(len(search.pool), dtype=np.bool_)
+    checked = np.zeros(search.arrived, dtype=np.bool_)
     checked[list(search.pool.verdicts)] = True
-    return _left(problem, order[: len(search.pool)], checked)
+    return _left(problem, order[: search.arrived], checked)
 
 
 def _left(problem: LoggedProblem, arrived: Place, checked: NDArray[np.bool_]) -> PastProblem:
@@ -185,4 +194,6 @@ def _left(problem: LoggedProblem, arrived: Place, checked: NDArray[np.bool_]) ->
         refuted = None
     known = checked if refuted is None else checked | refuted
     passed = problem.passed[arrived] & checked
-    return PastProblem(problem.id, problem.scores[arrived], passed, known, refuted=refuted)
+    alike = None if problem.alike is None else problem.alike[arrived]
+    scores = problem.scores[arrived]
+    return PastProblem(problem.id, scores, passed, known, refuted=refuted, alike=alike)

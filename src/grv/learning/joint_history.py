@@ -1,64 +1,132 @@
-"""Reads how often each of several generators passed and failed, from logs and ledgers."""
+"""Reads what each of several generators did on past problems, from logs and ledgers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 
 from ..core.errors import LogError, UsageError
-from ..core.values import REFUTED, Verdict
-from ..ledger.entries import Entry, Found, Made, Scored
+from ..core.pool import Pool
+from ..core.values import REFUTED, CandidateId, Verdict
+from ..ledger.entries import Entry, Found, Made, Scored, Started
 from ..ledger.opening import is_ledger, open_ledger
 from ..logs.generators import COLUMN, by_generator
 from ..logs.log import Log
 from ..logs.reading import Unlabelled
 from ..logs.tables import read_table
-from .joint import Tally
+from .history import PastProblem
+from .joint import PastAttempts
+from .ledger_history import score_of
+
+Scores = Mapping[str, str]  # by generator, the name of its score
 
 
-def read_tallies(path: str, names: Sequence[str]) -> list[Tally]:
-    """The passes and failures of these generators on each problem of a log or a ledger."""
+def read_attempts(path: str, scores: Scores) -> list[PastAttempts]:
+    """What these generators did on each problem of a log or a ledger.
+
+    Scores count only if they have the same name as now: those of a ledger. Those of a log do not.
+    """
     if is_ledger(path):
-        found = _of_ledger(path)
+        with closing(open_ledger(path, read_only=True)) as ledger:
+            each = [ledger.read(summary.id) for summary in ledger.searches()]
+        found = [attempts_of_entries(entries, scores) for entries in each]
     else:
         table = read_table(path)
         if COLUMN not in table.columns:
             raise LogError(f"no column {COLUMN!r}: this history has no names", path=path)
-        found = tallies_of(by_generator(table, unlabelled=Unlabelled.DROP))
-    kept: list[Tally] = [{name: tally[name] for name in names if name in tally} for tally in found]
-    missing = [name for name in names if not any(name in tally for tally in kept)]
+        found = attempts_of_log(by_generator(table, unlabelled=Unlabelled.DROP), scored=False)
+    kept = [{name: one[name] for name in scores if name in one} for one in found]
+    missing = [name for name in scores if not any(name in one for one in kept)]
     if missing:
         raise UsageError(f"{path}: nothing about the generator {missing[0]!r}")
-    return kept
+    return list(kept)
 
 
-def tallies_of(log: Log) -> list[Tally]:
-    """The passes and failures in a log that was read by generator."""
-    found: list[Tally] = []
+def attempts_of_log(log: Log, *, scored: bool = True) -> list[PastAttempts]:
+    """What the generators did in a log that was read by generator; all labels are known."""
+    found: list[PastAttempts] = []
     for problem in log.problems:
         assert problem.generators is not None
-        rows = [problem.passed[problem.generators == n] for n in range(len(log.generators))]
-        counts = [(int(row.sum()), int(np.size(row) - row.sum())) for row in rows]
-        found.append({n: c for n, c in zip(log.generators, counts, strict=True) if sum(c)})
+        rows = {n: problem.generators == at for at, n in enumerate(log.generators)}
+        found.append(
+            {
+                name: PastProblem(
+                    problem.id,
+                    problem.scores[own] if scored else np.zeros(int(own.sum())),
+                    problem.passed[own],
+                    np.ones(int(own.sum()), dtype=np.bool_),
+                )
+                for name, own in rows.items()
+                if own.any()
+            }
+        )
     return found
 
 
-def _of_ledger(path: str) -> list[Tally]:
-    ledger = open_ledger(path, read_only=True)
-    return [tally_of_entries(ledger.read(summary.id)) for summary in ledger.searches()]
+def attempts_of_pools(id: str, pools: Mapping[str, Pool]) -> PastAttempts:
+    """What the searches of one problem have shown."""
+    return {
+        name: _attempts(
+            id,
+            pool.scores,
+            {n: v for n in range(len(pool)) if (v := pool.verdicts.get(CandidateId(n)))},
+            {n: key for n in range(len(pool)) if (key := pool.key(CandidateId(n))) is not None},
+            _refuted(pools),
+        )
+        for name, pool in pools.items()
+        if len(pool)
+    }
 
 
-def tally_of_entries(entries: Sequence[Entry]) -> Tally:
-    """The passes and failures of one search. A candidate with a key that failed has failed too."""
+def _refuted(pools: Mapping[str, Pool]) -> set[str]:
+    """The keys that failed in any of these searches."""
+    return {
+        key
+        for pool in pools.values()
+        for id, verdict in pool.verdicts.items()
+        if verdict is Verdict.FAILED and (key := pool.key(id)) is not None
+    }
+
+
+def attempts_of_entries(entries: Sequence[Entry], scores: Scores) -> PastAttempts:
+    """What the entries of one search show of these generators."""
     made = {each.candidate: each.generator for each in entries if isinstance(each, Made)}
-    keys = {each.candidate: each.key for each in entries if isinstance(each, Scored)}
+    scored = {each.candidate: each for each in entries if isinstance(each, Scored)}
     found = {each.candidate: each.verdict for each in entries if isinstance(each, Found)}
-    wrong = {keys.get(id) for id, verdict in found.items() if verdict is Verdict.FAILED}
-    wrong = (wrong | {REFUTED}) - {None}
-    counts: dict[str, list[int]] = {}
-    for id, name in made.items():
-        passed = found.get(id) is Verdict.PASSED
-        if name and (passed or found.get(id) is Verdict.FAILED or keys.get(id) in wrong):
-            counts.setdefault(name, [0, 0])[not passed] += 1
-    return {name: (passed, failed) for name, (passed, failed) in counts.items()}
+    keys = {id: each.key for id, each in scored.items() if each.key is not None}
+    refuted = {keys[id] for id, v in found.items() if v is Verdict.FAILED and id in keys}
+    started = next((each for each in entries if isinstance(each, Started)), None)
+    about = started.about.get("generators", {}) if started else {}
+    attempts: dict[str, PastProblem] = {}
+    for name, score in scores.items():
+        ids = [id for id in scored if made.get(id) == name]
+        used = isinstance(about, Mapping) and score_of(about.get(name, {})) == score
+        values = [scored[id].score if used else 0.0 for id in ids]
+        if ids:
+            attempts[name] = _attempts(
+                started.problem if started else "",
+                [-np.inf if value is None else value for value in values],
+                {at: found[id] for at, id in enumerate(ids) if id in found},
+                {at: keys[id] for at, id in enumerate(ids) if id in keys},
+                refuted,
+            )
+    return attempts
+
+
+def _attempts(
+    id: str,
+    scores: Sequence[float],
+    verdicts: Mapping[int, Verdict],
+    keys: Mapping[int, str],
+    refuted: set[str],
+) -> PastProblem:
+    """The candidates of one generator. One with a key that failed has failed too."""
+    passed = np.array([verdicts.get(n) is Verdict.PASSED for n in range(len(scores))], np.bool_)
+    failed = [
+        verdicts.get(n) is Verdict.FAILED or keys.get(n) in refuted or keys.get(n) == REFUTED
+        for n in range(len(scores))
+    ]
+    known = passed | np.array(failed, dtype=np.bool_)
+    return PastProblem(id, np.array(scores, dtype=np.float64), passed & known, known)

@@ -4,6 +4,9 @@ The prior is fitted again after 6, 10, 15, 22, 33, 50, 75 ... finished problems,
 them. Labels are censored: a search leaves labels only for the candidates that it verified. So
 nothing is tuned by replay. Instead the limit of the merit is fixed, and the weight of equal scores
 is the one that predicts the verdicts best.
+
+With several generators the first fit is after 2 problems: the cold portfolio costs more than a
+search with one generator, so there is more to gain, and its guard is as strict.
 """
 
 from __future__ import annotations
@@ -11,37 +14,55 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..policies.learned.prior import Prior
     from .history import PastProblem
 
 HISTORY = "history"  # the name of a fitted prior in specifications
-FIRST, SECOND = 6, 10  # finished problems at the first two fits; later ones are half as many more
-MOST = 400  # the number of problems that a prior is fitted to
 
 
-def refits() -> Iterator[int]:
+class Schedule(NamedTuple):
+    """When a prior is fitted.
+
+    Attributes:
+        first: the number of finished problems at the first fit.
+        second: the same at the second fit; later ones have half as many more.
+        most: the number of problems that a prior is fitted to.
+    """
+
+    first: int
+    second: int
+    most: int
+
+
+LEARNING = Schedule(6, 10, 400)
+SEVERAL_GENERATORS = Schedule(2, 4, 100)
+
+
+def refits(schedule: Schedule = LEARNING) -> Iterator[int]:
     """The numbers of finished problems after which a prior is fitted.
 
     >>> list(itertools.islice(refits(), 8))
     [6, 10, 15, 22, 33, 50, 75, 112]
+    >>> list(itertools.islice(refits(SEVERAL_GENERATORS), 8))
+    [2, 4, 6, 9, 14, 21, 32, 48]
     """
-    yield FIRST
-    at = SECOND
+    yield schedule.first
+    at = schedule.second
     while True:
         yield at
         at = round(1.5 * at)
 
 
-def last_refit(finished: int) -> int:
+def last_refit(finished: int, schedule: Schedule = LEARNING) -> int:
     """The number of finished problems at the last fit; 0 if there was none.
 
     >>> [last_refit(n) for n in (0, 5, 6, 9, 10, 21, 22)]
     [0, 0, 6, 6, 10, 15, 22]
     """
-    return max(itertools.takewhile(lambda at: at <= finished, refits()), default=0)
+    return max(itertools.takewhile(lambda at: at <= finished, refits(schedule)), default=0)
 
 
 def next_refit(finished: int) -> int:
@@ -53,14 +74,14 @@ def next_refit(finished: int) -> int:
     return next(at for at in refits() if at > finished)
 
 
-def window(finished: int) -> slice:
+def window(finished: int, schedule: Schedule = LEARNING) -> slice:
     """Which of the finished problems the prior in force is fitted to, in the order of their ends.
 
     >>> window(5), window(12), window(600)
     (slice(0, 0, None), slice(0, 10, None), slice(167, 567, None))
     """
-    stop = last_refit(finished)
-    return slice(max(0, stop - MOST), stop)
+    stop = last_refit(finished, schedule)
+    return slice(max(0, stop - schedule.most), stop)
 
 
 def prior_after(finished: Sequence[PastProblem], score: str) -> Prior | None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.scorers.trained.model import is_scorer, load_model
 from ..core.errors import UsageError
 from ..logs.log import Log
 from ..logs.readers import read_log
@@ -23,7 +22,6 @@ from .alike import most_alike
 from .fit import scale_of
 from .history import PastProblem
 from .prior_file import load_prior
-from .trained.texts import trained_log
 
 _RIDGE = 1.0  # the penalty on the weights; the levels have a tenth of it
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
@@ -121,6 +119,9 @@ def read_scored(
     how = {**dataclasses.asdict(reading or Reading()), "may_bound": may_bound}
     if score is None or not score.endswith(".json"):
         return read_log(path, score=score, second=second, **how)
+    from ..backends.scorers.trained.model import is_scorer, load_model  # a column needs neither
+    from .trained.texts import trained_log
+
     if is_scorer(score):
         if second is not None or how["rewards"] is not None:
             raise UsageError(f"{score}: a trained score has no cascade and reads no --rewards")

@@ -31,5 +31,5 @@ class Fixed:
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the two steps."""
-        yield Generate(self.m, f"{self.m} to choose from")
+        yield Generate(self.m, f"{self.m} to choose from", lambda _: 0)
         yield Verify(pool.best(self.k), f"the best {self.k} of {len(pool)}")

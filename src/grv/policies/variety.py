@@ -78,7 +78,7 @@ class Variety:
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
         self._ages: list[tuple[int, CandidateId]] | None = None
-        # For each score: 1 over its worth, the negative score, the same before failures, its ids.
+        # By value of `alike`: 1 over its worth, minus the value, the same before failures, its ids.
         self._rest: list[tuple[int, float, int, deque[CandidateId]]] | None = None
 
     def add_new(self) -> None:
@@ -131,13 +131,11 @@ class Variety:
 
         The worth of a score is 1 over the number of candidates with a better score, plus one. Each
         failure at this score halves it. So scores that have failed are not exhausted first, but
-        lower scores do not all come before them either.
+        lower scores do not all come before them either. Values of `alike` are weighed in the same
+        way, each by the best of its candidates.
         """
         if self._rest is None:
-            self._rest, better = [], 0
-            for score, ids in self._by_score():
-                heapq.heappush(self._rest, (1 + better, -score, 1 + better, deque(ids)))
-                better += len(ids)
+            self._rest = self._by_value()
         while self._rest:
             price, negative, first, waiting = self._rest[0]
             now = first << self._failures.get(-negative, 0)
@@ -151,12 +149,15 @@ class Variety:
                 return waiting[0]
         return None
 
-    def _by_score(self) -> list[tuple[float, list[CandidateId]]]:
-        """All candidates by their score, the best score first; of one score, the oldest first."""
-        found: dict[float, list[CandidateId]] = {}
-        for number, score in enumerate(self._pool.scores):
-            found.setdefault(score, []).append(CandidateId(number))
-        return sorted(found.items(), reverse=True)
+    def _by_value(self) -> list[tuple[int, float, int, deque[CandidateId]]]:
+        """A heap of the candidates by their value of `alike`, the best candidate first."""
+        scores, found = self._pool.scores, dict[float, tuple[int, deque[CandidateId]]]()
+        ranked = sorted(range(len(scores)), key=lambda number: -scores[number])
+        for place, number in enumerate(ranked):
+            _, ids = found.setdefault(self._pool.alike[number], (1 + place, deque()))
+            ids.append(CandidateId(number))
+        # Prices increase, so this is a heap.
+        return [(first, -value, first, ids) for value, (first, ids) in found.items()]
 
     def oldest(self) -> CandidateId | None:
         """The oldest open candidate; if ties count, of those whose score failed least often."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pace import Pace
 from ..core.values import Bill, Costs, Measured
+from ..pacing import PACE
 from ..policies import Fixed
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from .engine import replayed
@@ -26,12 +28,12 @@ def least_checks_of(batch: OrderBatch) -> NDArray[np.int32]:
 
 
 def paid_checks_of(
-    batch: OrderBatch, least: NDArray[np.int32], *, width: int | None
+    batch: OrderBatch, least: NDArray[np.int32], *, width: int | None, pace: Pace = PACE
 ) -> NDArray[np.int32]:
     """`[orders, candidates]`: how many verifications a pair (m, k) pays for if k is large enough.
 
-    A pair pays for the smaller of k and this number: whole groups of `width` up to the first pass,
-    or everything there is to verify if none passes.
+    A pair pays for the smaller of k and this number: whole blocks up to that of the first pass, or
+    everything there is to verify if none passes.
     """
     n = least.shape[1]
     keys = batch.keys
@@ -41,7 +43,8 @@ def paid_checks_of(
         there = np.array([available(n, row) for row in keys])
     if width is None:
         return there
-    return np.where(least > n, there, np.minimum(there, -(-least // width) * width))
+    ends = np.array(pace.ends(width, n + 1), dtype=np.int32)
+    return np.where(least > n, there, np.minimum(there, ends[np.searchsorted(ends, least)]))
 
 
 def hindsight_trials(

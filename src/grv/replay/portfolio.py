@@ -9,19 +9,20 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..core.search import Policy, Search
 from ..core.values import Costs, Generate, Generated, Rescore, Stop, Verdict, Verified, Verify
 from ..logs.log import LoggedProblem
-from ..policies.portfolio import Chooser, Portfolio
+from ..policies.portfolio import Chooser, Portfolio, steered_by
 from .engine import code_name
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A generator in a replay: its costs, and the policy of its search."""
+    """A generator in a replay: its costs, and the policy of its search unless it is steered."""
 
     costs: Costs
     policy: Policy
@@ -67,11 +68,13 @@ def replayed_portfolio(
         keys: whether the log's keys are used.
         answers: how many different answers to find.
     """
+    steered = steered_by(chooser, entrants)
+    limits: dict[str, Any] = {"budget": budget, "value": value, "width": 1, "answers": answers}
     searches = {
-        name: Search(each.policy, each.costs, budget=budget, value=value, width=1, answers=answers)
+        name: Search(steered.get(name, each.policy), each.costs, **limits)
         for name, each in entrants.items()
     }
-    portfolio = Portfolio(searches, chooser, answers=answers)
+    portfolio = Portfolio(searches, chooser, answers=answers, steered=steered)
     scores, passed = problem.scores.tolist(), problem.passed.tolist()
     numbers = problem.codes(keyed=keys)
     codes = None if numbers is None else numbers.tolist()

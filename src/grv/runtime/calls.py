@@ -67,7 +67,7 @@ class Caller:
         self.outages = Outages(self.calls.patience, clock)
         self.complaints = Complaints()
         self._sleep, self._clock = sleep, clock  # tests replace them
-        self._slots = anyio.Semaphore(self.calls.concurrency)
+        self._slots = anyio.Semaphore(self.calls.concurrency, fast_acquire=True)
         self._jitter = random.Random(0)
         self._closed, self._idle = False, anyio.Event()
         self._stopped: str | None = None  # why the run is stopped

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 import anyio
 import anyio.to_thread
@@ -200,11 +201,7 @@ class Executor:
         errors = await together([partial(self._make, batch) for batch in batches])
         if errors:
             raise errors[0]
-        there = []
-        for id in wanted:
-            if id not in self.record.made:
-                break  # the generator has no more
-            there.append(id)
+        there = list(takewhile(self.record.made.__contains__, wanted))  # fewer if there are no more
         await self._score([id for id in there if id not in self.record.scored])
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
@@ -250,14 +247,15 @@ class Executor:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
         if not ids:
             return
-        keys = await self._keys(ids)
-        scores = await self._scores(self.backends.scorer, "score", ids, keys)
+        drafts = {id: self.draft(id) for id in ids}
+        keys = await self._keys(drafts.values())
+        scores = await self._scores(self.backends.scorer, "score", drafts, keys)
         entries = [
             Scored(id, score.value, key, score.reason or why, score.usage.as_data(), score.alike)
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
-        await self.caller.check_scores([self.draft(id) for id in ids], scores)
+        await self.caller.check_scores(list(drafts.values()), scores)
 
     def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
         """With measured costs: return what drafts and scores did not cost of their reserve."""
@@ -268,14 +266,13 @@ class Executor:
         paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
 
-    async def _keys(self, ids: Sequence[int]) -> Sequence[_Keyed]:
-        """The candidates' keys, and why they are refuted; "" if they are not.
+    async def _keys(self, drafts: Collection[Draft]) -> Sequence[_Keyed]:
+        """The drafts' keys, and why they are refuted; "" if they are not.
 
         They are computed in a thread: texts may be long and hostile.
         """
         if self.backends.key is None and self.backends.refutation is None:
-            return [(None, "")] * len(ids)
-        drafts = [self.draft(id) for id in ids]
+            return [(None, "")] * len(drafts)
         return await anyio.to_thread.run_sync(
             lambda: [self.backends.key_of(self.problem, draft) for draft in drafts],
             abandon_on_cancel=True,
@@ -286,7 +283,8 @@ class Executor:
         assert self.backends.second is not None  # `SearchConfig` checks this
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
-            scores = await self._scores(self.backends.second, "rescore", missing)
+            drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
+            scores = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
                 ScoredAgain(id, score.value, score.reason, score.usage.as_data())
                 for id, score in zip(missing, scores, strict=True)
@@ -300,10 +298,10 @@ class Executor:
         return Rescored({id: -math.inf if s is None else s for id, s in second.items()})
 
     async def _scores(
-        self, scorer: Scorer, call: Call, ids: Sequence[int], keys: Sequence[_Keyed] = ()
+        self, scorer: Scorer, call: Call, given: Mapping[int, Draft], keys: Sequence[_Keyed] = ()
     ) -> list[Score]:
         """One score per candidate: a finite number, or None with a reason."""
-        drafts = [self.draft(id) for id in ids]
+        ids, drafts = list(given), list(given.values())
         ask = partial(scorer.score, self.problem, drafts)
         if hasattr(scorer, "score_arrivals"):
             new = [Arrived(draft, key) for draft, (key, _) in zip(drafts, keys, strict=True)]
@@ -323,7 +321,7 @@ class Executor:
 
     def _earlier(self, first: int) -> list[Arrived]:
         """The candidates that arrived before one."""
-        known = [(id, self.record.scored.get(id)) for id in range(first)]
+        known = ((id, self.record.scored.get(id)) for id in range(first))
         return [Arrived(self.draft(id), each.key if each else None) for id, each in known]
 
     async def _verify_and_generate(self, ids: Sequence[CandidateId], ahead: range) -> Verified:

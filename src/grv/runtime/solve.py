@@ -20,7 +20,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import anyio
 import anyio.abc
@@ -40,7 +40,6 @@ from ..core.values import Cascade, Costs
 from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
-from ..policies.portfolio import JointPrior
 from .calls import Caller
 from .config import one_config
 from .executor import Keying
@@ -53,6 +52,9 @@ from .progress import Listener, Progress
 from .results.solution import Solution, failed_solution
 from .spending import Gate, RunBudget, check_total
 from .tasks import first_error
+
+if TYPE_CHECKING:
+    from ..learning.joint import PastAttempts
 
 _LOOKED_UP = 64  # problems whose records are read at once
 
@@ -100,7 +102,7 @@ class SolveOptions(TypedDict, total=False):
         most: the highest cost of one candidate and of one verification, if costs are measured.
         meter: computes the measured cost of calls, if costs are measured.
         answers: how many different answers to find per problem.
-        prior: what earlier problems say about several generators; `grv.learning.joint` fits it.
+        past: what several generators did on earlier problems; see `grv.learning.joint_history`.
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved; their cost counts against `total_budget`.
         progress: a function that is called with a `Progress` after each step.
@@ -127,7 +129,7 @@ class SolveOptions(TypedDict, total=False):
     most: Costs | None
     meter: Meter | Mapping[str, Meter] | None
     answers: int
-    prior: JointPrior | None
+    past: Sequence[PastAttempts]
     at_once: int | None
     skip: Collection[str]
     progress: Listener | None

@@ -10,9 +10,9 @@ stays within the *allowance* of the blocks begun,
 in units of c_rew. Then the expected cost is at most F J* if the chance of passing does not decrease
 with the score.
 
-Some draws are *blind*: they are verified whatever their score, and this is decided before they are
-drawn. The cost up to and including the n-th blind verification stays within F (1 + rho) n. Then the
-expected cost is at most F times that of verify-all, for any score.
+The oldest open candidate must be verified in time: until the n-th draw is verified, or known to
+fail, the cost stays within F (1 + rho) n. Then the cost is at most F times that of verify-all on
+the same candidates, for any score.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .slots import block_draws
 
 FACTOR = 5.0  # the default F
 LEAST_FACTOR = 2.0  # above the constant of Balanced, so that the policy can always spend something
-LEAST_FOR_BOTH = 3.0  # a block's allowance then covers its draws, its best and a blind verification
+LEAST_FOR_BOTH = 3.0  # a block's allowance then covers its draws, its best and its oldest
 
 
 class Block(NamedTuple):
@@ -44,12 +44,12 @@ def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[Block, 
     return Block(first, factor * (first + (later - 1) / 2)), Block(later, factor * later)
 
 
-def blind_limit(rho: float, made: int, factor: float = FACTOR) -> float:
-    """The most that may be spent in all until the next blind draw is verified, in candidates.
+def oldest_limit(rho: float, settled: int, factor: float = FACTOR) -> float:
+    """The most that may be spent in all until the oldest open candidate is verified, in candidates.
 
-    `made` is the number of blind draws so far.
+    `settled` is the number of candidates before it; all of them were verified or are known to fail.
     """
-    return factor * (1 + rho) * (made + 1)
+    return factor * (1 + rho) * (settled + 1)
 
 
 def guarded_bound(rho: Fraction | float, factor: float = FACTOR) -> float:

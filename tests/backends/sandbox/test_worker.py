@@ -51,6 +51,25 @@ def test_a_program_runs_and_its_output_comes_back(worker: Worker) -> None:
     assert ended.peak_mb > 1
 
 
+def test_a_child_has_threads_of_its_own_and_seeded_random_numbers(worker: Worker) -> None:
+    program = """
+        import os, random, sys, threading, time
+        main, before = threading.main_thread(), threading.active_count()
+        def late():
+            time.sleep(0.1)
+            print(main.is_alive())
+        threading.Thread(target=late).start()
+        print(threading.current_thread() is main, before, threading.active_count(), random.random())
+        print(sorted(name for name in os.environ if name.startswith(("LD_", "HOME", "TMP"))))
+        print(os.environ["HOME"] == os.environ["TMPDIR"] == os.getcwd(), "candidate" in sys.modules)
+    """
+    first, second = (outcome(worker, program)[0].splitlines() for _ in range(2))
+    assert first[0].startswith("True 1 2 0.")
+    named = [name for name in os.environ if name == "LD_LIBRARY_PATH"]
+    assert first[1:] == [str(["HOME", *named, "TMPDIR"]), "True False", "False"]
+    assert first == second
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_isolation_in_force_is_reported(level: Isolation) -> None:
     with Worker(level) as worker:

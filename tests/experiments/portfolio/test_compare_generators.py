@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,39 @@ import pytest
 from grv.core.values import Costs
 from grv.experiments.portfolio import GeneratorComparison, compare_generators
 from grv.experiments.settings import Settings
+from grv.learning.history import PastProblem
 from grv.learning.joint import fit_joint
-from grv.learning.joint_history import read_tallies, tallies_of
+from grv.learning.joint_history import attempts_of_log, attempts_of_pools, read_attempts
 from grv.logs.generators import read_generators
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Varied, VerifyAll
-from grv.policies.portfolio import BySpending, equal_shares
+from grv.policies.portfolio import BySpending, JointPrior, equal_shares
+from grv.policies.portfolio.joint import Evidence
 from grv.replay.engine import replay
 from grv.replay.portfolio import Entrant, orders_of, replayed_portfolio
 from support.commands import here, refuses
 
 PRICES = {"small": 1.0, "large": 20.0}
+
+
+def tried(
+    labels: list[bool], scores: list[float] | None = None, known: list[bool] | None = None
+) -> PastProblem:
+    """The candidates of one generator on a past problem."""
+    passed = np.array(labels, dtype=np.bool_)
+    labelled = np.ones_like(passed) if known is None else np.array(known, dtype=np.bool_)
+    values = np.zeros(len(passed)) if scores is None else np.array(scores, dtype=np.float64)
+    return PastProblem("p", values, passed & labelled, labelled)
+
+
+def chances(
+    prior: JointPrior, failed: int, names: Sequence[str] = tuple(PRICES)
+) -> dict[str, float]:
+    """The chances of the next candidates after some failures of the first generator; no scores."""
+    shown = {name: Evidence([0], [0]) for name in names} | {names[0]: Evidence([0], [failed])}
+    return {name: each.chances[0] for name, each in prior.outlook(shown).items()}
+
+
 SETTINGS = Settings(orders=3, keys=True)
 
 
@@ -151,9 +174,8 @@ class TestReplay:
 
 class TestLearning:
     def test_finds_that_difficulty_is_shared(self, log: Log) -> None:
-        prior = fit_joint(tallies_of(log), list(PRICES))
-        before = prior.chances({"small": 0, "large": 0})
-        after = prior.chances({"small": 8, "large": 0})
+        prior = fit_joint(attempts_of_log(log, scored=False), list(PRICES))
+        before, after = chances(prior, 0), chances(prior, 8)
         assert after["large"] < before["large"]
         rate = np.mean([p.passed[p.generators == 0].mean() for p in log.problems])
         assert before["small"] == pytest.approx(float(rate), abs=0.05)
@@ -166,24 +188,100 @@ class TestLearning:
             hard = chance.random() < 0.5
             rates = {"small": 0.05 if hard else 0.6, "large": 0.4 if hard else 0.95}
             labels = {n: [chance.random() < r for _ in range(12)] for n, r in rates.items()}
-            whole.append({n: (sum(x), 12 - sum(x)) for n, x in labels.items()})
+            whole.append({n: tried(x) for n, x in labels.items()})
             first = labels["small"].index(True) if True in labels["small"] else 12
-            cut = {"small": (int(first < 4), min(first, 4))}
+            cut = {"small": tried(labels["small"][: min(first + 1, 4)])}
             if first >= 4:
                 then = labels["large"].index(True) if True in labels["large"] else 12
-                cut["large"] = (int(then < 12), min(then, 12))
+                cut["large"] = tried(labels["large"][: then + 1])
             censored.append(cut)
         names = list(PRICES)
         full, part = fit_joint(whole, names), fit_joint(censored, names)
-        for failed in ({"small": 0, "large": 0}, {"small": 3, "large": 0}):
-            assert part.chances(failed)["small"] == pytest.approx(
-                full.chances(failed)["small"], abs=0.08
-            )
+        for failed in (0, 3):
+            expected = chances(full, failed)["small"]
+            assert chances(part, failed)["small"] == pytest.approx(expected, abs=0.08)
 
-    def test_reads_logs(self, path: Path, log: Log) -> None:
-        assert read_tallies(str(path), list(PRICES)) == [
-            {name: tally[name] for name in PRICES} for tally in tallies_of(log)
-        ]
+    def test_finds_what_each_score_is_worth(self) -> None:
+        """The score of one generator is good, that of another misleads, the third says nothing."""
+        chance = random.Random(8)
+        slopes = {"good": 2.0, "bad": -2.0, "none": 0.0}
+        past = []
+        for _ in range(80):
+            level = chance.gauss(-1, 1)
+            problem = {}
+            for name, slope in slopes.items():
+                scores = [chance.gauss(0, 1) for _ in range(8)]
+                rates = [1 / (1 + np.exp(-(level + slope * score))) for score in scores]
+                labels = [chance.random() < rate for rate in rates]
+                problem[name] = tried(labels, scores)
+            past.append(problem)
+        prior = fit_joint(past, list(slopes))
+        nothing = {name: Evidence([0] * 5, [0] * 5) for name in slopes}
+        found = {name: each.chances for name, each in prior.outlook(nothing).items()}
+        assert found["good"][4] > 4 * found["good"][0]
+        assert found["bad"][0] > 4 * found["bad"][4]
+        assert found["none"][4] == pytest.approx(found["none"][0], abs=0.1)
+
+    def test_trusts_scores_that_show_how_hard_a_problem_is(self) -> None:
+        chance = random.Random(9)
+        past = []
+        for number in range(60):
+            hard = number % 2
+            labels = [chance.random() < (0.1 if hard else 0.8) for _ in range(6)]
+            past.append({"a": tried(labels, [chance.gauss(-hard * 3, 1) for _ in labels])})
+        prior = fit_joint(past, ["a"])
+        assert prior.trust >= 0.5
+        low, high = (
+            prior.outlook({"a": Evidence(seen, [0] * 5)})["a"].chances[2]
+            for seen in ([3, 0, 0, 0, 0], [0, 0, 0, 0, 3])
+        )
+        assert low < 0.3 < high
+        same = [{"a": tried(each["a"].passed.tolist(), [1.0, 2, 3, 4, 5, 6])} for each in past]
+        assert fit_joint(same, ["a"]).trust == 0  # scores have the same law on all problems
+
+    def test_takes_candidates_without_a_label_for_their_scores_only(self) -> None:
+        """A label that is missing is no failure."""
+        chance = random.Random(10)
+        whole, part = [], []
+        for _ in range(150):
+            scores = [chance.gauss(0, 1) for _ in range(10)]
+            labels = [chance.random() < 0.5 for _ in scores]
+            known = [score > 0.3 for score in scores]  # only these were verified
+            whole.append({"a": tried(labels, scores)})
+            part.append({"a": tried(labels, scores, known)})
+        nothing = {"a": Evidence([0] * 5, [0] * 5)}
+        full, cut = (fit_joint(each, ["a"]).outlook(nothing)["a"] for each in (whole, part))
+        assert cut.chances[4] == pytest.approx(full.chances[4], abs=0.1)
+        assert cut.shares == pytest.approx(full.shares)
+
+    def test_takes_a_score_with_one_value_for_none(self) -> None:
+        past = [{"a": tried([True, False], [3.0, 3.0])}] * 4
+        prior = fit_joint(past, ["a"])
+        assert prior.edges == {"a": ()}
+        assert chances(prior, 0, ("a",))["a"] == pytest.approx(0.5, abs=0.05)
+
+    def test_reads_logs_without_their_scores(self, path: Path, log: Log) -> None:
+        found = read_attempts(str(path), dict.fromkeys(PRICES, "score"))
+        for got, expected in zip(found, attempts_of_log(log), strict=True):
+            for name in PRICES:
+                assert (got[name].passed == expected[name].passed).all()
+                assert not got[name].scores.any()
+
+    def test_learns_of_a_pool_what_was_verified_and_what_shares_its_key(self, log: Log) -> None:
+        entrants = {name: Entrant(Costs(price, 10), VerifyAll()) for name, price in PRICES.items()}
+        for problem in log.solvable[:12]:
+            orders = orders_of(problem, log.generators, 0)
+            done = replayed_portfolio(
+                entrants, BySpending(equal_shares(list(PRICES))), problem, orders
+            )
+            pools = {member.name: member.search.pool for member in done.members}
+            assert problem.keys is not None
+            for name, past in attempts_of_pools(problem.id, pools).items():
+                rows = orders[name][: len(pools[name])]
+                assert (past.scores == problem.scores[rows]).all()
+                assert (problem.passed[rows] == past.passed)[past.labelled].all()
+                verified = [id in pools[name].verdicts for id in range(len(rows))]
+                assert past.labelled[verified].all()
 
 
 class TestTheCommand:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grv.backends.scorers.trained.features import Arrival
+from grv.backends.scorers.trained.features import DENSE, Arrival
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 from grv.learning.trained.evaluate import cost, cross_fitted, in_order, ranking, resampled
@@ -97,7 +97,7 @@ def _word(model: object, word: str) -> float:
 
 def test_candidates_that_have_failed_are_not_compared_with() -> None:
     found = problem(1, rate=0.1, stops=True).training()
-    similarity = [each.dense[3].counts for each in found.features]
+    similarity = [each.dense[DENSE.index("similarity")].counts for each in found.features]
     unverified = int((~found.verified).sum())
     assert similarity[0] == pytest.approx(unverified / (unverified + 2))
     assert similarity[-1] == pytest.approx((unverified - 1) / (unverified + 1))
@@ -130,7 +130,7 @@ def test_cross_fitting_leaves_the_own_problem_out() -> None:
     past = [problem(at) for at in range(6)]
     own = past[0]
     marked = tuple(
-        Arrival(f"{each.text} {'secret' if passed else ''}")
+        Arrival(f"{each.text} {'secret' if passed else 'public'}")
         for each, passed in zip(own.arrivals, own.passed, strict=True)
     )
     past[0] = PastTexts("p0", own.prompt, marked, own.passed, own.verified, programs=False)

@@ -89,7 +89,10 @@ def _heading(
     lists = {name: Costs(*cost) for name, cost in found.settings["costs"].items()}
     bounds = constants(root_shares(lists))
     said = ", ".join(f"{bound:.1f} times {name} alone" for name, bound in bounds.items())
-    lines.append(f"proven: portfolio costs at most {said}; portfolio-learned twice that")
+    lines.append(
+        f"proven: portfolio costs at most {said}; portfolio-learned twice that, with all candidates"
+        " verified as they arrive"
+    )
     if settings.answers > 1:
         lines.append(f"{settings.answers} different answers per problem")
     if found.left_out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from .live import LiveOptions, backends_of, check_measured, check_policy, verifi
 
 if TYPE_CHECKING:
     from ...backends.protocols import Problem
-    from ...policies.portfolio import JointPrior
+    from ...learning.joint import PastAttempts
     from ...runtime.options import Spending
     from ...runtime.prices import Prices
     from ...runtime.solve import SolveOptions
@@ -95,13 +95,17 @@ def _checked(policy: str, score: str, alike: str | None = None) -> Policy:
     return found
 
 
-def prior_of(history: Sequence[str], generators: Generators) -> JointPrior | None:
-    """What earlier problems say about the generators; None without history."""
-    if not history:
-        return None
-    from ...learning.joint import fit_joint
-    from ...learning.joint_history import read_tallies
+def past_of(history: Sequence[str], about: Mapping[str, Any]) -> list[PastAttempts]:
+    """What the generators did on earlier problems.
 
-    names = list(generators.by_name)
-    tallies = [tally for path in history for tally in read_tallies(path, names)]
-    return fit_joint(tallies, names)
+    Args:
+        history: logs and ledgers.
+        about: the settings of each generator, by name.
+    """
+    if not history:
+        return []
+    from ...learning.joint_history import read_attempts
+    from ...learning.ledger_history import score_of
+
+    scores = {name: score_of(each) for name, each in about.items()}
+    return [attempts for path in history for attempts in read_attempts(path, scores)]

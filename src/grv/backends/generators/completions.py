@@ -7,6 +7,7 @@ Servers leave out different fields. Missing fields are tolerated; an answer with
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,6 +95,7 @@ def _text(choice: Mapping[str, Any]) -> str | None:
 
 def _logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
     """One number per token; None if any is missing."""
+    values: list[Any]
     match choice.get("logprobs"):
         case {"content": [*tokens]}:
             values = [each.get("logprob") if isinstance(each, Mapping) else None for each in tokens]
@@ -101,6 +103,8 @@ def _logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
             values = given
         case _:
             return None
+    if set(map(type, values)) == {float} and math.isfinite(sum(values)):  # nearly always
+        return tuple(values)
     numbers = tuple(float(value) for value in values if is_number(value))
     return numbers if numbers and len(numbers) == len(values) else None
 

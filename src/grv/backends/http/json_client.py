@@ -13,7 +13,7 @@ from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
 from .faults import THIS_CALL, Cause, complaint, of_exception, of_response
 from .secrets import Secrets
-from .web import Failures, address, client_errors, host_of
+from .web import Failures, address, client_errors, host_of, tls
 
 if TYPE_CHECKING:
     import httpx2
@@ -119,6 +119,7 @@ class JsonClient(Failures[_Error]):
                 timeout=self._timeout,
                 limits=self._httpx2.Limits(max_connections=None),
                 transport=self._transport,
+                verify=tls(),
             )
         return self._clients[loop]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -20,6 +20,7 @@ _SHORTEST = 4  # a shorter value in a query is not secret: version=2
 _ROUNDS = 3  # of nested encodings
 _Data = TypeVar("_Data")
 
+_MARK = re.compile(r"[%\\&]")  # what every encoded piece begins with
 _ENCODED = re.compile(
     r"(?P<percent>(?:%(?:25)*[0-9a-f]{2})+)"
     r"|(?P<unicode>(?:\\+u[0-9a-f]{4})+)"
@@ -45,6 +46,9 @@ class Secrets:
             form[at : at + _PIECE] for form in forms for at in range(len(form) - _PIECE + 1)
         }
         self._shortest = min(map(len, forms), default=1 << 30)
+        # Pieces are looked for only where enough of their characters are in a row.
+        characters = "".join(map(re.escape, sorted(set("".join(self._pieces)))))
+        self._runs = re.compile(f"[{characters}]{{{_PIECE},}}" if characters else r"(?!)")
 
     @classmethod
     def of(cls, url: str | None, *keys: str | None) -> Secrets:
@@ -69,14 +73,21 @@ class Secrets:
 
     def hide_all(self, data: _Data) -> _Data:
         """JSON data without secrets; only texts are changed."""
-        found: Any = data
+        if not (self._pieces or self._whole):
+            return data
+        # Looking is faster than copying, and there is hardly ever a secret.
+        there = any(map(self.is_in, _texts(data, self._shortest)))
+        return self.copied(data) if there else data
+
+    def copied(self, data: Any) -> Any:
+        """A copy of JSON data without secrets."""
         if isinstance(data, str):
-            found = self.hide(data)
-        elif isinstance(data, Mapping):
-            found = {self.hide_all(name): self.hide_all(value) for name, value in data.items()}
-        elif isinstance(data, list):
-            found = [self.hide_all(value) for value in data]
-        return found  # type: ignore[no-any-return]
+            return self.hide(data)
+        if isinstance(data, dict):
+            return {self.hide(name): self.copied(value) for name, value in data.items()}
+        if isinstance(data, list):
+            return [self.copied(value) for value in data]
+        return data
 
     def is_in(self, text: str) -> bool:
         """Whether a secret is in the text."""
@@ -86,12 +97,32 @@ class Secrets:
         """The spans of pieces of secrets, sorted."""
         spans = [
             (at, at + _PIECE)
-            for at in range(len(text) - _PIECE + 1)
+            for run in self._runs.finditer(text)
+            for at in range(run.start(), run.end() - _PIECE + 1)
             if text[at : at + _PIECE] in self._pieces
         ]
         for form in self._whole:
             spans += [(match.start(), match.end()) for match in re.finditer(re.escape(form), text)]
         yield from sorted(spans)
+
+
+def _texts(data: object, shortest: int) -> set[str]:
+    """The texts and names in JSON data that have at least this many characters."""
+    found: set[str] = set()
+    level: list[Any] = [[data]]
+    while level:
+        inner = []
+        for each in level:
+            if type(each) is dict:
+                found.update(name for name in each if len(name) >= shortest)
+            for value in each.values() if type(each) is dict else each:
+                kind = type(value)
+                if kind is dict or kind is list:
+                    inner.append(value)
+                elif kind is str and len(value) >= shortest:
+                    found.add(value)
+        level = inner
+    return found
 
 
 def secrets_of(url: str) -> list[str]:
@@ -151,7 +182,10 @@ def _decoded(text: str) -> tuple[str, list[int]]:
     places: list[int] = []
     for _ in range(_ROUNDS):
         parts, inner, at = [], list[int](), 0
-        for match in _ENCODED.finditer(text):
+        for mark in _MARK.finditer(text):  # faster than to try `_ENCODED` everywhere
+            match = _ENCODED.match(text, mark.start()) if mark.start() >= at else None
+            if match is None:
+                continue
             meant = _meant(match)
             parts += [text[at : match.start()], meant]
             inner += [*range(at, match.start()), *[match.start()] * len(meant)]

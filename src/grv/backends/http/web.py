@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from ...core.errors import BackendError, UsageError
 from .faults import THIS_CALL, Cause
 from .secrets import Secrets
+
+if TYPE_CHECKING:
+    import ssl
 
 REFUSED = frozenset({400, 413, 422})  # the server understood the request and refuses it
 _LONGEST = 300  # characters of a server's message that are shown
@@ -64,10 +68,22 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Every class of exception that httpx2 raises."""
+    """Every class of exception that httpx2 raises, and those that it lets through."""
+    import ssl
+
+    import anyio
     import httpx2
 
-    return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.CookieConflict, httpx2.StreamError)
+    own = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.CookieConflict, httpx2.StreamError)
+    return (*own, ssl.SSLError, anyio.EndOfStream)
+
+
+@functools.cache
+def tls() -> ssl.SSLContext:
+    """What all clients verify servers with; made once, because it reads all certificates."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 class Failures(Generic[_Error]):

@@ -93,8 +93,9 @@ class Run:
         return self._outgoing >= 0 and is_silent and not self._can_move()
 
     def send(self, content: Any) -> None:
-        """Queue a message; `receive` sends it."""
+        """Send a message, as far as the pipe has room for it; `receive` sends the rest."""
         self._unsent = memoryview(bytes(self._unsent) + wire.frame(content))
+        self._write_some()
 
     def receive(self) -> dict[str, Any] | End:
         """The next message, or why none came within the test's time."""
@@ -185,6 +186,8 @@ class Run:
             sent = os.write(self._incoming, self._unsent[: 1 << 20])
             self._unsent = self._unsent[sent:]
             self.clock.given()
+        except BlockingIOError:
+            pass  # the pipe is full
         except BrokenPipeError:
             self._unsent = memoryview(b"")
 

@@ -66,7 +66,8 @@ def serve() -> int:
     return _functions(order["source"], order["entry_point"], order["room"])
 
 
-def _compiled(source: str) -> types.CodeType | None:
+def compiled(source: str) -> types.CodeType | None:
+    """The program; None if it cannot be compiled, which the judge is told."""
     try:
         return compile(source, "<candidate>", "exec")
     except BaseException as exc:
@@ -75,7 +76,7 @@ def _compiled(source: str) -> types.CodeType | None:
 
 
 def _program(source: str) -> int:
-    program = _compiled(source)
+    program = compiled(source)
     if program is None:
         return 1
     code = 0
@@ -105,7 +106,7 @@ def _named(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
 
 
 def _functions(source: str, entry_point: str, room: int) -> int:
-    program = _compiled(source)
+    program = compiled(source)
     if program is None:
         return 1
     module = _module("candidate")

@@ -36,6 +36,7 @@ _WARM = (
 _TICK = 0.01  # seconds between checks of a child's threads and files
 _SETUP_FAILED = 120  # exit code of a child whose jail could not be applied
 _THREAD_STACK = 8 << 20
+_REHEARSALS = 40
 
 
 class _Hangup(Exception):
@@ -54,6 +55,7 @@ class Zygote:
         self._buffer = b""
         self._descriptors: list[int] = []
         self._null = os.open("/dev/null", os.O_RDWR)
+        self._close_others = kernel.closing_from(1 + max(runner.INCOMING, runner.OUTGOING))
 
     def serve(self, hello: dict[str, Any]) -> None:
         """Send the first message, then start runs until the judge closes the socket."""
@@ -137,7 +139,6 @@ class Zygote:
             ):
                 os.dup2(source, target)
             os.chdir(self._box)
-            os.environ["HOME"] = os.environ["TMPDIR"] = self._box
             number, counts = _own_counts()
             try:
                 self._jail.apply(order["limits"])
@@ -146,7 +147,7 @@ class Zygote:
                 os._exit(_SETUP_FAILED)
             # The judge's clock for this process starts from these values (clock.py).
             used = {"pid": number, "waited": _waited(counts)}
-            kernel.close_from(5)
+            self._close_others()
             used |= {"cpu": time.process_time(), "at": time.monotonic()}
             wire.write(runner.OUTGOING, {"ready": used})
             code = runner.serve() if order["mode"] == "candidate" else tester.serve()
@@ -163,14 +164,15 @@ class Zygote:
             handle = os.pidfd_open(pid)
         except (AttributeError, OSError):
             handle = None
-        number = pid if handle is None else _outer_number(handle, pid)
-        cause = ""
+        number, cause = 0, ""
         try:
             while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
                     os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
                 ):
                     break
+                # Most children end before they are checked, and never need this number.
+                number = number or (pid if handle is None else _outer_number(handle, pid))
                 cause = cause or self._objection(order, number, overdue)
                 if cause:
                     _kill(pid)
@@ -298,14 +300,36 @@ def _prepare_and_serve(
                 hello["capabilities"] = False
             except (KeyError, OSError) as exc:
                 hello["missing"]["capabilities dropped"] = str(exc)
+    os.environ["HOME"] = os.environ["TMPDIR"] = box
+    os.environ.pop("LD_BIND_NOW", None)  # it has done its work (worker.py)
     jail = Jail(box, confined=confined)
     hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
     hello["missing"] |= jail.missing
     for name in _WARM:
         importlib.import_module(name)
+    _rehearse()
     gc.collect()
     gc.freeze()
     Zygote(channel, watched, box, jail).serve(hello)
+
+
+def _rehearse() -> None:
+    """Do what every child will do, until the interpreter has adapted its code to it.
+
+    Otherwise each child would adapt its copy, and pay for the pages that this changes.
+    """
+    reading, writing = os.pipe()
+    for _ in range(_REHEARSALS):
+        number, counts = _own_counts()
+        used = {"pid": number, "waited": _waited(counts)}
+        if counts >= 0:
+            os.close(counts)
+        used |= {"cpu": time.process_time(), "at": time.monotonic()}
+        wire.write(writing, {"ready": used})
+        wire.read(reading)
+        runner.compiled("print(7)")
+    os.close(reading)
+    os.close(writing)
 
 
 def _tidy(folder: str, box: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learning.joint import Tally, fit_joint
+from ...learning.joint import PastAttempts, prior_of
+from ...learning.joint_history import attempts_of_pools
+from ...learning.online import SEVERAL_GENERATORS, window
 from ...logs.log import Log, LoggedProblem
 from ...policies.portfolio import (
     ByExpectedPasses,
@@ -19,12 +22,8 @@ from ...policies.portfolio import (
     Portfolio,
     root_shares,
 )
-from ...policies.portfolio.joint import failures
 from ...replay.portfolio import Entrant, orders_of, replayed_portfolio
 from ..settings import Settings
-
-FIRST_FIT = 4  # problems before the prior is fitted for the first time
-GROWTH = 1.5  # it is fitted again when there are this many times more problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +50,8 @@ class GeneratorTrials:
 @dataclass(frozen=True)
 class InOrder:
     """One generator to its end, then the next."""
+
+    steers: ClassVar[bool] = False
 
     def choose(self, members: Sequence[Member]) -> Member:
         """The first search that is not over."""
@@ -87,7 +88,8 @@ class Trier:
             for at in random.permutation(len(self.problems)).tolist():
                 problem = self.problems[at]
                 done = self._run(self.entrants, arrival.chooser(), problem, number)
-                arrival.add(tally_of(done))
+                pools = {member.name: member.search.pool for member in done.members}
+                arrival.add(attempts_of_pools(problem.id, pools))
                 self._keep(found, at, number, done)
         return found
 
@@ -136,30 +138,19 @@ class OrderOfArrival:
     def __init__(self, entrants: Mapping[str, Entrant]) -> None:
         self._names = list(entrants)
         self._shares = root_shares({name: each.costs for name, each in entrants.items()})
-        self._tallies: list[Tally] = []
-        self._next = FIRST_FIT
+        self._past: list[PastAttempts] = []
+        self._fitted = 0
         self._chooser: Chooser = BySpending(self._shares)
 
     def chooser(self) -> Chooser:
         """The chooser for the next problem."""
-        if len(self._tallies) >= self._next and any(map(_has_pass, self._tallies)):
-            self._next = int(self._next * GROWTH) + 1
-            self._chooser = ByExpectedPasses(fit_joint(self._tallies, self._names), self._shares)
+        wanted = window(len(self._past), SEVERAL_GENERATORS)
+        if wanted.stop > self._fitted:
+            self._fitted = wanted.stop
+            if (prior := prior_of(self._past[wanted], self._names)) is not None:
+                self._chooser = ByExpectedPasses(prior, self._shares)
         return self._chooser
 
-    def add(self, tally: Tally) -> None:
+    def add(self, past: PastAttempts) -> None:
         """A problem has ended."""
-        self._tallies.append(tally)
-
-
-def _has_pass(tally: Tally) -> bool:
-    return any(passed for passed, _ in tally.values())
-
-
-def tally_of(portfolio: Portfolio) -> Tally:
-    """The passes and failures that a portfolio has seen."""
-    passed = [name for name, _ in portfolio.answers]
-    return {
-        member.name: (passed.count(member.name), failures(member.search.pool))
-        for member in portfolio.members
-    }
+        self._past.append(past)

@@ -7,7 +7,6 @@ then. Intervals are over problems.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,18 +21,14 @@ from ...policies import Learned, VerifyAll
 from ...policies.learned.prior import Prior
 from ...replay.kernels.dispatch import many_trials
 from ...replay.orders import OrderBatch
-from ..alike import agreement
-from ..fit import prior_of
-from ..history import History, PastProblem
-from ..online import last_refit
+from ..history import PastProblem
+from ..online import fitted_prior, last_refit
 from .fit import ScoredTexts, fit
-from .texts import PastTexts
+from .texts import TRAINED, PastTexts
 
 Numbers = NDArray[np.float64]
 
 FOLDS = 5
-TIE, TILT = 0.5, -0.6  # of a prior that is not tuned by replay (docs/research/trained-scores.md)
-_LITTLE = 0.05  # agreement of equal values up to which it may be chance
 _RESAMPLES = 1000
 
 
@@ -120,12 +115,12 @@ def ranking(problems: Sequence[PastTexts], scores: Sequence[Numbers | None]) -> 
     return resampled(np.array(areas)) if areas else None
 
 
-def untuned_prior(problems: Sequence[PastProblem]) -> Prior:
-    """The prior of a history whose labels may be censored: not tuned by replay."""
-    history = History.of(problems, "trained", [])
-    telling = agreement(problems, [problem.ties for problem in problems]) > _LITTLE
-    made = prior_of(history, TIE if telling else 1.0)
-    return dataclasses.replace(made, ratios=(10.0,), tilts=(TILT,), keyed_tilts=(TILT,))
+def live_prior(problems: Sequence[PastProblem]) -> Prior:
+    """The prior of the policy `learning` after these problems; some candidate must have passed."""
+    prior = fitted_prior(problems, TRAINED)
+    if prior is None:
+        raise UsageError("no candidate passed, so there is nothing to learn from")
+    return prior
 
 
 def search_costs(
@@ -177,7 +172,7 @@ def cost(
         now = [problems[at] for at, own in zip(solvable, fold, strict=True) if own == k]
         here = [scores[at] for at, own in zip(solvable, fold, strict=True) if own == k]
         trained[fold == k] = search_costs(
-            untuned_prior(past_problems(past, before, alike)), now, here, ratio, alike
+            live_prior(past_problems(past, before, alike)), now, here, ratio, alike
         )
         spent[fold == k] = search_costs(None, now, here, ratio)
     return resampled(trained, spent)

@@ -31,10 +31,12 @@ from .minimise import minimise
 
 Numbers = NDArray[np.float64]
 
-PENALTIES = (0.3, 1.0, 3.0)  # on the weights of n-grams; the best on held-out problems is used
-_DENSE_PENALTY = 1.0
+# On the weights of n-grams and of dense features; the best pair on held-out problems is used.
+PENALTIES = ((0.3, 1.0), (1.0, 3.0), (3.0, 10.0))
+_GIVEN_PENALTY = 1e-2  # a given score is known to rank, unlike the features
 _LEVEL_PENALTY = 1e-3  # so small that no other weight explains how hard a problem is
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
+_TIE = 0.5  # the n-th verdict at one value of `alike` counts by this to the power of n - 1
 _FOLDS = 3  # for the choice of the penalty
 _LEAST_SPREAD = 1e-6
 
@@ -72,9 +74,9 @@ def fit(
     """
     useful = [p for p in problems if 0 < p.passed[p.verified].sum() < p.verified.sum()]
     check_useful(problems, useful, sources)
-    rows = _Rows(useful, [(name, scale_of(_all(problems, name))) for name in given])
-    penalty = rows.best_penalty()
-    weights = rows.weights(penalty, np.ones(len(useful), dtype=np.bool_))
+    alike = _alike(useful, given)
+    rows = _Rows(useful, [(name, scale_of(_all(problems, name))) for name in given], alike)
+    weights = rows.weights(rows.best_penalties(), np.ones(len(useful), dtype=np.bool_))
     dense = [
         Weight(name, _short(mean), _short(spread), _short(weight))
         for name, mean, spread, weight in zip(
@@ -92,7 +94,7 @@ def fit(
         tuple(dense),
         parts,
         tuple(map(_short, weights[:BUCKETS])),
-        _alike(useful, given),
+        alike,
         ScorerEvidence(len(problems), verdicts, passes, tuple(sources)),
     )
 
@@ -134,7 +136,9 @@ class _Rows:
         scales: of the given scores, by name.
     """
 
-    def __init__(self, problems: Sequence[ScoredTexts], scales: Sequence[tuple[str, Any]]) -> None:
+    def __init__(
+        self, problems: Sequence[ScoredTexts], scales: Sequence[tuple[str, Any]], alike: str
+    ) -> None:
         from scipy.sparse import csr_array, hstack
 
         self.scales = scales
@@ -143,6 +147,8 @@ class _Rows:
         self.passed = np.concatenate([p.passed[p.verified] for p in problems]).astype(np.float64)
         sizes = np.bincount(self.of)
         self.counts = np.minimum(1.0, _MOST_LABELS / sizes)[self.of]
+        if alike:
+            self.counts *= np.concatenate([_shares(p.given(alike)[p.verified]) for p in problems])
         dense = self._dense(chosen)
         for name, scale in scales:
             scores = np.concatenate([p.given(name)[p.verified] for p in problems])
@@ -172,21 +178,19 @@ class _Rows:
         scaled: Numbers = counts * np.clip(far, -FURTHEST, FURTHEST)
         return scaled
 
-    def best_penalty(self) -> float:
-        """The penalty with the highest likelihood of problems that were left out."""
+    def best_penalties(self) -> tuple[float, float]:
+        """The penalties with the highest likelihood of problems that were left out."""
         problems = int(self.of.max()) + 1
         if problems < 2 * _FOLDS:
             return PENALTIES[-1]
         fold = np.arange(problems) % _FOLDS
         found = [
-            sum(
-                self._likelihood(self.weights(penalty, fold != k), fold == k) for k in range(_FOLDS)
-            )
-            for penalty in PENALTIES
+            sum(self._likelihood(self.weights(pair, fold != k), fold == k) for k in range(_FOLDS))
+            for pair in PENALTIES
         ]
         return PENALTIES[int(np.argmax(found))]
 
-    def weights(self, penalty: float, used: NDArray[np.bool_]) -> Numbers:
+    def weights(self, penalties: tuple[float, float], used: NDArray[np.bool_]) -> Numbers:
         """The weights that fit the verdicts of some problems."""
         rows = used[self.of]
         x, passed, counts, of = (
@@ -195,7 +199,8 @@ class _Rows:
         there = np.flatnonzero(abs(x).sum(axis=0))  # the weights of other columns are 0
         x, size = x[:, there], len(there)
         ridge = np.full(size + len(used), _LEVEL_PENALTY)
-        ridge[:size] = np.where(there < BUCKETS, penalty, _DENSE_PENALTY)
+        kind = np.searchsorted([BUCKETS, BUCKETS + len(DENSE)], there, side="right")
+        ridge[:size] = np.array([*penalties, _GIVEN_PENALTY])[kind]
 
         def loss(at: Numbers) -> tuple[float, Numbers]:
             logits = x @ at[:size] + at[size:][of]
@@ -220,6 +225,13 @@ class _Rows:
             levels += np.clip(slope / bend, -1, 1)
         total = logits + levels[of]
         return float((self.counts[rows] * (passed * total - np.logaddexp(0, total))).sum())
+
+
+def _shares(values: Numbers) -> Numbers:
+    """`[labels]`: how much each label counts; those at equal values say much the same."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    each: Numbers = ((1 - _TIE**sizes) / ((1 - _TIE) * sizes))[group]
+    return np.where(values > -np.inf, each, 1.0)
 
 
 def _short(number: float) -> float:

@@ -1,8 +1,9 @@
 """Runs a policy inside two guards, which bound the cost of the search whatever the policy does.
 
-The first inserts balanced rounds, which bound the cost by a multiple of J*. The second inserts
-blind verifications, which bound it by a multiple of verify-all. They work with any policy: they
-carry out the policy's steps one at a time and insert the steps that `theory/guard.py` requires.
+The first inserts balanced rounds, which bound the cost by a multiple of J*. The second verifies the
+oldest open candidate in time, which bounds it by a multiple of verify-all. They work with any
+policy: they carry out the policy's steps one at a time and insert those that `theory/guard.py`
+requires.
 """
 
 from __future__ import annotations
@@ -13,25 +14,26 @@ from collections.abc import Iterator
 from ...core.pool import Pool
 from ...core.values import CandidateId, Costs, Generate, Step, Verify
 from ...theory.decimals import exact_ratio
-from ...theory.guard import FACTOR, Block, blind_limit, guard_blocks
+from ...theory.guard import FACTOR, Block, guard_blocks, oldest_limit
 
 ROUNDING = 1e-9
 
 
 class Guard:
-    """The blocks and blind draws of one search, and the rest of their allowance.
+    """The blocks of one search, the rest of their allowance, and the oldest open candidate.
 
     Attributes:
         asked: the candidates that were verified, in order.
     """
 
     def __init__(
-        self, pool: Pool, costs: Costs, factor: float = FACTOR, *, blind: bool = True
+        self, pool: Pool, costs: Costs, factor: float = FACTOR, *, oldest: bool = True
     ) -> None:
         self.asked: list[CandidateId] = []
         self._pool = pool
         self._factor = factor
-        self._second = blind  # whether there is a second guard
+        self._second = oldest  # whether there is a second guard
+        self._settled = 0  # the number of candidates before the oldest open one, as last seen
         self._guess = exact_ratio(costs)
         self._guessed = True  # until the first verdict
         self._start()
@@ -42,8 +44,6 @@ class Guard:
         self._allowance = 0.0  # that of the blocks begun
         self._left = 0  # the draws left in the current block
         self._best: CandidateId | None = None  # the best candidate of the current block
-        self._blind = 0  # the number of blind draws
-        self._wanted = False  # whether the next draw is blind because a verification waits for it
 
     def _follow_costs(self) -> None:
         """Start again after the first verdict, if the price list was wrong."""
@@ -61,9 +61,22 @@ class Guard:
         return float(exact_ratio(self._pool.costs))
 
     @property
-    def _limit(self) -> float:
-        """What may be spent until the next blind draw is verified."""
-        return blind_limit(self._rho, self._blind, self._factor) if self._second else math.inf
+    def _oldest(self) -> CandidateId:
+        """The oldest open candidate, or the next one to be generated if none is open."""
+        pool, number = self._pool, self._settled
+        while number < len(pool) and not pool.is_open(CandidateId(number)):
+            number += 1
+        self._settled = number
+        return CandidateId(number)
+
+    @property
+    def _room(self) -> float:
+        """What may be spent on other things before the oldest open candidate is verified."""
+        if not self._second:
+            return math.inf
+        rho = self._rho
+        limit = oldest_limit(rho, self._oldest, self._factor)
+        return limit + ROUNDING - rho - self.spent
 
     @property
     def spent(self) -> float:
@@ -72,26 +85,24 @@ class Guard:
         return len(self._pool) - drawn + self._rho * (len(self._pool.verdicts) - verified)
 
     def has_room(self, id: CandidateId) -> bool:
-        """Whether both guards allow this verification now.
+        """Whether this verification fits into the allowance now.
 
-        The first guard reserves the rest of the current block. While a block is not complete, its
-        best candidate may be still to come. So its verification is reserved, whatever has been
-        verified. The second guard reserves the next blind draw. If only that one is missing, the
-        next draw is blind.
+        The rest of the current block is reserved. While a block is not complete, its best candidate
+        may be still to come. So its verification is reserved, whatever has been verified. Those of
+        the oldest open candidates that may come due before the next block begins are reserved too.
         """
         self._follow_costs()
         if self._pool.exhausted:
             return True
-        rho, limit = self._rho, self._limit + ROUNDING
+        rho = self._rho
         due = self._left > 0 or (id != self._best and self._due() != ())
-        best = rho if due else 0.0
-        spent, owed = self.spent + rho, self._left + best
-        if spent + owed + 1 + rho > limit:  # the rest of the block may include a blind draw
-            owed += rho
-        if spent + owed > self._allowance + ROUNDING:
+        needed = rho + self._left + (rho if due else 0.0)
+        if self.spent + needed > self._allowance + ROUNDING:
             return False
-        self._wanted = spent + (0.0 if self._left else best) + 1 + rho > limit
-        return not self._wanted
+        room = math.inf if id == self._oldest else self._room
+        while needed + 1 > room:
+            needed, room = needed + rho, room + oldest_limit(rho, 0, self._factor)
+        return self.spent + needed <= self._allowance + ROUNDING
 
     def carried_out(self, step: Step) -> Iterator[Step]:
         """The step of the guarded policy, preceded by the steps that the guard requires."""
@@ -106,8 +117,8 @@ class Guard:
                 for id in ids:
                     while not self.has_room(id):
                         yield from self._generate(1, "guard: no verification is allowed yet")
-                    if self._pool.is_open(id):
-                        yield self._verify(id, why)
+                    yield from self._verify_oldest(self._rho)
+                    yield from self._verify(id, why)
 
     def rounds(self) -> Iterator[Step]:
         """The steps after the policy has given up: balanced rounds, then the rest."""
@@ -126,40 +137,35 @@ class Guard:
             return ()
         return (self._best,) if self._pool.is_open(self._best) else self._pool.best(1)
 
-    def _verify(self, id: CandidateId, why: str) -> Step:
-        self.asked.append(id)
-        return Verify((id,), why)
+    def _verify(self, id: CandidateId, why: str) -> Iterator[Step]:
+        if self._pool.is_open(id):
+            self.asked.append(id)
+            yield Verify((id,), why)
+
+    def _verify_oldest(self, cost: float) -> Iterator[Step]:
+        """Verify the oldest open candidate, if it must be verified before this cost is paid."""
+        overdue = cost > self._room and self._oldest < len(self._pool)
+        if overdue and not self._pool.exhausted:
+            yield from self._verify(self._oldest, "guard: the oldest, whatever its score")
 
     def _generate(self, n: int, why: str) -> Iterator[Step]:
         while n > 0 and not self._pool.exhausted:
             self._follow_costs()
             if not self._left:
+                if self._due():
+                    yield from self._verify_oldest(self._rho)
                 for id in self._due():
-                    yield self._verify(id, "guard: the best of its block")
-                self._follow_costs()
+                    yield from self._verify(id, "guard: the best of its block")
+            yield from self._verify_oldest(1)
+            self._follow_costs()
+            if not self._left:
                 block = self._next_block()
                 self._allowance += block.allowance
                 self._left, self._best = block.draws, None
-            seen, sighted = len(self._pool), self._sighted(min(n, self._left))
-            yield Generate(sighted or 1, why if sighted else "guard: one to verify blind")
+            seen = len(self._pool)
+            yield Generate(1 if n == 1 else max(1, int(min(n, self._left, self._room))), why)
             self._take(seen)
             n -= len(self._pool) - seen
-            if not sighted and len(self._pool) > seen:
-                self._blind, self._wanted = self._blind + 1, False
-                if self._pool.is_open(newest := CandidateId(seen)):
-                    yield self._verify(newest, "guard: the new one, whatever its score")
-
-    def _sighted(self, n: int) -> int:
-        """How many of the next `n` draws may come before a blind one.
-
-        After the last draw of a block its best is verified before the next draw.
-        """
-        if self._wanted or self._limit == math.inf:
-            return 0 if self._wanted else n
-        room = self._limit + ROUNDING - self.spent - 1 - self._rho
-        if n == self._left and n + self._rho > room:
-            n -= 1
-        return min(n, max(0, math.floor(room)))
 
     def _take(self, seen: int) -> None:
         """Take account of the draws from number `seen` on."""

@@ -40,7 +40,8 @@ class Learned:
         hash: the prior's checksum, as `grv learn` prints it; a prior with another checksum is an
             error. If empty, it is filled in, so that a ledger identifies the content of the prior.
         factor: the factor of both guards; the expected cost is at most this times J* if higher
-            scores pass no less often, and at most this times verify-all for any score.
+            scores pass no less often, and the cost at most this times that of verify-all on the
+            same candidates, for any score.
     """
 
     prior: Prior = field(metadata={spec.FILE: True})

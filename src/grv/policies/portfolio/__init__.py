@@ -2,7 +2,7 @@
 
 from .choosing import ByExpectedPasses, BySpending
 from .joint import JointPrior, ProblemType
-from .portfolio import Chooser, Member, MemberAction, Portfolio
+from .portfolio import Chooser, Member, MemberAction, Portfolio, steered_by
 from .shares import equal_shares, root_shares
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "ProblemType",
     "equal_shares",
     "root_shares",
+    "steered_by",
 ]

@@ -1,20 +1,23 @@
 """Who acts next: by shares of spending, or by what earlier problems say, within those shares.
 
 `BySpending` is the cold portfolio: its cost is at most that of any single generator divided by its
-share. `ByExpectedPasses` is the learned one, which may deviate as long as `factor` times this bound
-can still be kept. Proofs: docs/theory/portfolio.md.
+share. `ByExpectedPasses` is the learned one. It decides what to verify too, and may do anything as
+long as `factor` times the bound can still be kept. Proofs: docs/theory/portfolio.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...core.errors import UsageError
-from ...core.values import Verify
-from .joint import JointPrior, failures, fresh_share
+from ...core.values import Generate, Verify
+from .index import Attempt, best_attempt
+from .joint import JointPrior
 from .portfolio import Member
 from .shares import check_shares
+from .standing import Standing
 
 FACTOR = 2.0  # what a learned portfolio may cost, in units of the cold bound
 
@@ -28,28 +31,33 @@ class BySpending:
     """
 
     shares: Mapping[str, float]
+    steers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_shares(self.shares)
 
     def choose(self, members: Sequence[Member]) -> Member:
-        """The search with the earliest deadline."""
-        return min(members, key=lambda member: deadline(member, self.shares))
+        """The search with the earliest deadline: the total when it has its next verdict."""
+        return min(
+            members, key=lambda each: (each.spent + each.to_verdict) / self.shares[each.name]
+        )
 
 
 @dataclass(frozen=True)
 class ByExpectedPasses:
-    """Take the attempt with the most expected passes per cost, inside a guard.
+    """Take the step with the most expected passes per cost, inside a guard.
 
     Attributes:
-        prior: how hard earlier problems were for each generator.
-        shares: the shares of the cold portfolio, which the guard relies on.
-        factor: the cost is at most this times the bound of the cold portfolio.
+        prior: how hard earlier problems were for each generator, and what its score was worth.
+        shares: the shares of the guard.
+        factor: the cost is at most this times that of verifying each candidate of any generator as
+            it arrives, divided by its share.
     """
 
     prior: JointPrior
     shares: Mapping[str, float]
     factor: float = FACTOR
+    steers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_shares(self.shares)
@@ -57,36 +65,28 @@ class ByExpectedPasses:
             raise UsageError(f"the factor of the guard must be at least 1, not {self.factor:g}")
 
     def choose(self, members: Sequence[Member]) -> Member:
-        """The search with the highest index, if the guard allows it."""
-        failed = {member.name: failures(member.search.pool) for member in members}
-        chances = self.prior.chances(failed)
-        best = max(members, key=lambda member: _index(member, chances[member.name]))
-        if self._allows(best, members):
-            return best
-        return min(members, key=lambda member: deadline(member, self.shares))
+        """The search with the best step, which is set; if the guard allows it."""
+        standings = [Standing.of(member, self.prior) for member in members]
+        attempt = best_attempt(standings, self.prior)
+        if not self._allows(attempt, standings):
+            first = min(standings, key=self._deadline)
+            attempt = Attempt(first, first.open[0] if first.open else None, "the guard: its turn")
+        standing, id = attempt.standing, attempt.id
+        why = attempt.why
+        standing.member.steer(Generate(1, why) if id is None else Verify((id,), why))
+        return standing.member
 
-    def _allows(self, chosen: Member, members: Sequence[Member]) -> bool:
-        """Whether the bound of every search can still be kept after this attempt."""
-        first = min(deadline(member, self.shares) for member in members)
-        cost = chosen.to_verdict()
-        spent = {each.name: each.spent + cost * (each is chosen) for each in members}
-        owed = sum(max(0.0, self.shares[name] * first - paid) for name, paid in spent.items())
-        total = chosen.spent + chosen.search.elsewhere + cost
+    def _deadline(self, standing: Standing) -> float:
+        """The total that may be spent when the oldest open candidate has its verdict."""
+        return standing.to_verdict / self.shares[standing.member.name]
+
+    def _allows(self, attempt: Attempt, standings: Sequence[Standing]) -> bool:
+        """Whether the bound of every search can still be kept after this step."""
+        first = min(map(self._deadline, standings))
+        after = {each.member.name: each.done for each in standings}
+        if attempt.is_next:
+            after[attempt.standing.member.name] += attempt.cost
+        owed = sum(max(0.0, self.shares[name] * first - done) for name, done in after.items())
+        member = attempt.standing.member
+        total = member.spent + member.search.elsewhere + attempt.cost
         return total + owed <= self.factor * first * (1 + 1e-12)
-
-
-def deadline(member: Member, shares: Mapping[str, float]) -> float:
-    """The total that may be spent when this search has its next verdict.
-
-    If it passes then, the total is at most its own spending divided by its share.
-    """
-    return (member.spent + member.to_verdict()) / shares[member.name]
-
-
-def _index(member: Member, chance: float) -> float:
-    """Expected passes per cost of the next attempt."""
-    pool = member.search.pool
-    cost = member.to_verdict(fresh_share(pool))
-    action = member.search.ask()
-    tries = len(action.ids) if isinstance(action, Verify) else 1
-    return (1 - (1 - chance) ** tries) / cost

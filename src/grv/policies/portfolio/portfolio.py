@@ -4,7 +4,8 @@ Theory of operation
 -------------------
 Each generator has its own `Search`: its pool, its score, its costs, its policy. The *chooser* says
 which of them acts next. The driver asks the portfolio for a request, carries it out with that
-generator, and tells the result, exactly as for one search.
+generator, and tells the result, exactly as for one search. A chooser that *steers* also sets the
+step: its searches have the policy `Steered`.
 
 Invariants:
 
@@ -14,26 +15,30 @@ Invariants:
 4. A pass in any search counts for all. The portfolio stops when `answers` candidates have passed.
 5. A key that is refuted in one pool is refuted in all; a key that passed is not offered again.
 6. A search that has ended leaves its share to the others. The portfolio ends with the last one.
+7. A steered search is asked only after its step was set, so no step is older than the last event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ...core.errors import UsageError
+from ...core.pool import Pool
 from ...core.search import Search
 from ...core.values import (
     REFUTED,
     Action,
     Bill,
     CandidateId,
+    Costs,
     Event,
     Generate,
     Outcome,
     Reason,
     Rescore,
+    Step,
     Stop,
     Verdict,
     Verified,
@@ -41,12 +46,28 @@ from ...core.values import (
 )
 
 
+class Steered:
+    """The policy of a search whose steps a chooser sets, one at a time.
+
+    Attributes:
+        step: the next step.
+    """
+
+    step: Step = Generate(1)
+
+    def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
+        """Yield the step that was set last."""
+        while True:
+            yield self.step
+
+
 @dataclass(frozen=True)
 class Member:
-    """A generator and its search."""
+    """A generator and its search; and its policy, if that is steered."""
 
     name: str
     search: Search
+    steered: Steered | None = None
 
     @property
     def spent(self) -> float:
@@ -56,23 +77,29 @@ class Member:
     @property
     def over(self) -> bool:
         """Whether the search has ended."""
-        return isinstance(self.search.ask(), Stop)
+        pool = self.search.pool
+        if self.steered is None:
+            self.search.ask()
+        return self.search.outcome is not None or (pool.exhausted and not pool.waiting)
 
-    def to_verdict(self, fresh: float = 1.0) -> float:
-        """The cost until the next verdict at least: the next action, and one verification.
-
-        A share `fresh` of new candidates is verified; the others have keys that failed.
-        """
+    @property
+    def to_verdict(self) -> float:
+        """The cost until the next verdict at least: the next action, and one verification."""
         costs = self.search.pool.costs
         match self.search.ask():
             case Generate(n):
-                return n * costs.candidate + fresh * costs.verify
+                return n * costs.candidate + costs.verify
             case Verify(ids):
                 return len(ids) * costs.verify
             case Rescore():
                 return costs.verify
             case Stop():
                 return 0.0
+
+    def steer(self, step: Step) -> None:
+        """Set the next step of a steered search."""
+        assert self.steered is not None, "the searches of a chooser that steers are steered"
+        self.steered.step = step
 
 
 @dataclass(frozen=True)
@@ -84,11 +111,22 @@ class MemberAction:
 
 
 class Chooser(Protocol):
-    """Decides which search acts next. A frozen dataclass: its fields are its parameters."""
+    """Decides which search acts next. A frozen dataclass: its fields are its parameters.
+
+    Attributes:
+        steers: whether it sets the steps of the searches too.
+    """
+
+    steers: ClassVar[bool]
 
     def choose(self, members: Sequence[Member]) -> Member:
         """One of these searches; none of them is over."""
         ...
+
+
+def steered_by(chooser: Chooser, names: Iterable[str]) -> dict[str, Steered]:
+    """A policy per search for the chooser to steer; none if it does not steer."""
+    return {name: Steered() for name in names} if chooser.steers else {}
 
 
 class Portfolio:
@@ -99,14 +137,21 @@ class Portfolio:
             answers of the whole.
         chooser: decides which search acts next.
         answers: how many different answers to find.
+        steered: the policies of the searches, by name, if the chooser steers them.
     """
 
     def __init__(
-        self, searches: Mapping[str, Search], chooser: Chooser, *, answers: int = 1
+        self,
+        searches: Mapping[str, Search],
+        chooser: Chooser,
+        *,
+        answers: int = 1,
+        steered: Mapping[str, Steered] | None = None,
     ) -> None:
         if not searches:
             raise UsageError("a portfolio needs at least one generator")
-        self.members = [Member(name, search) for name, search in searches.items()]
+        own = steered or {}
+        self.members = [Member(name, search, own.get(name)) for name, search in searches.items()]
         self._chooser = chooser
         self._wanted = answers
         self._asked: MemberAction | None = None
@@ -168,11 +213,11 @@ class Portfolio:
         if len(self._answers) >= self._wanted:
             name, id = self._answers[0]
             return MemberAction(name, Stop(Reason.SOLVED, id))
-        running = [member for member in self.members if not member.over]
-        if not running:
-            return MemberAction(*self._end())
-        chosen = self._chooser.choose(running)
-        return MemberAction(chosen.name, chosen.search.ask())
+        while running := [member for member in self.members if not member.over]:
+            chosen = self._chooser.choose(running)
+            if not isinstance(action := chosen.search.ask(), Stop):
+                return MemberAction(chosen.name, action)
+        return MemberAction(*self._end())
 
     def _end(self) -> tuple[str, Stop]:
         """Why nothing is left to do: the most specific reason of the searches."""

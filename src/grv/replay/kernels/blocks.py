@@ -1,12 +1,13 @@
 """Counts what a search that looks ahead requests, along its course with width 1.
 
-A kernel runs the course and reports each generation and each verification. A full block is sent
-when the course goes on, so that the candidates to generate meanwhile are known; see
-`core.look_ahead`. The course therefore runs beyond the first pass, to the end of its block.
+A kernel runs the course and reports each generation and each verification. A block is sent when the
+course goes on, so that the candidates to generate meanwhile are known; see `core.look_ahead`. The
+course therefore runs beyond the first pass, to the end of its block.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -31,14 +32,15 @@ class Blocks:
         exhausted: whether it wanted more than there are.
         made: the candidates generated.
         verified: the verifications sent.
+        keyed: whether a candidate that the course has taken has a key.
     """
 
     def __init__(self, costs: Costs, width: int, pace: Pace, candidates: int) -> None:
         self.used = self.made = self.verified = 0
-        self.exhausted = self._passed = False
+        self.exhausted = self.keyed = self._passed = False
         self._costs, self._width, self._pace = costs, width, pace
         self._candidates, self._ended = candidates, False
-        self._generating = self._verifying = self._overlapped = self._open = 0
+        self._generating = self._verifying = self._overlapped = self._open = self._waited = 0
         self._clock = Clock(pace.latency)
         self._size = pace.block(width, 0, costs.of(1, 1), self._clock, 0.0)
         self.sent: list[tuple[int, ...]] = []  # the counts after each block
@@ -48,17 +50,28 @@ class Blocks:
         if self.exhausted:
             return 0
         missing = self.used + n - self.made
-        if self._open == self._size:
+        again = self.keyed and self._waited > 0
+        too_long = missing > self._room if ahead is None else again
+        waits = self._open > 0 and missing > 0 and not self._ended
+        if self._open == self._size or (waits and too_long):
             self._send(missing, ahead)
             missing = self.used + n - self.made
         if missing > 0 and not self._ended:
             self._generating += 1
-            slots = self._size - self._open
-            self._request(missing + self._more(slots, ahead))
+            number = self._needed(missing, self._size - self._open, ahead)
+            self._waited += number if self._open else 0
+            self._request(number)
         self.exhausted = self.used + n > self.made
         taken = min(n, self.made - self.used)
         self.used += taken
         return taken
+
+    def draw(self, n: int) -> None:
+        """Take `n` candidates one at a time, for a plan that cannot say how many it needs."""
+        while n > 0 and not self.exhausted:
+            there = min(n, self.made - self.used) or 1
+            self.generate(there, None)
+            n -= there
 
     def verify(self, passes: bool) -> None:
         """Verify one candidate."""
@@ -72,14 +85,21 @@ class Blocks:
         if self._open:
             self._send()
 
-    def _more(self, slots: int, ahead: Ahead) -> int:
-        """The candidates for the rest of a block: as the plan says, or as many as so far."""
-        if slots < 2:
-            return 0
+    def _needed(self, missing: int, slots: int, ahead: Ahead) -> int:
+        """The candidates of a step and of the verifications that follow, up to `slots` in all."""
+        costs, waits = self._costs, slots < self._size  # for open verifications
         if ahead is not None:
-            return ahead(slots)
-        verified = self.verified + self._open
-        return self.made * (slots - 1) // verified if verified else 0
+            if waits and self.keyed:
+                return max(missing, math.ceil(costs.verify * slots / costs.candidate))
+            return missing + (ahead(slots) if slots > 1 else 0)
+        size = self._pace.batch(self._width, self.made, costs.candidate, self._clock)
+        return max(missing, min(size, self._room) if waits else size)
+
+    @property
+    def _room(self) -> int:
+        """How many more candidates may be requested while verifications are open."""
+        worth = int(self._costs.verify * self._open / self._costs.candidate)
+        return self._open + worth - self._waited
 
     def _request(self, n: int) -> None:
         self._ended = self.made + n > self._candidates
@@ -87,13 +107,13 @@ class Blocks:
 
     def _send(self, missing: int = 0, ahead: Ahead = None) -> None:
         before, size = self.verified, self._open
-        self.verified, self._open = before + size, 0
+        self.verified, self._open, self._waited = before + size, 0, 0
         self._verifying += 1
         spent = self._costs.of(self.made, self.verified)
         cost = spent / self.verified
         self._size = self._pace.block(self._width, self.verified, cost, self._clock, 0.0)
         if missing > 0 and not self._ended:
-            n = missing + self._more(self._size, ahead)
+            n = self._needed(missing, self._size, ahead)
             price = self._costs.of(n, 0)
             if self._pace.overlaps(price, spent, size, before, self._clock):
                 self._overlapped += 1

@@ -65,11 +65,10 @@ def trials(
     """
     found = None
     how = Conditions(width, value, pace, answers)
-    if _applies(costs, cascade, how):
-        if how.looks_ahead:
+    if kernels_apply(costs, cascade, how):
+        if how.ahead is not None:
             wide = WIDE.get(type(policy))
-            ahead = AheadOptions(how.width or 1, pace)
-            found = None if wide is None else wide(policy, batch, costs, ahead)
+            found = None if wide is None else wide(policy, batch, costs, how.ahead)
         else:
             kernel = KERNELS.get(type(policy))
             found = None if kernel is None else kernel(policy, batch, costs, width)
@@ -88,12 +87,13 @@ class Conditions:
     answers: int = 1
 
     @property
-    def looks_ahead(self) -> bool:
-        """Whether a search looks ahead."""
-        return self.width is not None and self.width > 1
+    def ahead(self) -> AheadOptions | None:
+        """How far a search looks ahead; None if it does not."""
+        return None if self.width in (None, 1) else AheadOptions(self.width, self.pace)
 
 
-def _applies(costs: Costs, cascade: Cascade | None, how: Conditions) -> bool:
+def kernels_apply(costs: Costs, cascade: Cascade | None, how: Conditions) -> bool:
+    """Whether kernels cover these conditions; each kernel may leave out some orders."""
     is_plain = cascade is None and how.answers == 1 and math.isinf(how.pace.deadline)
     return is_plain and not isinstance(costs, Measured)
 
@@ -111,7 +111,7 @@ def _completed(
         # A search that is solved for at most the value never gives up. At the end of the log,
         # giving up may change a step.
         # A search that looks ahead also needs the money for one verification more.
-        spare = costs.verify if how.looks_ahead else 0.0
+        spare = 0.0 if how.ahead is None else costs.verify
         sure = found.solved & (found.costs(costs) + spare <= how.value)
         covered = covered & sure & (found.generated < len(batch.problem))
     if covered.all():
@@ -135,10 +135,10 @@ def many_trials(
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
     how = Conditions(width, value, pace, answers)
-    if type(policy) is Learned and _applies(costs, cascade, how) and not how.looks_ahead:
+    if type(policy) is Learned and kernels_apply(costs, cascade, how):
+        each = zip(batches, learned(policy, batches, costs, how.ahead), strict=True)
         return [
-            _completed(policy, batch, costs, found, ~unlike, how)
-            for batch, (found, unlike) in zip(batches, learned(policy, batches, costs), strict=True)
+            _completed(policy, batch, costs, found, ~unlike, how) for batch, (found, unlike) in each
         ]
     more: dict[str, Any] = {"value": value, "cascade": cascade, "pace": pace, "answers": answers}
     return [trials(policy, batch, costs, width=width, **more) for batch in batches]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.values import Costs
 from ...policies import Learned
@@ -21,7 +22,9 @@ from ...policies.learned.prior import Prior
 from ...theory.guard import FACTOR
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
+from .courses import Courses
 from .merit_searches import ClassedSearches, MeritLimits
+from .paths import AheadOptions
 from .plain_searches import PlainSearches
 from .stacked_orders import Flags, Places, StackedOrders
 
@@ -36,7 +39,7 @@ class LearnedTrials:
         solved: whether a candidate passed.
         generated: the number of candidates generated.
         verified: the number of candidates verified.
-        asked: the rounds of generation, including the one that found no more candidates.
+        rounds: `[limits, orders, 4]`, see `Trials`.
         unlike: whether the scores differ from the history; the other numbers are then invalid.
         checked: `[limits, orders, candidates]`, whether a candidate was verified, by rank.
     """
@@ -44,16 +47,15 @@ class LearnedTrials:
     solved: Flags
     generated: Places
     verified: Places
-    asked: Places
+    rounds: NDArray[np.int32]
     unlike: Flags
     checked: Flags
 
     def trials(self, rows: slice, limit: int = 0) -> Trials:
         """The trials of some orders with one of the limits."""
-        checks = self.verified[limit, rows]
-        counts = self.generated[limit, rows].astype(np.int32), checks.astype(np.int32)
-        rounds = rounds_of(self.asked[limit, rows], checks)
-        return Trials(self.solved[limit, rows], *counts, rounds)
+        made, checks = self.generated[limit, rows], self.verified[limit, rows]
+        counts = made.astype(np.int32), checks.astype(np.int32)
+        return Trials(self.solved[limit, rows], *counts, self.rounds[limit, rows])
 
 
 def learned_trials(
@@ -62,29 +64,47 @@ def learned_trials(
     ratio: float,
     limits: Sequence[MeritLimits],
     factor: float = FACTOR,
+    ahead: tuple[Costs, AheadOptions] | None = None,
 ) -> LearnedTrials:
-    """Run all orders with each of the limits; a verification costs `ratio` candidates."""
+    """Run all orders with each of the limits; a verification costs `ratio` candidates.
+
+    `ahead` has the costs and the options of searches that look ahead.
+    """
     plain = prior.tie == 1 and not stack.has_classes
-    searches = (PlainSearches if plain else ClassedSearches)(prior, stack, ratio, limits, factor)
-    searches.carry_out()
     shape = (len(limits), len(stack.sizes))
+    courses = None
+    if ahead is not None:
+        courses = Courses(len(limits) * len(stack.sizes), stack.ranks.shape[1], *ahead)
+    kind = PlainSearches if plain else ClassedSearches
+    searches = kind(prior, stack, ratio, limits, factor, courses)
+    searches.carry_out()
+    unlike = searches.unlike.reshape(shape)
+    if courses is None:
+        solved, made, checks = searches.over, searches.generated, searches.verified
+        rounds, checked = rounds_of(searches.asked, searches.verified), searches.checked
+    else:
+        each = stack, searches.of, searches.verified, searches.asked
+        counts, checked = courses.counted(*each)
+        solved, made, checks = counts[:, 0] > 0, *counts[:, 1:3].T
+        rounds = rounds_of(*counts[:, 3:].T)
     return LearnedTrials(
-        searches.solved.reshape(shape),
-        searches.generated.reshape(shape),
-        searches.verified.reshape(shape),
-        searches.asked.reshape(shape),
-        searches.unlike.reshape(shape),
-        searches.checked.reshape(*shape, -1),
+        solved.reshape(shape),
+        made.reshape(shape),
+        checks.reshape(shape),
+        rounds.reshape(*shape, -1),
+        unlike,
+        checked.reshape(*shape, -1),
     )
 
 
 def learned(
-    policy: Learned, batches: Sequence[OrderBatch], costs: Costs
+    policy: Learned, batches: Sequence[OrderBatch], costs: Costs, how: AheadOptions | None = None
 ) -> list[tuple[Trials, Flags]]:
     """The kernel of `learned`: the trials of each batch, and which of them it does not cover."""
     prior, ratio = policy.prior, costs.ratio
-    limits = [MeritLimits.of(prior, ratio)]
-    found = learned_trials(prior, StackedOrders.of(batches), ratio, limits, policy.factor)
+    stack, limits = StackedOrders.of(batches), [MeritLimits.of(prior, ratio)]
+    ahead = None if how is None else (costs, how)
+    found = learned_trials(prior, stack, ratio, limits, policy.factor, ahead)
     made, start = [], 0
     for batch in batches:
         rows = slice(start, start + batch.size)

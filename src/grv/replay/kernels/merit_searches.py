@@ -16,8 +16,9 @@ from ...policies.learned.guard import ROUNDING
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS, MOST_FAILED, SETTLED
 from ...policies.learned.prior import Prior
 from ...theory.decimals import exact_ratio
-from ...theory.guard import blind_limit, guard_blocks
+from ...theory.guard import guard_blocks, oldest_limit
 from ...theory.scales import on_scale
+from .courses import Courses
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
 
@@ -47,6 +48,7 @@ class MeritSearches(abc.ABC):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
         orders, longest = stack.ranks.shape
         searches = orders * len(limits)
@@ -55,7 +57,7 @@ class MeritSearches(abc.ABC):
         self.limits = np.repeat([limit.plain for limit in limits], orders)
         self.rho = float(exact_ratio(Costs(1, ratio)))
         self.blocks = guard_blocks(exact_ratio(Costs(1, ratio)), factor)
-        self.per_blind = blind_limit(self.rho, 0, factor)
+        self.per_draw = oldest_limit(self.rho, 0, factor)
         tables = tables_of(prior, ratio)
         self.weights = np.array(tables.weights)
         self.failing = np.array(tables.failing)
@@ -64,16 +66,16 @@ class MeritSearches(abc.ABC):
         self.merits = np.zeros((searches, len(prior.shares)))
         self.top = np.full(searches, longest)
         self.merit = np.full(searches, -1.0)
-        self.solved = np.zeros(searches, dtype=np.bool_)
+        self.over = np.zeros(searches, dtype=np.bool_)  # solved, or if it looks ahead: known
         self.unlike = np.zeros(searches, dtype=np.bool_)
         self.generated, self.verified, self.asked = np.zeros((3, searches), dtype=np.intp)
-        self.blind = np.zeros(searches, dtype=np.intp)  # the number of blind draws
-        self.wanted = np.zeros(searches, dtype=np.bool_)  # see `Guard.has_room`
+        self.oldest = np.zeros(searches, dtype=np.intp)  # see `Guard._oldest`
         self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
+        self.courses = courses
 
     @abc.abstractmethod
-    def _settle(self, going: Places) -> Places:
+    def _settle(self, who: Places) -> None:
         """Verify the best of the completed block, as the guard requires."""
 
     @abc.abstractmethod
@@ -101,9 +103,21 @@ class MeritSearches(abc.ABC):
     def checked(self) -> Flags:
         """`[searches, ranks]`: whether the candidate was verified."""
         found = self.failures
-        solved = np.flatnonzero(self.solved)
-        found[solved, self.last[solved]] = True
+        over = np.flatnonzero(self.over)
+        found[over, self.last[over]] = True
         return found
+
+    def _count(self, who: Places, ranks: Places) -> Flags:
+        """Count one verification in each of these searches; return whether the search goes on."""
+        self.verified[who] += 1
+        passes = self.stack.passed[self.of[who], ranks]
+        if self.courses is None:
+            over = passes
+        else:
+            over = self.courses.add(who, self.verified[who], ranks, self.asked[who], passes)
+        self.over[who], self.last[who] = over, ranks
+        going_on: Flags = ~over
+        return going_on
 
     @abc.abstractmethod
     def _has_failed(self, who: Places, ranks: Places) -> Flags:
@@ -116,12 +130,13 @@ class MeritSearches(abc.ABC):
         allowance, end, block = 0.0, 0, self.blocks[0]
         for drawn in itertools.count(1):
             if drawn - 1 == end:
-                going = self._settle(going)
+                going = self._complete(going, drawn - 1)
                 allowance += block.allowance
                 end += block.draws
                 block = self.blocks[1]
                 self.first[:] = self.longest
-            blind = self._next_is_blind(drawn - 1, last=drawn == end)
+            self._verify_oldest(going, drawn - 1, 1.0)
+            going = going[~self.over[going]]
             self.asked[going] += 1
             over = self.stack.sizes[self.of[going]] < drawn
             if over.any():
@@ -130,7 +145,6 @@ class MeritSearches(abc.ABC):
             if not len(going):
                 break
             going = self._generate(self._without_drift(going, drawn), drawn)
-            going = self._verify_blind(going, blind[going], drawn)
             going = self._verify(going, drawn, end, allowance)
         self._verify_rest(np.concatenate([*ended, going]))
 
@@ -151,60 +165,72 @@ class MeritSearches(abc.ABC):
         self.merit[going] = np.where(better, merit, best)
         self.top[going] = np.where(better, ranks, top)
 
-    def _next_is_blind(self, drawn: int, *, last: bool) -> Flags:
-        """Whether the next draw of each search is blind; see `Guard._sighted`."""
-        room = self.per_blind * (self.blind + 1) + ROUNDING - (drawn + self.rho * self.verified)
-        flags: Flags = self.wanted | (1 + (self.rho if last else 0.0) > room - 1 - self.rho)
-        return flags
+    def _complete(self, going: Places, drawn: int) -> Places:
+        """Verify the best of the completed block where it is due; see `Guard._due`."""
+        if drawn:
+            self._verify_oldest(going[self._owing(going)], drawn, self.rho)
+            going = going[~self.over[going]]
+            self._settle(going[self._owing(going)])
+        return going[~self.over[going]]
 
-    def _verify_blind(self, going: Places, blind: Flags, drawn: int) -> Places:
-        """Verify the new candidate of the searches in which it is blind."""
-        who = going[blind]
-        if not len(who):
-            return going
-        self.blind[who] += 1
-        self.wanted[who] = False
-        ranks = self.stack.ranks[self.of[who], drawn - 1]
-        open_ = self._is_open(who, ranks)
-        who = who[open_]
-        self._check(who, ranks[open_])
-        self._find_best(who[~self.solved[who]])
-        return going[~self.solved[going]]
+    def _owing(self, who: Places) -> Flags:
+        """Whether the best candidate of the current block has no verdict."""
+        return ~self._has_failed(who, self.first[self.of[who]])
+
+    def _room(self, who: Places, drawn: int) -> Numbers:
+        """As `Guard._room`, after the oldest open candidate of each search is found."""
+        moving = who
+        while len(moving := moving[self.oldest[moving] < drawn]):
+            ranks = self.stack.ranks[self.of[moving], self.oldest[moving]]
+            moving = moving[~self._is_open(moving, ranks)]
+            self.oldest[moving] += 1
+        limit = self.per_draw * (self.oldest[who] + 1) + ROUNDING
+        room: Numbers = limit - self.rho - (drawn + self.rho * self.verified[who])
+        return room
+
+    def _verify_oldest(self, who: Places, drawn: int, cost: float) -> None:
+        """As `Guard._verify_oldest`."""
+        overdue = (cost > self._room(who, drawn)) & (self.oldest[who] < drawn)
+        if overdue.any():
+            who = who[overdue]
+            self._check(who, self.stack.ranks[self.of[who], self.oldest[who]])
+            self._find_best(who[~self.over[who]])
 
     def _verify(self, going: Places, drawn: int, end: int, allowance: float) -> Places:
-        """Verify candidates above the limit while both guards have room; see `Guard.has_room`.
+        """Verify candidates above the limit while they fit; see `Guard.has_room`.
 
         Until the block is complete, its best candidate may be still to come.
         """
         merit = self.merit[going]
         who = going[(merit >= self.limits[going]) & (merit >= 0)]
-        if not len(who):
-            return going
-        rho, over = self.rho, drawn == end
+        rho = self.rho
         while len(who):
-            first = self.first[self.of[who]]
-            due = ~self._has_failed(who, first) & (self.top[who] != first) | (not over)
-            best = np.where(due, rho, 0.0)
-            limit = self.per_blind * (self.blind[who] + 1) + ROUNDING
-            spent, owed = drawn + rho * self.verified[who] + rho, end - drawn + best
-            owed = np.where(spent + owed + 1 + rho > limit, owed + rho, owed)
-            allowed = spent + owed <= allowance + ROUNDING
-            waits = spent + (best if over else 0.0) + 1 + rho > limit
-            self.wanted[who[allowed]] = waits[allowed]
-            who = who[allowed & ~waits]
-            self._check(who, self.top[who])
-            who = who[~self.solved[who]]
+            top, room = self.top[who], self._room(who, drawn)
+            due = self._owing(who) & (top != self.first[self.of[who]]) | (drawn < end)
+            needed = rho + (end - drawn) + np.where(due, rho, 0.0)
+            is_oldest = top == self.stack.ranks[self.of[who], self.oldest[who]]
+            room[is_oldest] = np.inf
+            while (short := needed + 1 > room).any():
+                needed[short] += rho
+                room[short] += self.per_draw
+            who = who[drawn + rho * self.verified[who] + needed <= allowance + ROUNDING]
+            wanted = self.top[who]
+            self._verify_oldest(who, drawn, rho)
+            still = ~self.over[who]
+            still[still] = self._is_open(who[still], wanted[still])
+            self._check(who[still], wanted[still])
+            who = who[~self.over[who]]
             self._find_best(who)
             merit = self.merit[who]
             who = who[(merit >= self.limits[who]) & (merit >= 0)]
-        return going[~self.solved[going]]
+        return going[~self.over[going]]
 
     def _verify_rest(self, who: Places) -> None:
         """After the last candidate, verify all open candidates, highest merit first."""
         self._find_best(who)
         while len(who := who[self.merit[who] >= 0]):
             self._check(who, self.top[who])
-            who = who[~self.solved[who]]
+            who = who[~self.over[who]]
             self._find_best(who)
 
 
@@ -221,8 +247,9 @@ class ClassedSearches(MeritSearches):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
-        super().__init__(prior, stack, ratio, limits, factor)
+        super().__init__(prior, stack, ratio, limits, factor, courses)
         (orders, longest), searches = stack.ranks.shape, len(self.of)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
         arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0
@@ -253,22 +280,18 @@ class ClassedSearches(MeritSearches):
         failed: Flags = self.counts > 0
         return failed
 
-    def _settle(self, going: Places) -> Places:
+    def _settle(self, who: Places) -> None:
         """Verify the best of the completed block.
 
         If its key is refuted, the best of the pool is verified instead.
         """
-        first = self.first[self.of[going]]
-        owing = first < self.longest
-        owing[owing] = self.counts[going[owing], first[owing]] == 0
-        who, best = going[owing], first[owing]
+        best = self.first[self.of[who]]
         open_ = self.waiting[who, best]
         on_offer = self.waiting[who] & self.offered[self.of[who]]
         best = np.where(open_, best, on_offer.argmax(axis=1))
         some = open_ | on_offer.any(axis=1)
         self._check(who[some], best[some])
         self._find_best(who)
-        return going[~self.solved[going]]
 
     def _generate(self, going: Places, drawn: int) -> Places:
         stack = self.stack
@@ -337,11 +360,9 @@ class ClassedSearches(MeritSearches):
         self.merit[who] = merits[np.arange(len(who)), top]
 
     def _check(self, who: Places, ranks: Places) -> None:
+        failed = self._count(who, ranks)
+        who, ranks = who[failed], ranks[failed]
         orders = self.of[who]
-        self.verified[who] += 1
-        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
-        failed = ~self.solved[who]
-        who, ranks, orders = who[failed], ranks[failed], orders[failed]
         levels = self.stack.levels[orders, ranks]
         before = self.failed[who, levels]
         counts = self.ties[before]

@@ -102,6 +102,7 @@ def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
         for number, (draws, checks, blind) in enumerate(stages):
             start = blocks.used
             new = places[start : start + blocks.generate(draws, partial(_ahead, stages, number))]
+            blocks.keyed |= keys is not None and any(keys[place] != -1 for place in new)
             if blind:
                 chosen = _open(new, keys, refuted)
             else:
@@ -208,7 +209,7 @@ def staged_ahead(
     """
     size = len(batch.problem)
     if batch.keys is None and (alone := one()) is not None:
-        return looked_up(alone, _course(tuple(stages), costs, how, size))
+        return looked_up(alone, failing_course(tuple(stages), costs, how, size))
     found = []
     for order in _orders(batch):
         blocks = Blocks(costs, *how, size)
@@ -217,7 +218,9 @@ def staged_ahead(
 
 
 @lru_cache(maxsize=256)
-def _course(stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int) -> Blocks:
+def failing_course(
+    stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int
+) -> Blocks:
     """A search in which nothing passes."""
     course = Blocks(costs, *how, candidates)
     run_blocks(stages, Order(range(candidates), [False] * candidates, None), course)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...policies.learned.merit_ranking import SETTLED
 from ...policies.learned.prior import Prior
 from ...theory.scales import on_scale
+from .courses import Courses
 from .merit_searches import MeritLimits, MeritSearches
 from .stacked_orders import Flags, Numbers, Places, StackedOrders
 
@@ -36,8 +37,9 @@ class PlainSearches(MeritSearches):
         ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
+        courses: Courses | None,
     ) -> None:
-        super().__init__(prior, stack, ratio, limits, factor)
+        super().__init__(prior, stack, ratio, limits, factor, courses)
         shape = (len(self.of), self.longest)
         by_rank = on_scale(prior.scale.values, prior.scale.normals, stack.scores)
         self.normals = np.take_along_axis(by_rank, np.maximum(stack.ranks, 0), axis=1)
@@ -54,21 +56,17 @@ class PlainSearches(MeritSearches):
         return failed
 
     def _is_open(self, who: Places, ranks: Places) -> Flags:
-        return np.ones(len(who), dtype=np.bool_)
+        open_: Flags = ~self.failed[who, ranks]
+        return open_
 
     @property
     def failures(self) -> Flags:
         """`[searches, ranks]`: whether the candidate was verified and failed."""
         return self.failed.copy()
 
-    def _settle(self, going: Places) -> Places:
-        first = self.first[self.of[going]]
-        owing = first < self.longest
-        owing[owing] = ~self.failed[going[owing], first[owing]]
-        who = going[owing]
-        self._check(who, first[owing])
-        self._find_best(who[~self.solved[who]])
-        return going[~self.solved[going]]
+    def _settle(self, who: Places) -> None:
+        self._check(who, self.first[self.of[who]])
+        self._find_best(who[~self.over[who]])
 
     def _generate(self, going: Places, drawn: int) -> Places:
         arrived = self.stack.ranks[:, drawn - 1]
@@ -131,10 +129,7 @@ class PlainSearches(MeritSearches):
         self.top[who] = np.where(merits == best[:, None], heads, self.longest).min(axis=1)
 
     def _check(self, who: Places, ranks: Places) -> None:
-        orders = self.of[who]
-        self.verified[who] += 1
-        self.solved[who], self.last[who] = self.stack.passed[orders, ranks], ranks
-        failed = ~self.solved[who]
+        failed = self._count(who, ranks)
         who, ranks = who[failed], ranks[failed]
         self.failed[who, ranks] = True
         bins = self.open[who, ranks]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from ...backends.protocols import Problem
 from ...core.errors import UsageError
 from ...core.values import Costs, Measured
 from ...ledger.entries import Started
+from ...policies import Learning
 from ...policies.portfolio import (
     ByExpectedPasses,
     BySpending,
@@ -17,9 +18,13 @@ from ...policies.portfolio import (
     JointPrior,
     Portfolio,
     root_shares,
+    steered_by,
 )
 from ...policies.portfolio.shares import attempt
 from ..config import SearchConfig, name_of, search_id, started_entry
+
+if TYPE_CHECKING:
+    from ...learning.joint import PastAttempts
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,13 @@ class PortfolioConfig:
         members: for each generator by name, its backends, policy and costs. Budget, value, width
             and number of answers are those of the whole, equal in all.
         about: other settings that results depend on; see `SearchConfig`.
-        prior: what earlier problems say about the generators; None shares out the spending.
+        past: what the generators did on earlier problems, which count as finished before the first.
+        prior: what the finished problems say about the generators; None shares out the spending.
     """
 
     members: Mapping[str, SearchConfig]
     about: Mapping[str, Any] = field(default_factory=dict)
+    past: Sequence[PastAttempts] = ()
     prior: JointPrior | None = None
 
     def __post_init__(self) -> None:
@@ -44,8 +51,8 @@ class PortfolioConfig:
             raise UsageError("the costs of all generators must be measured, or none of them")
         if any(hasattr(each.backends.scorer, "pinned") for each in self.members.values()):
             raise UsageError("a trained score works with one generator, not with several")
-        if self.prior is not None:
-            lacking = [name for name in self.members if name not in self.prior.types[0].chances]
+        if self.past:
+            lacking = [n for n in self.members if not any(n in each for each in self.past)]
             if lacking:
                 raise UsageError(f"the history has no generator {lacking[0]!r}")
 
@@ -76,8 +83,13 @@ class PortfolioConfig:
 
     def portfolio(self) -> Portfolio:
         """A new portfolio."""
-        searches = {name: each.search() for name, each in self.members.items()}
-        return Portfolio(searches, self.chooser, answers=self.answers)
+        chooser = self.chooser
+        steered = steered_by(chooser, self.members)
+        searches = {
+            name: replace(each, policy=steered.get(name, each.policy)).search()
+            for name, each in self.members.items()
+        }
+        return Portfolio(searches, chooser, answers=self.answers, steered=steered)
 
     async def aclose(self) -> None:
         """Close the connections of all backends."""
@@ -95,16 +107,29 @@ class PortfolioConfig:
 
     @property
     def policy_name(self) -> str:
-        """The policies as a ledger names them."""
+        """The policies as a ledger names them; or the prior that decides instead."""
+        if self.prior is not None:
+            return f"portfolio-learned(hash={self.prior.hash!r})"
         return ", ".join(dict.fromkeys(name_of(each.policy) for each in self.members.values()))
 
-    def chosen(self, prior: object) -> PortfolioConfig:
-        """This configuration: with several generators, `learning` acts as the cold default."""
-        return self
+    @property
+    def learns(self) -> bool:
+        """Whether finished problems decide: if there are earlier ones, or all policies learn."""
+        return bool(self.past) or all(isinstance(m.policy, Learning) for m in self.members.values())
 
-    def recorded(self, started: Started | None) -> PortfolioConfig:
-        """This configuration."""
-        return self
+    def chosen(self, prior: JointPrior | None) -> PortfolioConfig:
+        """The configuration of a search that this prior decides."""
+        return replace(self, prior=prior) if self.learns else self
+
+    def recorded(self, started: Started | None) -> PortfolioConfig | None:
+        """The configuration with which a search was started; None if it was not, or by another."""
+        if not self.learns:
+            return self
+        if started is None:
+            return None
+        if started.prior:
+            return self.chosen(JointPrior.from_text(started.prior))
+        return self.chosen(None) if started.about.get("portfolio") == "cold" else None
 
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
@@ -118,7 +143,8 @@ class PortfolioConfig:
             "policy": self.policy_name,
             "portfolio": "cold" if self.prior is None else f"learned, {self.prior.hash}",
         }
-        return started_entry(problem, {**self._named, **plan}, account)
+        started = started_entry(problem, {**self._named, **plan}, account)
+        return replace(started, prior="" if self.prior is None else self.prior.to_text())
 
 
 AnyConfig = SearchConfig | PortfolioConfig
@@ -131,7 +157,7 @@ def portfolio_config(
     about = options.get("identity") or options.get("about") or {}
     common = {name: value for name, value in about.items() if name != "generators"}
     members = {name: one(each) for name, each in _by_generator(options).items()}
-    return PortfolioConfig(members, common, options.get("prior"))
+    return PortfolioConfig(members, common, options.get("past") or ())
 
 
 def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

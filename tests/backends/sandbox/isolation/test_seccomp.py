@@ -18,7 +18,9 @@ architectures = pytest.mark.parametrize("architecture", syscalls.ARCHITECTURES)
 
 
 def assembled(architecture: str) -> list[Instruction]:
-    code = seccomp.Assembled(architecture).for_process(PID)
+    filled = seccomp.Assembled(architecture)
+    filled.fill_in(PID)
+    code = filled.code.raw
     steps = [code[i : i + 8] for i in range(0, len(code), 8)]
     return [
         Instruction(int.from_bytes(s[:2], "little"), s[2], s[3], int.from_bytes(s[4:], "little"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from grv.backends.protocols import Arrived, Draft, Problem, Score, Usage
 from grv.backends.scorers.trained.features import (
     BUCKETS,
     DENSE,
+    TREE,
     Arrival,
     Feature,
     Features,
@@ -59,6 +61,30 @@ def test_features_by_hand() -> None:
     assert features(others, " ")["parses"] == Feature(0.0, 1.0)
     assert features(Others("def f():\n"), "    return 1\n")["parses"] == Feature(1.0, 1.0)
     assert features(Others("", programs=False), "x = 1")["parses"].counts == 0
+
+
+def test_features_of_a_text_by_hand() -> None:
+    found = features(Others("add two numbers"), "add\n \nmany, many numbers")
+    assert found["lines"] == Feature(math.log1p(2), 1.0)
+    assert found["names"] == Feature(math.log1p(3), 1.0)  # add, many, numbers
+    assert found["known names"] == Feature(2 / 3, 1.0)
+    assert features(Others("1 + 1"), "2")["known names"].counts == 0
+
+
+def test_features_of_a_program_by_hand() -> None:
+    others = Others("def f(a, b):\n")
+    looping = features(others, "    for x in a:\n        return x\n    return 1\n")
+    assert looping["loops"] == Feature(1.0, 1.0)
+    assert looping["returns"] == Feature(math.log1p(2), 1.0)
+    assert looping["parameters"] == Feature(1 / 2, 1.0)
+    short = features(others, "    return a + b\n")
+    assert short["loops"] == Feature(0.0, 1.0)
+    assert short["parameters"] == Feature(1.0, 1.0)
+    assert 0 < short["nodes"].value < looping["nodes"].value
+    broken = features(others, "    return a +\n")
+    assert [broken[name].counts for name in TREE] == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert features(others, "    return 1\n")["parameters"] == Feature(0.0, 1.0)
+    assert features(Others(""), "x = 1")["parameters"].counts == 0
 
 
 def test_a_candidate_is_compared_with_those_before_it() -> None:

@@ -12,6 +12,10 @@ from . import kernel, landlock, seccomp
 _MEBIBYTE = 1 << 20
 _OPEN_FILES = 128
 _STACK = 1 << 30
+_LIMITED = (
+    *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE),
+    *(resource.RLIMIT_NOFILE, resource.RLIMIT_AS),
+)
 
 
 class Jail:
@@ -27,8 +31,11 @@ class Jail:
         self.landlock, self.seccomp = 0, ""
         self.missing: dict[str, str] = {}
         self._filter: seccomp.Assembled | None = None
+        self._install: kernel.Prepared | None = None
         self._rules: dict[bool, int] = {}
+        self._restrict: dict[bool, kernel.Prepared] = {}
         self._bare = _address_space() if kernel.is_linux else 0
+        self._allowed = {kind: resource.getrlimit(kind)[1] for kind in _LIMITED}
         if not confined:
             return
         if not kernel.is_linux:
@@ -41,11 +48,16 @@ class Jail:
                 may_write: landlock.ruleset(version, paths, scratch if may_write else None)
                 for may_write in (True, False)
             }
+            self._restrict = {
+                may_write: kernel.landlock_restricting(rules)
+                for may_write, rules in self._rules.items()
+            }
             self.landlock = version
         except OSError as exc:
             self.missing["landlock"] = str(exc)
         try:
             self._filter = seccomp.Assembled(kernel.machine())
+            self._install = kernel.filtering(self._filter.code)
             self.seccomp = kernel.machine()
         except OSError as exc:
             self.missing["seccomp"] = str(exc)
@@ -70,13 +82,15 @@ class Jail:
             self._confine_calls()
 
     def _confine_files(self, may_write: bool = True) -> None:
-        kernel.landlock_restrict(self._rules[may_write])
+        self._restrict[may_write]()
         for descriptor in self._rules.values():
             os.close(descriptor)
 
     def _confine_calls(self) -> None:
         assert self._filter is not None
-        kernel.install_filter(self._filter.for_process(os.getpid()))
+        assert self._install is not None
+        self._filter.fill_in(os.getpid())
+        self._install()
 
     def _limit(self, limits: Mapping[str, Any]) -> None:
         files = max(1, limits["files_mb"]) * _MEBIBYTE
@@ -91,7 +105,7 @@ class Jail:
             space = self._bare + limits["memory_mb"] * _MEBIBYTE
             wanted.append((resource.RLIMIT_AS, space, space))
         for kind, soft, hard in wanted:
-            allowed = resource.getrlimit(kind)[1]
+            allowed = self._allowed[kind]
             if allowed != resource.RLIM_INFINITY:
                 soft, hard = min(soft, allowed), min(hard, allowed)
             resource.setrlimit(kind, (soft, hard))

@@ -1,4 +1,9 @@
-"""Linux system calls that Python does not offer, called through ctypes. No policy here."""
+"""Linux system calls that Python does not offer, called through ctypes. No policy here.
+
+A forked child copies every page of memory that it touches, and ctypes touches many to make the
+arguments of a call. So the calls that each child makes are prepared before: `Prepared` has their
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +42,36 @@ def _call(name: str, result: int) -> int:
     return result
 
 
+Prepared = Callable[[], int]  # a system call with its arguments; raises OSError if it fails
+
+
+def _prepared(name: str, function: str, *arguments: object) -> Prepared:
+    called = getattr(_libc, function, None)  # `prctl` exists on Linux only
+    return lambda: _call(name, called(*arguments))  # type: ignore[misc]
+
+
 def _syscall(name: str, number: int, *args: object) -> int:
-    return _call(name, _libc.syscall(ctypes.c_long(number), *args))
+    return _prepared(name, "syscall", ctypes.c_long(number), *args)()
 
 
-def _prctl(name: str, option: int, first: int, second: object = None) -> None:
+def _prctl(name: str, option: int, first: int, second: object = None) -> Prepared:
     zero = ctypes.c_ulong(0)
-    _call(name, _libc.prctl(option, ctypes.c_ulong(first), second or zero, zero, zero))
+    arguments = (ctypes.c_int(option), ctypes.c_ulong(first), second or zero, zero, zero)
+    return _prepared(name, "prctl", *arguments)
+
+
+_no_new_privileges = _prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, 1)
+_die_with_parent = _prctl("pdeathsig", _PR_SET_PDEATHSIG, 9)
 
 
 def no_new_privileges() -> None:
     """Never gain privileges by starting a program, such as a setuid one."""
-    _prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, 1)
+    _no_new_privileges()
 
 
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when `parent` dies."""
-    _prctl("pdeathsig", _PR_SET_PDEATHSIG, 9)
+    _die_with_parent()
     if os.getppid() != parent:  # it died before the call above
         os._exit(1)
 
@@ -87,23 +105,36 @@ def drop_capabilities() -> None:
     _syscall("capset", _CAPSET[machine()], header, bytes(24))
 
 
-def close_from(first: int) -> None:
-    """Close every file descriptor from `first` up."""
-    if is_linux:
-        try:
-            last = ctypes.c_uint(0xFFFFFFFF)
-            _syscall("close_range", _CLOSE_RANGE, ctypes.c_uint(first), last, ctypes.c_uint(0))
-            return
-        except OSError:  # before Linux 5.9
-            pass
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+def closing_from(first: int) -> Callable[[], None]:
+    """A call that closes every file descriptor from `first` up."""
+    numbers = [ctypes.c_uint(each) for each in (first, 0xFFFFFFFF, 0)]
+    close = _prepared("close_range", "syscall", ctypes.c_long(_CLOSE_RANGE), *numbers)
+
+    def closed() -> None:
+        if is_linux:
+            try:
+                close()
+                return
+            except OSError:  # before Linux 5.9
+                pass
+        os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+    return closed
+
+
+def filtering(code: ctypes.Array[ctypes.c_char]) -> Prepared:
+    """A call that applies a seccomp filter to this thread and to all that it starts.
+
+    The filter is what the buffer contains when the call is made. The caller keeps the buffer.
+    """
+    program = struct.pack("HP", len(code) // 8, ctypes.addressof(code))
+    return _prctl("seccomp", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
 
 
 def install_filter(code: bytes) -> None:
     """Apply a seccomp filter to this thread and to all that it starts."""
     buffer = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HP", len(code) // 8, ctypes.addressof(buffer))
-    _prctl("seccomp", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
+    filtering(buffer)()
 
 
 def landlock_version() -> int:
@@ -126,10 +157,10 @@ def landlock_allow(ruleset: int, place: int, access: int) -> None:
     _syscall("landlock rule", _LANDLOCK_ADD_RULE, ctypes.c_int(ruleset), kind, rule, flags)
 
 
-def landlock_restrict(ruleset: int) -> None:
-    """Apply a ruleset to this thread and to all that it starts."""
-    flags = ctypes.c_uint32(0)
-    _syscall("landlock restrict", _LANDLOCK_RESTRICT_SELF, ctypes.c_int(ruleset), flags)
+def landlock_restricting(ruleset: int) -> Prepared:
+    """A call that applies a ruleset to this thread and to all that it starts."""
+    number, flags = ctypes.c_long(_LANDLOCK_RESTRICT_SELF), ctypes.c_uint32(0)
+    return _prepared("landlock restrict", "syscall", number, ctypes.c_int(ruleset), flags)
 
 
 def default_thread_stack(size: int) -> None:

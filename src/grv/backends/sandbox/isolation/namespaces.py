@@ -63,7 +63,7 @@ def become_first(afterwards: Callable[[], None]) -> None:
     if child:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        kernel.close_from(0)
+        kernel.closing_from(0)()
         _, status = os.waitpid(child, 0)
         afterwards()
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -11,6 +11,7 @@ broken rather than failed.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import struct
 from typing import NamedTuple
@@ -26,6 +27,8 @@ X32_BIT = 0x40000000  # set in the numbers of an x86_64 kernel's x32 calls
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND = 0x20, 0x15, 0x35, 0x45, 0x54
 JUMP, RETURN = 0x05, 0x06
+
+_FARTHEST = 255  # instructions that a conditional jump can skip
 
 _SIGKILL = 9
 _OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
@@ -181,25 +184,29 @@ def _search(ranges: list[tuple[int, Block]]) -> Block:
         return ranges[0][1]
     middle = len(ranges) // 2
     left, right = _search(ranges[:middle]), _search(ranges[middle:])
-    # A conditional jump reaches 255 instructions; an unconditional one has no such limit.
-    there = Instruction(JUMP, 0, 0, len(left))
+    if len(left) <= _FARTHEST:
+        return [Instruction(AT_LEAST, len(left), 0, ranges[middle][0]), *left, *right]
+    there = Instruction(JUMP, 0, 0, len(left))  # an unconditional jump has no such limit
     return [Instruction(AT_LEAST, 0, 1, ranges[middle][0]), there, *left, *right]
 
 
 class Assembled:
-    """A filter in the kernel's format, complete except for the process's number."""
+    """A filter in the kernel's format, complete except for the process's number.
+
+    Attributes:
+        code: the buffer that has it.
+    """
 
     def __init__(self, architecture: str) -> None:
         program = build(architecture)
         self._places = [8 * i + 4 for i, step in enumerate(program) if step.operand == _PID]
-        self._code = b"".join(
+        code = b"".join(
             struct.pack("<HBBI", step.code, step.true, step.false, step.operand & 0xFFFFFFFF)
             for step in program
         )
+        self.code = ctypes.create_string_buffer(code, len(code))
 
-    def for_process(self, pid: int) -> bytes:
-        """The filter for the process with this number."""
-        code = bytearray(self._code)
+    def fill_in(self, pid: int) -> None:
+        """Make it the filter for the process with this number."""
         for place in self._places:
-            struct.pack_into("<I", code, place, pid)
-        return bytes(code)
+            struct.pack_into("<I", self.code, place, pid)

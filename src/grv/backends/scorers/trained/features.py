@@ -7,6 +7,7 @@ in the same order computes the same score.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
@@ -19,9 +20,12 @@ from functools import lru_cache
 from ...verifiers.programs.extraction import find
 
 BUCKETS = 4096  # of the hashed n-grams
-DENSE = ("length", "parses", "overlap", "similarity", "logprob", "votes")
+TEXT = ("length", "lines", "names", "known names", "overlap")  # names are words of the text
+TREE = ("parses", "nodes", "loops", "returns", "parameters")  # of a program's syntax tree
+DENSE = (*TEXT, *TREE, "similarity", "logprob", "votes")
 _LONGEST = 1 << 15  # characters of a text that are read
 _TOKEN = re.compile(r"[^\W\d]\w*|\d+|[^\w\s]")
+_NAME = re.compile(r"[^\W\d]\w*")
 _KEPT = 8192  # texts whose features are kept: a search compares each candidate with all before it
 _FEW = 2.0  # other candidates at which a mean over them counts half
 
@@ -72,7 +76,7 @@ class Others:
 
     def __init__(self, prompt: str, *, programs: bool = True) -> None:
         self._prompt, self._programs = prompt, programs
-        self._asked = set(grams_of(prompt))
+        self._asked, self._names = set(grams_of(prompt)), names_of(prompt)
         self._n = 0
         self._seen: Counter[int] = Counter()  # how many candidates have an n-gram
         self._votes: Counter[str] = Counter()
@@ -89,9 +93,7 @@ class Others:
         """The features of a candidate, compared with those added."""
         grams = grams_of(arrival.text)
         size, n, logprobs = len(grams), self._n, arrival.logprobs
-        overlap = similarity = votes = logprob = UNKNOWN
-        if size:
-            overlap = Feature(sum(gram in self._asked for gram in grams) / size, 1.0)
+        similarity = votes = logprob = UNKNOWN
         if size and n:
             mean = sum(self._seen[gram] for gram in grams) / (size * n)
             similarity = Feature(mean, n / (n + _FEW))
@@ -99,20 +101,54 @@ class Others:
             votes = Feature(math.sqrt(self._votes[arrival.key] / n), n / (n + _FEW))
         if logprobs and all(map(math.isfinite, logprobs)):
             logprob = Feature(math.fsum(logprobs) / len(logprobs), 1.0)
-        parses = UNKNOWN
+        tree = _UNKNOWN_TREE
         if self._programs:
-            parses = Feature(float(_parses(arrival.text, self._prompt)), 1.0)
-        length = Feature(math.log1p(len(arrival.text)), 1.0)
-        dense = (length, parses, overlap, similarity, logprob, votes)
+            tree = _tree_features(arrival.text, self._prompt)
+        dense = (*self._text_features(arrival.text), *tree, similarity, logprob, votes)
         return Features(grams, dense, arrival.given)
+
+    def _text_features(self, text: str) -> tuple[Feature, ...]:
+        """The features in `TEXT`."""
+        grams, names = grams_of(text), names_of(text)
+        lines = sum(not line.isspace() for line in text[:_LONGEST].splitlines() if line)
+        known = overlap = UNKNOWN
+        if names:
+            known = Feature(len(names & self._names) / len(names), 1.0)
+        if grams:
+            overlap = Feature(sum(gram in self._asked for gram in grams) / len(grams), 1.0)
+        sizes = (Feature(math.log1p(size), 1.0) for size in (len(text), lines, len(names)))
+        return *sizes, known, overlap
+
+
+_UNKNOWN_TREE = (UNKNOWN,) * len(TREE)
 
 
 @lru_cache(maxsize=_KEPT)
-def _parses(text: str, prompt: str) -> bool:
-    """Whether a text is a program, alone or as the continuation of the prompt."""
-    if not text.strip():
-        return False
-    return find(text, prompt).tree is not None or find(text).tree is not None
+def _tree_features(text: str, prompt: str) -> tuple[Feature, ...]:
+    """The features in `TREE`, of a text that is a program, alone or after the prompt."""
+    tree = None
+    if text.strip():
+        tree = find(text, prompt).tree or find(text).tree
+    if tree is None:
+        return (Feature(0.0, 1.0), *_UNKNOWN_TREE[1:])
+    nodes = list(ast.walk(tree))
+    loops = any(isinstance(node, ast.For | ast.While) for node in nodes)
+    returns = sum(isinstance(node, ast.Return) for node in nodes)
+    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    used = parameters & {node.id for node in nodes if isinstance(node, ast.Name)}
+    return (
+        Feature(1.0, 1.0),
+        Feature(math.log1p(len(nodes)), 1.0),
+        Feature(float(loops), 1.0),
+        Feature(math.log1p(returns), 1.0),
+        Feature(len(used) / len(parameters), 1.0) if parameters else UNKNOWN,
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def names_of(text: str) -> frozenset[str]:
+    """The different words of a text."""
+    return frozenset(_NAME.findall(text[:_LONGEST]))
 
 
 @lru_cache(maxsize=_KEPT)
