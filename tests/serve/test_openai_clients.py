@@ -257,7 +257,7 @@ def test_a_larger_budget_continues_the_search(client: openai.OpenAI, model: Mode
 
 
 def test_a_deadline_ends_a_request(client: openai.OpenAI, model: Model, server: Server) -> None:
-    with model.taking(0.2):
+    with model.taking(0.6):  # one answer per request, so that no budget ends it
         wanted = {**check(97), "deadline": 1, "policy": "threshold(1000)"}
         with pytest.raises(openai.UnprocessableEntityError) as caught:
             client.chat.completions.create(
