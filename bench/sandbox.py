@@ -13,6 +13,7 @@ both, which depends less on what else the machine does.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -124,11 +125,19 @@ def below(pid: int) -> list[int]:
     return [each for child in map(int, children) for each in (child, *below(child))]
 
 
-def used(pids: list[int]) -> float:
-    """Milliseconds of processor time of processes, and of their children that have ended."""
-    stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
-    ticks = sum(int(tick) for stat in stats for tick in stat[11:15])
-    return 1000 * ticks / os.sysconf("SC_CLK_TCK")
+def used(pids: list[int]) -> dict[int, float]:
+    """Milliseconds of processor time of each process, and of its children that have ended."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a run that has ended
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            found[pid] = 1000 * sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def since(before: dict[int, float]) -> float:
+    """Milliseconds that the processes which are still there have used since."""
+    return sum(now - before[pid] for pid, now in used(list(before)).items())
 
 
 def processor(runs: int, turns: int) -> dict[str, Any]:
@@ -146,11 +155,11 @@ def processor(runs: int, turns: int) -> dict[str, Any]:
                 before = used([os.getpid()])
                 for _ in range(runs):
                     fresh(kind)
-                slow, pids = used([os.getpid()]) - before, [os.getpid(), *below(os.getpid())]
-                before = used(pids)
+                slow = since(before)
+                before = used([os.getpid(), *below(os.getpid())])
                 for _ in range(4 * runs):
                     ours(verifier, check)
-                rows.append((slow / runs, (used(pids) - before) / (4 * runs)))
+                rows.append((slow / runs, since(before) / (4 * runs)))
             figures[kind] = {
                 "fresh_ms": round(statistics.median(slow for slow, _ in rows), 2),
                 "grv_ms": round(statistics.median(quick for _, quick in rows), 2),
