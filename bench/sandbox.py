@@ -121,7 +121,10 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
 
 def below(pid: int) -> list[int]:
     """All processes below one."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # a run that has ended
+        return []
     return [each for child in map(int, children) for each in (child, *below(child))]
 
 
