@@ -19,7 +19,7 @@ from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..experiments.compare import compare
 from ..experiments.comparison import Comparison, Row
-from ..experiments.rows import REFERENCE, baseline_of
+from ..experiments.rows import REFERENCE, baseline_of, kind_of, learning_of
 from ..experiments.significance import Resampled
 from ..logs.log import Log, LoggedProblem
 from ..parallel import divided, in_parts
@@ -116,9 +116,19 @@ class Dataset:
         return tuple((costs, price_name(costs)) for costs in self.costs)
 
     @property
+    def cold_rows(self) -> tuple[str, ...]:
+        """The live policies for tables over many prices or scores.
+
+        A policy that learns would learn anew for each of them, which takes most of the time of a
+        report. So it is left out there, unless there is no other.
+        """
+        live = self.request.live
+        return tuple(name for name in live if learning_of(kind_of(name)) is None) or live
+
+    @property
     def ranking(self) -> tuple[str, ...]:
-        """The live policies that use the score."""
-        return tuple(name for name in self.request.live if name != IN_ORDER)
+        """Those of them that use the score."""
+        return tuple(name for name in self.cold_rows if name != IN_ORDER)
 
     @property
     def no_ranking(self) -> str:
@@ -150,8 +160,8 @@ class Dataset:
 
     @property
     def curves(self) -> tuple[str, ...]:
-        """The rows of tables over many prices: hindsight, the reference, and the live policies."""
-        needed = [HINDSIGHT, REFERENCE, IN_ORDER, self.curve_baseline, *self.request.live]
+        """The rows of tables over many prices: hindsight, the reference, and live policies."""
+        needed = [HINDSIGHT, REFERENCE, IN_ORDER, self.curve_baseline, *self.cold_rows]
         return tuple(dict.fromkeys(needed))
 
     @property
