@@ -32,7 +32,9 @@ _FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # used to choose tie and votes
 _FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 4, 1
 _MOST_PROBLEMS = 100
-_PART = 16_384  # candidates of the problems that are replayed together
+# Candidates of the problems that are replayed together. Long problems take as many steps as they
+# have candidates, so more of them share each step; with keys a step also takes memory for each.
+_PART, _KEYED_PART = 131_072, 16_384
 _TIED = 0.95  # below this share of distinct scores, a problem's scores count as tied
 
 Progress = Callable[[int, int], None]
@@ -80,10 +82,11 @@ class _Tuning:
     ) -> None:
         problems = _logged(completed(history, plain))
         self._size = sum(map(len, problems))
-        runs = divided([len(problem) for problem in problems], _PART)
         self._parts: dict[bool, list[tuple[list[OrderBatch], StackedOrders]]] = {}
         for with_keys in (False, True) if keyed else (False,):
             made = list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
+            most = _KEYED_PART if with_keys else _PART
+            runs = divided([len(problem) for problem in problems], most)
             parts = [made[start:stop] for start, stop in runs]
             self._parts[with_keys] = [(part, StackedOrders.of(part)) for part in parts]
         self._progress, self._jobs = progress, jobs
