@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,12 +43,13 @@ class Model(FaultyServer):
 
     @contextmanager
     def taking(self, seconds: float) -> Iterator[None]:
-        """Take so long for every response meanwhile."""
+        """Take this long for every response meanwhile."""
         self._seconds = seconds
         try:
             yield
         finally:
             self._seconds = 0.0
+            time.sleep(seconds)  # responses under way are counted before the next test begins
 
     def _numbered(self, request: Received, seed: int) -> str:
         self.served[request.prompt, seed] += 1
