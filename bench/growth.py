@@ -46,8 +46,9 @@ class Measured:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
         self.megabytes = 0.0
+        one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # those that wait use time too
         with subprocess.Popen(
-            [sys.executable, "-m", "grv", *arguments], stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "grv", *arguments], stdout=subprocess.DEVNULL, env=one_thread
         ) as process:
             while process.poll() is None:
                 self.megabytes = max(self.megabytes, _megabytes(process.pid))

@@ -235,7 +235,7 @@ def _costs(
         tried = [problem for problem in log.solvable if problem.id in fold.problems]
         if tried:
             made = list(batches(tried, orders, seed=seed, keyed=keys))
-            means = costs_of([fold.prior], made, ratio).reshape(len(tried), orders).mean(axis=1)
+            means = costs_of([(fold.prior, ratio)], made).reshape(len(tried), orders).mean(axis=1)
             by_problem |= dict(zip((p.id for p in tried), means.tolist(), strict=True))
     costs["learned"] = np.array([by_problem[problem.id] for problem in log.solvable])
     return costs

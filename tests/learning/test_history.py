@@ -209,8 +209,8 @@ def test_the_learned_tilts_are_cheaper_than_others() -> None:
     assert prior.tie in TIES
     problems = [LoggedProblem(p.id, p.scores, p.passed) for p in completed(history, prior)]
     for ratio, tilt in zip(prior.ratios, prior.tilts, strict=True):
-        tilted = [tilted_at(prior, ratio, each) for each in TILTS]
-        costs = costs_of(tilted, list(batches(problems, 4, seed=1)), ratio)
+        tilted = [(tilted_at(prior, ratio, each), ratio) for each in TILTS]
+        costs = costs_of(tilted, list(batches(problems, 4, seed=1)))
         means = np.log(costs.reshape(len(TILTS), -1, 4).mean(axis=2)).mean(axis=1)
         assert means[TILTS.index(tilt)] == min(means)
 

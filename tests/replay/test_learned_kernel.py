@@ -108,7 +108,7 @@ def test_every_search_is_that_of_the_engine(
     priors = [tilted(prior, ratio, tilt, tilt + 0.2) for tilt in TILTS]
 
     found = learned_trials(
-        prior, StackedOrders.of(made), ratio, [MeritLimits.of(each, ratio) for each in priors]
+        prior, StackedOrders.of(made), [MeritLimits.of(each, ratio) for each in priors]
     )
 
     assert not found.unlike.any()
@@ -116,6 +116,23 @@ def test_every_search_is_that_of_the_engine(
         arrays = (found.solved, found.generated, found.verified, found.rounds[..., 0])
         rows = [tuple(row) for row in np.stack([array[at] for array in arrays]).T.tolist()]
         assert rows == by_the_engine(each, made, ratio)
+
+
+@pytest.mark.parametrize(("keyed", "tie"), [(False, 1.0), (True, 0.5)])
+def test_searches_at_several_ratios_together_are_those_at_each(keyed: bool, tie: float) -> None:
+    problems = made_up(tied=False, keyed=keyed)
+    prior = fitted(problems, tie, 0.0)
+    stack = StackedOrders.of(list(batches(problems, 2, seed=3, keyed=keyed)))
+    asked = [(tilted(prior, ratio, t, t + 0.2), ratio) for ratio in (0.7, 10, 33.3) for t in TILTS]
+    limits = [MeritLimits.of(each, ratio) for each, ratio in asked]
+
+    together = learned_trials(prior, stack, limits)
+
+    for at, limit in enumerate(limits):
+        alone = learned_trials(prior, stack, [limit])
+        assert np.array_equal(together.generated[at], alone.generated[0])
+        assert np.array_equal(together.checked[at], alone.checked[0])
+    assert len({tuple(row) for row in together.generated.tolist()}) > len(TILTS)
 
 
 def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
@@ -126,13 +143,13 @@ def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     # at most 7 candidates are too few to tell
     expected = [len(p) > 7 and p.id in {q.id for q in strange} for p in problems]
 
-    found = learned_trials(prior, StackedOrders.of(made), 10, [MeritLimits.of(prior, 10)])
+    found = learned_trials(prior, StackedOrders.of(made), [MeritLimits.of(prior, 10)])
     assert not found.unlike[0, : len(problems)].any()
     assert found.unlike[0, len(problems) :].any()
     assert not (found.unlike[0, len(problems) :] & ~np.array(expected)).any()
 
     with pytest.warns(UnlikeHistoryWarning):
-        costs = costs_of([prior], made, 10)
+        costs = costs_of([(prior, 10)], made)
     with pytest.warns(UnlikeHistoryWarning):
         rows = by_the_engine(prior, made, 10)
     assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]
@@ -210,7 +227,7 @@ def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
     prior = fitted(problems[:8], tie=0.5, votes=0.5)
     made = list(batches(problems, 2, keyed=keyed))
     limits = [MeritLimits.of(prior, ratio)]
-    found = learned_trials(prior, StackedOrders.of(made), ratio, limits, factor)
+    found = learned_trials(prior, StackedOrders.of(made), limits, factor)
     rows = [(batch, order) for batch in made for order in batch.orders.tolist()]
     for at, (batch, order) in enumerate(rows):
         if found.unlike[0, at]:

@@ -45,6 +45,7 @@ from .visits import ExactPair, Visited, Visits
 Progress = Callable[[int, int], None]
 
 PART = 16_384  # candidates of the problems that are visited together
+_LONG_PROBLEMS, _LONG_PART = 64, 2_600_000  # the same for `learned`: problems; candidates x orders
 LARGEST_TABLE = 8192  # candidates per problem; all pairs of more do not fit into memory
 
 
@@ -187,13 +188,27 @@ class _Comparer:
     def _visit(self, work: Callable[[int, int], Visited], done: int) -> None:
         """Visit all problems, and keep the results."""
         sizes = [len(problem) for problem in self.orders.problems]
-        parts = divided(sizes, PART)
+        parts = divided(sizes, self._part)
         units = sum(sizes) * self.settings.orders * len(self.prices)
         found = in_parts(lambda number: work(*parts[number]), len(parts), self.settings.jobs, units)
         for (start, stop), visited in zip(parts, found, strict=True):
             self._keep(visited)
             for number in range(start, stop):
                 self.progress(done + number + 1, self.passes * len(self.problems))
+
+    @property
+    def _part(self) -> int:
+        """How many candidates are visited together.
+
+        The searches of `learned` share the time of a step, and the longest takes as many steps as
+        it has candidates. So of long problems more are visited together.
+        """
+        kinds = [kind for _, kind in self.rows.values()]
+        learned = any(isinstance(k, PolicyRow) and isinstance(k.policy, Learned) for k in kinds)
+        if not learned or self.settings.keys:
+            return PART
+        longest = max(map(len, self.problems))
+        return max(PART, min(_LONG_PROBLEMS * longest, _LONG_PART // self.settings.orders))
 
     @cached_property
     def _arrived(self) -> NDArray[np.intp]:

@@ -150,7 +150,7 @@ class Arrivals:
         limits = [MeritLimits.of(policy.prior, costs.ratio)]
         stack = StackedOrders.of(batches)
         ahead = None if self._how.ahead is None else (costs, self._how.ahead)
-        got = learned_trials(policy.prior, stack, costs.ratio, limits, policy.factor, ahead)
+        got = learned_trials(policy.prior, stack, limits, policy.factor, ahead)
         found: list[Left] = []
         for at, batch in enumerate(batches):
             if got.unlike[0, at]:

@@ -32,9 +32,9 @@ _FEW_TILTS = (-0.3, -0.8, 0.0, -1.6, -3.0)  # used to choose tie and votes
 _FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 4, 1
 _MOST_PROBLEMS = 100
-# Candidates of the problems that are replayed together. Long problems take as many steps as they
-# have candidates, so more of them share each step; with keys a step also takes memory for each.
-_PART, _KEYED_PART = 131_072, 16_384
+# Candidates of the problems that are replayed together, at most. The searches share the time of a
+# step, and the longest takes as many steps as it has candidates. With keys a step takes memory too.
+_PART, _KEYED_PART = 262_144, 16_384
 _TIED = 0.95  # below this share of distinct scores, a problem's scores count as tied
 
 Progress = Callable[[int, int], None]
@@ -85,51 +85,57 @@ class _Tuning:
         self._parts: dict[bool, list[tuple[list[OrderBatch], StackedOrders]]] = {}
         for with_keys in (False, True) if keyed else (False,):
             made = list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
-            most = _KEYED_PART if with_keys else _PART
+            half = self._size // 2 + max(map(len, problems))  # for two processes, if there are
+            most = min(half, _KEYED_PART if with_keys else _PART)
             runs = divided([len(problem) for problem in problems], most)
             parts = [made[start:stop] for start, stop in runs]
             self._parts[with_keys] = [(part, StackedOrders.of(part)) for part in parts]
         self._progress, self._jobs = progress, jobs
-        choices = (ties > 1) * ties + keyed * len(VOTES)
-        self._total = choices * len(_FEW_RATIOS) + (1 + keyed) * len(RATIOS)
+        unkeyed, voted = (ties > 1) * ties + 1, len(VOTES) + 1
+        self._total = unkeyed * len(self._parts[False]) + voted * len(self._parts.get(True, ()))
         self._done = 0
 
     def cheapest(self, priors: Sequence[Prior], *, keyed: bool) -> Prior:
         """The best of these priors, each with its best tilts."""
         if len(priors) == 1:
             return priors[0]
-        asked = [(prior, ratio) for prior in priors for ratio in _FEW_RATIOS]
-        least = [min(costs) for costs in self._costs(asked, _FEW_TILTS, keyed=keyed)]
-        step = len(_FEW_RATIOS)
-        sums = [sum(least[at : at + step]) for at in range(0, len(least), step)]
+        found = self._costs(priors, _FEW_RATIOS, _FEW_TILTS, keyed=keyed)
+        sums = [float(costs.min(axis=1).sum()) for costs in found]
         return priors[sums.index(min(sums))]
 
     def tilts(self, prior: Prior, *, keyed: bool) -> tuple[float, ...]:
         """The best tilt at every ratio."""
-        found = self._costs([(prior, ratio) for ratio in RATIOS], TILTS, keyed=keyed)
-        return tuple(TILTS[costs.index(min(costs))] for costs in found)
+        (costs,) = self._costs([prior], RATIOS, TILTS, keyed=keyed)
+        return tuple(TILTS[at] for at in costs.argmin(axis=1))
 
     def _costs(
-        self, asked: Sequence[tuple[Prior, float]], tilts: Sequence[float], *, keyed: bool
-    ) -> Iterator[list[float]]:
-        """For each prior and ratio, the cost of each tilt, as a mean of logarithms."""
+        self,
+        priors: Sequence[Prior],
+        ratios: Sequence[float],
+        tilts: Sequence[float],
+        *,
+        keyed: bool,
+    ) -> Iterator[NDArray[np.float64]]:
+        """For each prior, `[ratios, tilts]`: the cost, as a mean of logarithms."""
         parts = self._parts[keyed]
+        pairs = [(ratio, tilt) for ratio in ratios for tilt in tilts]
 
         def work(number: int) -> NDArray[np.float64]:
-            (prior, ratio), part = asked[number // len(parts)], parts[number % len(parts)]
-            return costs_of(
-                [tilted_at(prior, ratio, tilt) for tilt in tilts], part[0], ratio, part[1]
-            )
+            prior, part = priors[number // len(parts)], parts[number % len(parts)]
+            asked = [(tilted_at(prior, *pair), pair[0]) for pair in pairs]
+            return costs_of(asked, *part)
 
-        units = self._size * _ORDERS * len(tilts) * len(asked)
-        found = in_parts(work, len(asked) * len(parts), self._jobs, units)
-        for _ in asked:
-            costs = np.concatenate([next(found) for _ in parts], axis=1)
-            self._done += 1
-            self._progress(self._done, self._total)
-            by_problem = costs.reshape(len(tilts), -1, _ORDERS).mean(axis=2)
-            means: list[float] = np.log(by_problem).mean(axis=1).tolist()
-            yield means
+        units = self._size * _ORDERS * len(pairs) * len(priors)
+        found = in_parts(work, len(priors) * len(parts), self._jobs, units)
+        for _ in priors:
+            costs = []
+            for _ in parts:
+                costs.append(next(found))
+                self._done += 1
+                self._progress(self._done, self._total)
+            by_problem = np.concatenate(costs, axis=1).reshape(len(pairs), -1, _ORDERS).mean(axis=2)
+            means: NDArray[np.float64] = np.log(by_problem).mean(axis=1)
+            yield means.reshape(len(ratios), len(tilts))
         next(found, None)  # so that the processes end
 
 
@@ -139,25 +145,24 @@ def tilted_at(prior: Prior, ratio: float, tilt: float) -> Prior:
 
 
 def costs_of(
-    priors: Sequence[Prior],
+    asked: Sequence[tuple[Prior, float]],
     batches: Sequence[OrderBatch],
-    ratio: float,
     stack: StackedOrders | None = None,
 ) -> NDArray[np.float64]:
-    """`[priors, orders]`: the cost of each search. The priors must differ only in their tilts.
+    """`[asked, orders]`: the cost of each search, for each prior with its ratio of costs.
 
-    Pass `stack` if the batches are already stacked.
+    The priors must differ only in their tilts. Pass `stack` if the batches are already stacked.
     """
     stack = stack or StackedOrders.of(batches)
-    found = learned_trials(
-        priors[0], stack, ratio, [MeritLimits.of(prior, ratio) for prior in priors]
-    )
-    costs: NDArray[np.float64] = found.generated + ratio * found.verified
+    limits = [MeritLimits.of(prior, ratio) for prior, ratio in asked]
+    found = learned_trials(asked[0][0], stack, limits)
+    ratios = np.array([ratio for _, ratio in asked])
+    costs: NDArray[np.float64] = found.generated + ratios[:, None] * found.verified
     orders = [(batch, order) for batch in batches for order in batch.orders.tolist()]
     for at, number in np.argwhere(found.unlike).tolist():
-        batch, order = orders[number]
+        (prior, ratio), (batch, order) = asked[at], orders[number]
         outcome = replay(
-            *(Learned(priors[at]), batch.problem, Costs(1, ratio)),
+            *(Learned(prior), batch.problem, Costs(1, ratio)),
             order=order,
             width=1,
             keys=batch.keyed,

@@ -60,8 +60,10 @@ class Tables:
         # log(1 - h); h is between 0 and 1, and may be rounded to 1
         self.failing = [[math.log1p(-min(each[b], 1 - 1e-12)) for each in chances] for b in bins]
         atoms, costs = tuple(range(len(prior.shares))), Costs(1, ratio)
-        best = [optimum(Law(atoms, prior.shares, each), costs).cost / ratio for each in chances]
-        self.worth = [[h[b] * cost for h, cost in zip(chances, best, strict=True)] for b in bins]
+        laws = [Law(atoms, prior.shares, each) for each in chances]
+        self.optima = [optimum(law, costs).cost / ratio for law in laws]  # J*, in verifications
+        both = list(zip(chances, self.optima, strict=True))
+        self.worth = [[h[b] * cost for h, cost in both] for b in bins]
 
 
 @lru_cache(maxsize=64)

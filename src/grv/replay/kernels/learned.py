@@ -1,11 +1,10 @@
 """A fast replay of the policy `learned`, on many orders of many problems at once.
 
 `grv learn` replays its history hundreds of times to find ties, votes and tilts. So all searches,
-each with its own limits, advance together: generate one candidate for each, then verify in those
-searches that want to, until none does. The guard's blocks, the mean of a prompt and the drift tests
-depend only on the candidates drawn, not on verdicts, so they are shared by all searches of an
-order. The results must equal the engine's; a test proves it. Searches whose scores differ from the
-history are left to the engine.
+each with its own limits and ratio of costs, advance together: in each step, every search verifies
+or generates one candidate. The mean of a prompt and the drift tests depend only on the candidates
+drawn, not on verdicts, so they are shared by all searches of an order. The results must equal the
+engine's; a test proves it. Searches whose scores differ from the history are left to the engine.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from ...policies.learned.prior import Prior
 from ...theory.guard import FACTOR
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
+from .classed_searches import ClassedSearches
 from .courses import Courses
-from .merit_searches import ClassedSearches, MeritLimits
+from .merit_searches import MeritLimits
 from .paths import AheadOptions
 from .plain_searches import PlainSearches
 from .stacked_orders import Flags, Places, StackedOrders
@@ -61,12 +61,11 @@ class LearnedTrials:
 def learned_trials(
     prior: Prior,
     stack: StackedOrders,
-    ratio: float,
     limits: Sequence[MeritLimits],
     factor: float = FACTOR,
     ahead: tuple[Costs, AheadOptions] | None = None,
 ) -> LearnedTrials:
-    """Run all orders with each of the limits; a verification costs `ratio` candidates.
+    """Run all orders with each of the limits.
 
     `ahead` has the costs and the options of searches that look ahead.
     """
@@ -76,7 +75,7 @@ def learned_trials(
     if ahead is not None:
         courses = Courses(len(limits) * len(stack.sizes), stack.ranks.shape[1], *ahead)
     kind = PlainSearches if plain else ClassedSearches
-    searches = kind(prior, stack, ratio, limits, factor, courses)
+    searches = kind(prior, stack, limits, factor, courses)
     searches.carry_out()
     unlike = searches.unlike.reshape(shape)
     if courses is None:
@@ -101,10 +100,9 @@ def learned(
     policy: Learned, batches: Sequence[OrderBatch], costs: Costs, how: AheadOptions | None = None
 ) -> list[tuple[Trials, Flags]]:
     """The kernel of `learned`: the trials of each batch, and which of them it does not cover."""
-    prior, ratio = policy.prior, costs.ratio
-    stack, limits = StackedOrders.of(batches), [MeritLimits.of(prior, ratio)]
+    stack, limits = StackedOrders.of(batches), [MeritLimits.of(policy.prior, costs.ratio)]
     ahead = None if how is None else (costs, how)
-    found = learned_trials(prior, stack, ratio, limits, policy.factor, ahead)
+    found = learned_trials(policy.prior, stack, limits, policy.factor, ahead)
     made, start = [], 0
     for batch in batches:
         rows = slice(start, start + batch.size)

@@ -27,24 +27,25 @@ _NONE = 255  # no bin: the candidate has not arrived, or was verified
 class PlainSearches(MeritSearches):
     """The open candidates of each search by rank, each with its bin; and the best of every bin.
 
-    `normals`, `sums` and `bins` are `[orders, ...]`, in order of arrival.
+    `bins` and `placed` are `[orders, ...]`, in order of arrival: the bin of a candidate when it
+    arrives, and those of the first n candidates if all are assigned again when the n-th arrives.
     """
 
     def __init__(
         self,
         prior: Prior,
         stack: StackedOrders,
-        ratio: float,
         limits: Sequence[MeritLimits],
         factor: float,
         courses: Courses | None,
     ) -> None:
-        super().__init__(prior, stack, ratio, limits, factor, courses)
+        super().__init__(prior, stack, limits, factor, courses)
         shape = (len(self.of), self.longest)
-        by_rank = on_scale(prior.scale.values, prior.scale.normals, stack.scores)
-        self.normals = np.take_along_axis(by_rank, np.maximum(stack.ranks, 0), axis=1)
-        self.sums = np.full(len(stack.sizes), prior.anchor * prior.centre)
         self.bins = np.zeros(stack.ranks.shape, dtype=np.uint8)
+        self.placed: dict[int, NDArray[np.uint8]] = {}
+        self._place()
+        self.replaces = np.zeros(self.longest + 1, dtype=np.bool_)
+        self.replaces[list(self.placed)] = True
         self.open = np.full(shape, _NONE, dtype=np.uint8)  # the bin of each open candidate
         self.failed = np.zeros(shape, dtype=np.bool_)
         self.heads = np.full((len(self.of), len(prior.shares)), self.longest)
@@ -65,38 +66,44 @@ class PlainSearches(MeritSearches):
         return self.failed.copy()
 
     def _settle(self, who: Places) -> None:
-        self._check(who, self.first[self.of[who]])
+        self._check(who, self.first[who])
         self._find_best(who[~self.over[who]])
 
-    def _generate(self, going: Places, drawn: int) -> Places:
-        arrived = self.stack.ranks[:, drawn - 1]
-        self.sums += self.normals[:, drawn - 1]
-        np.minimum(self.first, arrived, out=self.first)
-        if drawn <= SETTLED and drawn & (drawn - 1) == 0:
-            self._place(drawn)
-            self._restart(going, drawn)
-            self._find_best(going)
-            return going
-        orders = self.of[going]
-        ranks, bins = arrived[orders], self.bins[orders, drawn - 1]
-        self.open[going, ranks] = bins
-        self.heads[going, bins] = np.minimum(self.heads[going, bins], ranks)
-        self._compare(going, ranks, self.merits[going, bins])
-        return going
+    def _generate(self, who: Places) -> None:
+        orders, drawn = self.of[who], self.generated[who]
+        ranks, bins = self.stack.ranks[orders, drawn - 1], self.bins[orders, drawn - 1]
+        self.first[who] = np.minimum(self.first[who], ranks)
+        self.open[who, ranks] = bins
+        self.heads[who, bins] = np.minimum(self.heads[who, bins], ranks)
+        self._compare(who, ranks, self.merits[who, bins])
+        again = self.replaces[drawn]
+        if again.any():
+            for number in np.unique(drawn[again]).tolist():
+                self._restart(who[drawn == number], number)
+            self._find_best(who[again])
 
-    def _place(self, drawn: int) -> None:
-        """Assign candidates to bins again, relative to the mean of those drawn.
+    def _place(self) -> None:
+        """Assign candidates to bins, relative to the mean of those drawn so far.
 
-        Those that arrive after the next time need no bin yet.
+        All are assigned again whenever their number has doubled, up to `SETTLED`.
         """
-        stop = self.longest if 2 * drawn > SETTLED else 2 * drawn
-        means = self.sums / (drawn + self.prior.anchor)
-        relative = self.normals[:, :stop] - means[:, None]
-        self.bins[:, :stop] = np.searchsorted(self.prior.edges, relative, side="right")
+        scale, anchor = self.prior.scale, self.prior.anchor
+        by_rank = on_scale(scale.values, scale.normals, self.stack.scores)
+        normals = np.take_along_axis(by_rank, np.maximum(self.stack.ranks, 0), axis=1)
+        before = np.full((len(normals), 1), anchor * self.prior.centre)
+        sums = np.cumsum(np.hstack([before, normals[:, :SETTLED]]), axis=1)
+        drawn = 1
+        while drawn <= min(SETTLED, self.longest):
+            stop = self.longest if 2 * drawn > SETTLED else 2 * drawn
+            relative = normals[:, :stop] - (sums[:, drawn] / (drawn + anchor))[:, None]
+            bins = np.searchsorted(self.prior.edges, relative, side="right").astype(np.uint8)
+            self.bins[:, drawn - 1 : stop] = bins[:, drawn - 1 :]
+            self.placed[drawn] = bins[:, :drawn].copy()
+            drawn *= 2
 
     def _restart(self, going: Places, drawn: int) -> None:
         """Compute belief, open candidates and heads again, from all failures so far."""
-        ranks, bins = self.stack.ranks[:, :drawn], self.bins[:, :drawn]
+        ranks, bins = self.stack.ranks[:, :drawn], self.placed[drawn]
         size = len(self.failing)
         totals = np.empty((len(going), size))
         for start in range(0, len(going), _AT_ONCE):
@@ -115,8 +122,7 @@ class PlainSearches(MeritSearches):
 
     def _believe_in(self, who: Places, weights: Numbers) -> None:
         """Set the weights of the prior's problems, and the merits that follow from them."""
-        total = weights.sum(axis=1, keepdims=True)
-        self.merits[who] = weights @ self.worth / total
+        total = self._set_merits(who, weights)
         small = total[:, 0] < _SMALL
         weights[small] /= total[small]
         self.problems[who] = weights

@@ -57,16 +57,18 @@ class StackedOrders:
         """All orders of these batches."""
         sizes = np.repeat([len(batch.problem) for batch in batches], [b.size for b in batches])
         shape = (len(sizes), int(sizes.max()))
+        ranks, none = np.full(shape, -1, dtype=np.intp), np.broadcast_to(np.intp(-1), shape)
+        classes = any(batch.keys is not None for batch in batches)
         found = cls(
             sizes,
             scores=np.full(shape, -np.inf),
             passed=np.zeros(shape, dtype=np.bool_),
             levels=np.full(shape, -1, dtype=np.intp),
-            keys=np.full(shape, -1, dtype=np.intp),
-            ranks=np.full(shape, -1, dtype=np.intp),
-            leaders=np.full(shape, -1, dtype=np.intp),
-            beaten=np.full(shape, -1, dtype=np.intp),
-            doublings=np.zeros(shape, dtype=np.intp),
+            keys=none.copy() if classes else none,
+            ranks=ranks,
+            leaders=none.copy() if classes else ranks,
+            beaten=none.copy() if classes else none,
+            doublings=none + 1 if classes else np.broadcast_to(np.intp(0), shape),
             batches=tuple(batches),
         )
         start = 0
