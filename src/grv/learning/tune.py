@@ -33,8 +33,9 @@ _FEW_RATIOS = (10.0, 30.0)
 _ORDERS, _SEED = 4, 1
 _MOST_PROBLEMS = 100
 # Candidates of the problems that are replayed together, at most. The searches share the time of a
-# step, and the longest takes as many steps as it has candidates. With keys a step takes memory too.
-_PART, _KEYED_PART = 262_144, 16_384
+# step, and the longest takes as many steps as it has candidates. With keys or ties each search also
+# takes much more memory.
+_PART, _CLASSED_PART = 262_144, 32_768
 _TIED = 0.95  # below this share of distinct scores, a problem's scores count as tied
 
 Progress = Callable[[int, int], None]
@@ -86,7 +87,7 @@ class _Tuning:
         for with_keys in (False, True) if keyed else (False,):
             made = list(batches(problems, _ORDERS, seed=_SEED, keyed=with_keys))
             half = self._size // 2 + max(map(len, problems))  # for two processes, if there are
-            most = min(half, _KEYED_PART if with_keys else _PART)
+            most = min(half, _CLASSED_PART if with_keys or ties > 1 else _PART)
             runs = divided([len(problem) for problem in problems], most)
             parts = [made[start:stop] for start, stop in runs]
             self._parts[with_keys] = [(part, StackedOrders.of(part)) for part in parts]
