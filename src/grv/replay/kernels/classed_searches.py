@@ -11,11 +11,9 @@ import numpy as np
 
 from ...core.values import REFUTED_CODE
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS, MOST_FAILED, SETTLED
-from ...policies.learned.prior import Prior
 from ...theory.scales import on_scale
-from .courses import Courses
 from .merit_searches import MeritLimits, MeritSearches
-from .stacked_orders import Flags, Places, StackedOrders
+from .stacked_orders import Flags, Places
 
 
 class ClassedSearches(MeritSearches):
@@ -25,15 +23,8 @@ class ClassedSearches(MeritSearches):
     `bins`, `offered`, `sizes` and `sums` are `[orders, ...]`.
     """
 
-    def __init__(
-        self,
-        prior: Prior,
-        stack: StackedOrders,
-        limits: Sequence[MeritLimits],
-        factor: float,
-        courses: Courses | None,
-    ) -> None:
-        super().__init__(prior, stack, limits, factor, courses)
+    def _prepare(self, limits: Sequence[MeritLimits]) -> None:
+        prior, stack = self.prior, self.stack
         (orders, longest), searches = stack.ranks.shape, len(self.of)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
         arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0

@@ -84,6 +84,11 @@ class MeritSearches(abc.ABC):
         self.last = np.full(searches, -1)  # the rank of the last candidate verified
         self.drifts = stack.drifts(prior)
         self.courses = courses
+        self._prepare(limits)
+
+    @abc.abstractmethod
+    def _prepare(self, limits: Sequence[MeritLimits]) -> None:
+        """Set up what only this kind of search needs."""
 
     @abc.abstractmethod
     def _settle(self, who: Places) -> None:

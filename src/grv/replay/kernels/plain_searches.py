@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...policies.learned.merit_ranking import SETTLED
-from ...policies.learned.prior import Prior
 from ...theory.scales import on_scale
-from .courses import Courses
 from .merit_searches import MeritLimits, MeritSearches
-from .stacked_orders import Flags, Numbers, Places, StackedOrders
+from .stacked_orders import Flags, Numbers, Places
 
 _AT_ONCE = 512  # searches whose candidates are placed together
 _SMALL = 1e-200  # weights with a sum below this are scaled up
@@ -31,24 +29,16 @@ class PlainSearches(MeritSearches):
     arrives, and those of the first n candidates if all are assigned again when the n-th arrives.
     """
 
-    def __init__(
-        self,
-        prior: Prior,
-        stack: StackedOrders,
-        limits: Sequence[MeritLimits],
-        factor: float,
-        courses: Courses | None,
-    ) -> None:
-        super().__init__(prior, stack, limits, factor, courses)
+    def _prepare(self, limits: Sequence[MeritLimits]) -> None:
         shape = (len(self.of), self.longest)
-        self.bins = np.zeros(stack.ranks.shape, dtype=np.uint8)
+        self.bins = np.zeros(self.stack.ranks.shape, dtype=np.uint8)
         self.placed: dict[int, NDArray[np.uint8]] = {}
         self._place()
         self.replaces = np.zeros(self.longest + 1, dtype=np.bool_)
         self.replaces[list(self.placed)] = True
         self.open = np.full(shape, _NONE, dtype=np.uint8)  # the bin of each open candidate
         self.failed = np.zeros(shape, dtype=np.bool_)
-        self.heads = np.full((len(self.of), len(prior.shares)), self.longest)
+        self.heads = np.full((len(self.of), len(self.prior.shares)), self.longest)
         self.chances = np.exp(self.failing)
         self.problems = np.tile(np.exp(self.weights), (len(self.of), 1))
 
