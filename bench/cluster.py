@@ -40,12 +40,12 @@ from typing import Any
 import anyio
 import psycopg
 
-from grv import Adaptive
 from grv.backends.cluster.engine import RayEngine
 from grv.backends.protocols import Draft, Problem
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
 from grv.ledger.opening import open_ledger
+from grv.policies import Adaptive
 from live import instant, run
 from sandbox import FUNCTION, PROGRAM
 
@@ -180,7 +180,8 @@ def memory(cluster: RayCluster, number: int, chunk: int) -> Any:
 
     with on_ray(cluster, refute=False) as remote:  # every text goes to a node
         work(10**9, min(number, chunk))  # imports, caches, threads
-        before, started = sizes(), time.perf_counter()
+        before = sizes()
+        started = time.perf_counter()
         for first in range(0, number, chunk):
             work(first, min(chunk, number - first))
         took = time.perf_counter() - started
@@ -200,7 +201,8 @@ def record(address: str, number: str, name: str) -> None:
     """One process that records: candidates, seconds and processor seconds, as JSON."""
     options = instant(Adaptive(), 150) | {"about": {"driver": name}}
     with closing(open_ledger(address)) as ledger:
-        started, cpu = time.perf_counter(), time.process_time()
+        started = time.perf_counter()
+        cpu = time.process_time()
         made = anyio.run(run, options, int(number), ledger)
         print(json.dumps([made, time.perf_counter() - started, time.process_time() - cpu]))
 
@@ -309,11 +311,15 @@ def simulate(per_day: float, verify: float, *, given: float = 1.0) -> dict[str, 
     Candidates arrive at random. Each takes a driver, then a database, and a share of them a core
     for a time that varies exponentially. Every part serves in the order of arrival.
     """
-    assumed, need, random = Assumed(), needs(per_day, verify), Random(0)
+    assumed = Assumed()
+    need = needs(per_day, verify)
+    random = Random(0)
     sizes = {"drivers": need["drivers"], "databases": need["databases"]}
     sizes["cores"] = need["verification_cores"]
     free = {name: [0.0] * max(1, round(given * size)) for name, size in sizes.items()}
-    each, until, now = DAY / per_day, max(60.0, 12 * verify), 0.0
+    each = DAY / per_day
+    until = max(60.0, 12 * verify)
+    now = 0.0
     waits: list[float] = []
     arrived = ended = 0
 
@@ -351,7 +357,8 @@ def sleeping(number: int, seconds: float) -> Iterator[tuple[None, Problem, str]]
 
 def timed(verifier: CheckVerifier, number: int, seconds: float) -> tuple[float, float]:
     """Verifications a second of programs that sleep, and this process's CPU seconds for each."""
-    started, cpu = time.perf_counter(), time.process_time()
+    started = time.perf_counter()
+    cpu = time.process_time()
     for _, judged in verifier.find_all(sleeping(number, seconds)):
         assert judged.finding.verdict is Verdict.PASSED, judged
     took = time.perf_counter() - started
@@ -364,7 +371,8 @@ def model(cluster: RayCluster, sizes: tuple[int, ...], seconds: float) -> Any:
     cluster.keep(2)
     with on_ray(cluster) as remote:  # the two constants, on a cluster that is not slow by itself
         rate(remote, 20)
-        cpu, most = time.process_time(), rate(remote, 400)
+        cpu = time.process_time()
+        most = rate(remote, 400)
         each = (time.process_time() - cpu) / 400
     here = max(0.0, processors / most - each)
     figures = []

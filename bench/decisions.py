@@ -60,8 +60,8 @@ def answers(search: Search, seed: int, *, keyed: bool, tied: bool) -> Iterator[f
 
 
 def microseconds(policy: Policy, pool: int, *, keyed: bool, tied: bool = False) -> dict[str, float]:
-    """Of a decision, when the pool has at least so many candidates."""
-    search = Search(policy, COSTS, width=1)
+    """Of a decision, when the pool has at least this number of candidates."""
+    search = Search(policy, COSTS)
     decisions = answers(search, 0, keyed=keyed, tied=tied)
     while len(search.pool) < pool:
         next(decisions)

@@ -62,7 +62,8 @@ class Measured:
 
 def _megabytes(pid: int) -> float:
     """The memory of a process and of its children; pages that they share count once."""
-    total, waiting = 0.0, [pid]
+    total = 0.0
+    waiting = [pid]
     while waiting:
         each = waiting.pop()
         try:
@@ -148,7 +149,8 @@ def processes(folder: Path, prior: Path) -> Any:
                 numbers.add(log.with_suffix(".json").read_bytes())
         if len(numbers) > 1:
             raise SystemExit(f"{name}: the numbers depend on the number of processes")
-        one, two = min(seconds[1]), min(seconds[2])
+        one = min(seconds[1])
+        two = min(seconds[2])
         found[name] = {"one": round(one, 2), "two": round(two, 2), "ratio": round(one / two, 2)}
     return {"problems": problems, "candidates": candidates, "commands": found}
 
@@ -171,7 +173,8 @@ def main() -> None:
     """Measure, and print all figures as JSON."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        history, prior = folder / "history.parquet", folder / "prior.json"
+        history = folder / "history.parquet"
+        prior = folder / "prior.json"
         write_log(history, 40, 60)
         Measured(["learn", str(history), "-o", str(prior)])
         found: dict[str, Any] = {"load": os.getloadavg()[0], "processors": os.cpu_count()}

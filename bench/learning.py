@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.experiments.compare import compare
-from grv.learning.arrivals import left_by, positions
+from grv.comparing.arrivals import left_by, positions
+from grv.comparing.compare import compare
 from grv.learning.history import PastProblem
 from grv.learning.online import last_refit, prior_after
 from grv.logs.log import Log
@@ -49,7 +49,8 @@ WINDOWS = {
     "from 11": (10, 10**9),
 }
 GOALS = {("11 to 50", False): 0.48, ("after 50", False): 0.52, ("from 11", True): 0.37}
-GOAL, GOAL_LOGS = "the logs of the goals", ("humaneval_codegen16b", "otis_aime_pool")
+GOAL = "the logs of the goals"
+GOAL_LOGS = ("humaneval_codegen16b", "otis_aime_pool")
 CURVE = (0, 6, 10, 15, 22, 33, 50, 75, 112, 168)  # the limits of the positions of the curves
 RESAMPLES = 400
 JOB = 500  # problems of the job whose time is measured
@@ -181,7 +182,8 @@ def _draws(size: int) -> NDArray[np.intp]:
 def _resampled(x: Numbers, base: Numbers, draws: dict[int, NDArray[np.intp]]) -> Numbers:
     """`[resamples]`: the logarithm of the ratio; problems of one log are resampled together."""
     some = draws[len(x)]
-    top, bottom = x[some].sum(axis=1), base[some].sum(axis=1)
+    top = x[some].sum(axis=1)
+    bottom = base[some].sum(axis=1)
     found: Numbers = np.log(np.maximum(top, 1e-9) / np.maximum(bottom, 1e-9))
     return found
 
@@ -231,13 +233,15 @@ def _line(row: str, found: dict[str, Any]) -> str:
 
 def speed() -> dict[str, Any]:
     """Processor seconds that a job spends on learning: all fits, and the tables of each prior."""
-    law, finished = POPULATIONS["coding"], list[PastProblem]()
+    law = POPULATIONS["coding"]
+    finished = list[PastProblem]()
     for number in range(JOB):
         problem = law.problem(f"p{number:04}", 256, (0, number))
         order = np.arange(256)
-        search = replayed(DEFAULT, problem, grv.Costs(1, 10), order=order.tolist(), width=1)
+        search = replayed(DEFAULT, problem, grv.Costs(1, 10), order=order.tolist())
         finished.append(left_by(search, problem, order))
-    fits, start = [], time.process_time()
+    fits = []
+    start = time.process_time()
     for n in range(JOB + 1):
         if last_refit(n) == n > 0:
             before = time.process_time()

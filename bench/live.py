@@ -33,12 +33,13 @@ from typing import Any, TypeVar
 
 import anyio
 
-from grv import Adaptive, Costs, Fixed, Verdict
+from grv import Costs, Verdict
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.protocols import Draft, Finding, Problem, Score, Usage
 from grv.core.search import Policy
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.policies import Adaptive, Fixed
 from grv.runtime.options import Calls
 from grv.runtime.solve import SolveOptions, solve_many
 
@@ -62,7 +63,7 @@ class Instant:
         self._draft = Draft("x" * 200, (-0.5,) * 32, Usage(20, 32, 0.1))
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """The same draft, so many times."""
+        """The same draft, n times."""
         return [self._draft] * n
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
@@ -87,7 +88,7 @@ def problems(number: int) -> Iterator[Problem]:
 async def run(
     options: SolveOptions, number: int, ledger: Ledger, in_flight: int = IN_FLIGHT
 ) -> int:
-    """Search for answers to so many problems; the candidates that were generated."""
+    """Search for answers to `number` problems; return how many candidates were generated."""
     generated = 0
     options = {**options, "ledger": ledger, "calls": Calls(concurrency=in_flight)}
     async for solution in solve_many(problems(number), **options):
@@ -146,7 +147,8 @@ async def bare(
     import openai
 
     async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
-        todo, slots = iter(range(requests)), asyncio.Semaphore(in_flight)
+        todo = iter(range(requests))
+        slots = asyncio.Semaphore(in_flight)
 
         async def ask(at: int) -> None:
             await client.completions.create(
@@ -182,9 +184,11 @@ async def grv(url: str, requests: int, in_flight: int, n: int = 1) -> Speed:
 
 async def timed(asking: Awaitable[_Result], requests: int) -> tuple[Speed, _Result]:
     """How fast requests are made, without opening and closing connections and files; the result."""
-    started, used = time.perf_counter(), time.process_time()
+    started = time.perf_counter()
+    used = time.process_time()
     result = await asking
-    took, used = time.perf_counter() - started, time.process_time() - used
+    took = time.perf_counter() - started
+    used = time.process_time() - used
     return (requests / took, 1000 * used / requests), result
 
 
@@ -234,7 +238,7 @@ def second(requests: int) -> dict[str, Any]:
 
 
 def one_run(number: int, path: str) -> dict[str, float]:
-    """A run of so many problems: seconds, and the most memory that it ever had."""
+    """A run of `number` problems: its seconds, and its peak memory."""
     started = time.perf_counter()
     with closing(SqliteLedger(path)) as ledger:
         anyio.run(run, instant(Fixed(4, 1), 1000), number, ledger)

@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.experiments.compare import compare
+from grv.comparing.compare import compare
+from grv.comparing.tune import costs_of, learn
 from grv.learning.history import History, past
-from grv.learning.tune import costs_of, learn
 from grv.logs.log import Log
 from grv.policies import DEFAULT, spec
 from grv.policies.learned.prior import Prior
@@ -51,7 +51,9 @@ TARGETS = {  # for a cold policy, and for one with history
 WORST = {"real": (0.80, 0.75)}
 RATIOS = (10, 30)
 RESAMPLES = 400
-PAST, FRESH = 83, 500  # problems of a population: to learn from, and to search
+# problems of a population: to learn from, and to search
+PAST = 83
+FRESH = 500
 FOLDS = 5
 
 Costs = dict[str, NDArray[np.float64]]  # of each row `[problems]`, the mean over orders
@@ -64,7 +66,7 @@ def main() -> None:
 
 
 def measure(data: Path | None, *, seeds: int = 3, quick: bool = False) -> dict[str, Any]:
-    """Every column of the table, each from so many seeds."""
+    """Every column of the table, each from `seeds` seeds."""
     sizes = Sizes(8, 8, 48, 2) if quick else Sizes(PAST, FRESH, 512, 1)
     seeds = 1 if quick else seeds
     record: dict[str, Any] = {"default": spec.spec(DEFAULT), "columns": {}}

@@ -18,11 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from grv.comparing.portfolio.compare import oracle_of
+from grv.comparing.portfolio.trials import GeneratorTrials, InOrder, Trier
+from grv.comparing.settings import ComparisonSettings
+from grv.comparing.significance import Resampled
 from grv.core.values import Costs
-from grv.experiments.portfolio.compare import oracle_of
-from grv.experiments.portfolio.trials import GeneratorTrials, InOrder, Trier
-from grv.experiments.settings import Settings
-from grv.experiments.significance import Resampled
 from grv.learning.joint import fit_joint
 from grv.learning.joint_history import attempts_of_log
 from grv.learning.prior_file import parse_policy
@@ -39,7 +39,9 @@ from grv.policies.portfolio.shares import attempt
 from grv.replay.portfolio import Entrant
 from grv.text import aligned
 
-VERIFY, FOLDS, RUNGS = 10.0, 5, 4
+VERIFY = 10.0
+FOLDS = 5
+RUNGS = 4
 SCORES = ("score_similarity", "score_neglen", "score_parses")
 THREE: tuple[Mapping[str, float], ...] = (
     {"codegen-16b": 1, "codellama-34b-instruct": 4, "gpt-4": 20},
@@ -142,8 +144,12 @@ def say(
         between = resampled.ratio(each.costs, orders[base].costs) or (0.0, 0.0)
         rows.append(
             (
-                *(name, f"{each.costs.mean():.1f}", f"{low:.1f}-{high:.1f}", f"x{ratio:.2f}"),
-                *(f"{between[0]:.2f}-{between[1]:.2f}", f"{each.solved.mean():.1%}"),
+                name,
+                f"{each.costs.mean():.1f}",
+                f"{low:.1f}-{high:.1f}",
+                f"x{ratio:.2f}",
+                f"{between[0]:.2f}-{between[1]:.2f}",
+                f"{each.solved.mean():.1%}",
             )
         )
     listed = ", ".join(f"{name} {price:g}" for name, price in prices.items())
@@ -157,7 +163,8 @@ def say(
 
 def cross_fitted(trier: Trier, costs: Mapping[str, Costs]) -> GeneratorTrials:
     """Every problem with a prior that was fitted to the problems of the other parts."""
-    names, shares = list(costs), root_shares(costs)
+    names = list(costs)
+    shares = root_shares(costs)
     ids = [problem.id for problem in trier.log.problems]
     past = dict(zip(ids, attempts_of_log(trier.log), strict=True))
     part = np.random.default_rng(0).permutation(len(trier.problems)) % FOLDS
@@ -178,7 +185,7 @@ def _trier(
         log = replace(log, problems=tuple(same))
     policy = parse_policy(given.policy)
     entrants = {name: Entrant(Costs(price, VERIFY), policy) for name, price in prices.items()}
-    return Trier(log, log.solvable, entrants, Settings(orders=given.orders, keys=keys))
+    return Trier(log, log.solvable, entrants, ComparisonSettings(orders=given.orders, keys=keys))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""What it saves to refute candidates without verification, and to run deadly tests first.
+"""What it saves to refute candidates, to compare them by keys, and to run deadly tests first.
 
     python bench/refuting.py --data=FOLDER [--quick]
 
 FOLDER has `humaneval_programs.jsonl.gz` (prompts, tests, completions, labels) and
-`humaneval_codegen16b.parquet` (scores of the same completions). Three measurements:
+`humaneval_codegen16b.parquet` (scores of the same completions). Four measurements:
 
 - `refuted`: how many completions are refuted, why, and whether each really fails: by its label, and
   by a run in the sandbox.
 - `saved`: verifications and cost of policies with and without refutation, on the same orders, as
   shares saved. The means are over all problems that can be solved; one entry per score and ratio.
+- `keys`: how many different keys the completions have; verifications and cost of policies with and
+  without keys, refuted completions left out, as shares saved.
 - `order_of_tests`: tests run, and seconds, to verify the same candidates if the test that failed
   most candidates runs first, over those in the given order; in turns, one worker. The assertions
   become tests of a function, and tests of a program that reads and prints.
@@ -23,7 +25,7 @@ import json
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,17 +33,17 @@ from typing import Any
 import numpy as np
 
 from grv.backends.protocols import Problem
-from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.programs.checks import FailureCount, ProgramCheck
 from grv.backends.verifiers.worker_pair import WorkerPair
+from grv.comparing.compare import compare
 from grv.core.values import Costs, Verdict
-from grv.experiments.compare import compare
 from grv.logs.log import Log
 
 POLICIES = ("verify-all", "adaptive", "balanced", "varied")
 RATIOS = (10, 30)
-LIMITS = Limits(seconds=2.0)
+LIMITS = RunLimits(seconds=2.0)
 DRIVER = """
 
 import sys as _sys
@@ -65,11 +67,14 @@ def check_of(record: Record) -> ProgramCheck:
 def refuted_of(all_records: Sequence[Record]) -> tuple[dict[str, list[bool]], Record]:
     """Which completions are refuted; and the figures."""
     flags: dict[str, list[bool]] = {}
-    reasons, verdicts = Counter[str](), Counter[str]()
-    wrong, seconds = 0, 0.0
+    reasons = Counter[str]()
+    verdicts = Counter[str]()
+    wrong = 0
+    seconds = 0.0
     pair = WorkerPair()
     for record in all_records:
-        how, found = check_of(record), []
+        how = check_of(record)
+        found = []
         for text, passed in zip(record["completions"], record["passed"], strict=True):
             started = time.process_time()
             reason = how.refutation(text)
@@ -98,7 +103,8 @@ def saved(folder: Path, flags: dict[str, list[bool]], orders: int) -> list[Recor
     rows = []
     for score in ("score_codet", "score_text_lr", "score_neglen"):
         whole = Log.load(folder / "humaneval_codegen16b.parquet", score=score)
-        with_, without = [], []
+        with_ = []
+        without = []
         for problem in whole.problems:
             if problem.id in flags:
                 mask = np.array(flags[problem.id], dtype=np.bool_)
@@ -126,6 +132,54 @@ def saved(folder: Path, flags: dict[str, list[bool]], orders: int) -> list[Recor
                     }
                 )
     return rows
+
+
+def keys_of(all_records: Sequence[Record], flags: dict[str, list[bool]]) -> dict[str, list[str]]:
+    """The keys of all completions, by problem; "" if one is refuted, or has both labels."""
+    keys: dict[str, list[str]] = {}
+    for record in all_records:
+        how = check_of(record)
+        labels = defaultdict[str, set[bool]](set)
+        found = [how.key(text) for text in record["completions"]]
+        for key, passed in zip(found, record["passed"], strict=True):
+            labels[key].add(bool(passed))
+        keys[record["problem"]] = [
+            "" if refuted or len(labels[key]) > 1 else key
+            for key, refuted in zip(found, flags[record["problem"]], strict=True)
+        ]
+    return keys
+
+
+def saved_by_keys(
+    folder: Path, flags: dict[str, list[bool]], keys: dict[str, list[str]], orders: int
+) -> Record:
+    """What keys save, per score, ratio and policy."""
+    rows = []
+    for score in ("score_codet", "score_text_lr", "score_neglen"):
+        whole = Log.load(folder / "humaneval_codegen16b.parquet", score=score)
+        problems = []
+        for problem in whole.problems:
+            if problem.id in keys:
+                numbers = {key: number for number, key in enumerate(sorted({*keys[problem.id]}))}
+                codes = [numbers[key] if key else -1 for key in keys[problem.id]]
+                mask = np.array(flags[problem.id], dtype=np.bool_)
+                coded = np.array(codes, dtype=np.int32)
+                problems.append(dataclasses.replace(problem, keys=coded, refuted=mask))
+        log = dataclasses.replace(whole, problems=tuple(problems))
+        costs = [Costs(1, ratio) for ratio in RATIOS]
+        both = [compare(POLICIES, log, costs, orders=orders, keys=use) for use in (False, True)]
+        for before, after in zip(both[0].rows, both[1].rows, strict=True):
+            rows.append(
+                {
+                    **{"score": score, "ratio": before.costs.ratio, "policy": before.policy},
+                    "verified": [round(before.verified, 2), round(after.verified, 2)],
+                    "cost": [round(before.cost, 2), round(after.cost, 2)],
+                    "verifications_saved": round(1 - after.verified / before.verified, 4),
+                    "cost_saved": round(1 - after.cost / before.cost, 4),
+                }
+            )
+    different = sum(len({*each} - {""}) for each in keys.values())
+    return {"different": different, "saved": rows}
 
 
 class GivenOrder(FailureCount):
@@ -182,8 +236,11 @@ def order_of_tests(
     """Seconds with and without the order, on the same candidates in turns."""
     chance = random.Random(0)
     fit = [record for record in all_records if len(tests_of(record)) >= 4]
-    seconds, failing, tests = [0.0, 0.0], [0.0, 0.0], [0, 0]
-    verdicts, disagreements = Counter[str](), 0
+    seconds = [0.0, 0.0]
+    failing = [0.0, 0.0]
+    tests = [0, 0]
+    verdicts = Counter[str]()
+    disagreements = 0
     chosen = chance.sample(fit, min(sample, len(fit)))
     pair = WorkerPair()
     next(checks_in(kind, chosen[0])).judge("pass", pair)  # starts the worker
@@ -222,13 +279,15 @@ def main() -> None:
     given = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--data=")]
     if not given:
         sys.exit("give --data=FOLDER with humaneval_programs.jsonl.gz")
-    folder, quick = Path(given[0]), "--quick" in sys.argv
+    folder = Path(given[0])
+    quick = "--quick" in sys.argv
     all_records = records(folder)[: 4 if quick else None]
     flags, refuted = refuted_of(all_records)
     sizes = (3, 5) if quick else (30, 25)
     figures = {
         "refuted": refuted,
         "saved": saved(folder, flags, 2 if quick else 10),
+        "keys": saved_by_keys(folder, flags, keys_of(all_records, flags), 2 if quick else 10),
         "order_of_tests": {
             kind: order_of_tests(all_records, flags, kind, *sizes) for kind in ("function", "stdin")
         },

@@ -90,7 +90,7 @@ def one_size(problems: int, candidates: int, orders: int) -> dict[str, Any]:
 
     log = population("coding", problems=problems, candidates=candidates)
     start = time.perf_counter()
-    grv.compare(grv.DEFAULT_ROWS, log, orders=orders)
+    grv.compare(grv.comparing.DEFAULT_ROWS, log, orders=orders)
     return {
         "problems": problems,
         "candidates": candidates,
@@ -113,7 +113,8 @@ def _write_published(folder: Path, problems: int, candidates: int) -> list[Probl
             passed = np.arange(candidates) < count
             scores = generator.normal(size=candidates) + passed * generator.normal(1.2, 0.8)
             shuffled = generator.permutation(candidates)
-            passed, scores = passed[shuffled], scores[shuffled]
+            passed = passed[shuffled]
+            scores = scores[shuffled]
             name = f"problem-{at:03}"
             samples = [{"correct": bool(label)} for label in passed]
             generations.write(json.dumps({"id": name, "samples": samples}) + "\n")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import anyio
 
-from grv import Fixed
 from grv.ledger.sqlite import SqliteLedger
+from grv.policies import Fixed
 from live import instant, run
 
 
@@ -27,7 +27,8 @@ def one_run(problems: int, path: str) -> None:
     with closing(SqliteLedger(path)) as ledger:
         anyio.run(run, instant(Fixed(1, 1), 1000), problems, ledger)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    seconds = used.ru_utime + used.ru_stime
+    peak = used.ru_maxrss / 1024
     print(json.dumps({"cpu_seconds": round(seconds, 1), "peak_mb": round(peak, 1)}))
 
 

@@ -102,7 +102,8 @@ def say_star(star: Any) -> None:
 
 
 def say_refuting(figures: Any) -> None:
-    refuted, tests = figures["refuted"], figures["order_of_tests"]
+    refuted = figures["refuted"]
+    tests = figures["order_of_tests"]
     print(
         f"Refuted without verification: {refuted['refuted']} of {refuted['candidates']} programs,"
         f" {refuted['refuted_but_passed_by_label']} of them wrongly; verifications saved:"

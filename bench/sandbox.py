@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from grv.backends.protocols import Problem
-from grv.backends.sandbox.limits import Isolation, Limits
+from grv.backends.sandbox.limits import Isolation, RunLimits
 from grv.backends.sandbox.worker import Worker
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
@@ -66,16 +66,18 @@ numbers = count()
 def fresh(kind: str) -> None:
     """A program in a fresh interpreter, judged by its own exit code, as published."""
     if kind == "stdin":
-        source, given = ADDING.format(number=next(numbers)), "3 4\n"
+        source = ADDING.format(number=next(numbers))
+        given = "3 4\n"
     else:
         source = PROGRAM.format(number=next(numbers)) + ASSERTS["test"]
-        source, given = f"{source}\ncheck(has_close_elements)\n", ""
+        source = f"{source}\ncheck(has_close_elements)\n"
+        given = ""
     call = [sys.executable, "-I", "-c", source]
     subprocess.run(call, input=given, text=True, capture_output=True, check=True)
 
 
 def turn(seconds: float, workers: int, work: Callable[[], object]) -> tuple[int, float]:
-    """How often the work was done by so many threads, and in what time."""
+    """How often `workers` threads did the work, and the seconds they took."""
     started = time.perf_counter()
 
     def loop() -> int:
@@ -104,7 +106,8 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
         for check in (FUNCTION, STDIN, ASSERTS):
             kind = str(check["kind"])
             turn(min(1.0, seconds), workers, lambda: ours(verifier, check))  # noqa: B023
-            ratios, rates = [], []
+            ratios = []
+            rates = []
             for _ in range(turns):
                 done, took = turn(seconds, workers, lambda: fresh(kind))  # noqa: B023
                 slow = done / took
@@ -176,7 +179,7 @@ def one_run(worker: Worker) -> float:
     """Milliseconds from asking for a run to knowing how it ended."""
     started = time.perf_counter()
     order = {"mode": "program", "source": "print(7)", "seed": 0}
-    with worker.run("candidate", Limits(), capture=True, first=order) as run:
+    with worker.run("candidate", RunLimits(), capture=True, first=order) as run:
         run.drain(10)
         run.wait(10)
     return 1000 * (time.perf_counter() - started)
@@ -229,7 +232,8 @@ def memory(runs: int) -> dict[str, Any]:
             sizes = {name: round(megabytes(pid), 2) for name, pid in pids.items()}
             return sizes | {"descriptors": descriptors}
 
-        before, started = now(), time.perf_counter()
+        before = now()
+        started = time.perf_counter()
         for _ in range(runs):
             one_run(worker)
         took = time.perf_counter() - started

@@ -51,7 +51,8 @@ def processor(pid: int) -> float:
 
 def solved(folder: Path, url: str, number: int) -> float:
     """Seconds of processor time that `grv solve` takes for these problems, with its start."""
-    problems, out = folder / f"problems{number}", folder / f"out{number}"
+    problems = folder / f"problems{number}"
+    out = folder / f"out{number}"
     problems.write_text(
         "".join(
             json.dumps({"problem": f"p{at}", "prompt": prompt, "check": CHECK}) + "\n"

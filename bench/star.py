@@ -55,7 +55,8 @@ RANDOM = [
 
 def closing(of: ConceptClass, limit: float, centre: Centre = "zero") -> dict[str, Any]:
     """The interval as it closes."""
-    start, early = time.perf_counter(), None
+    start = time.perf_counter()
+    early = None
     for star in narrowing(of, centre=centre):
         seconds = time.perf_counter() - start
         if early is None and seconds >= 1:
@@ -113,13 +114,15 @@ def by_programme(concepts: np.ndarray) -> int:
                 entries += [(number, points + int(e), 1.0) for e in clash] + [(number, y, 1.0)]
                 number += 1
     i, j, value = zip(*entries, strict=True)
+    # `milp` of SciPy 1.13 reads the indices of a matrix as 32 bits.
+    places = (np.array(i, dtype=np.int32), np.array(j, dtype=np.int32))
     size = points + len(at)
     low = np.concatenate([np.zeros(points), np.full(number - points, -np.inf)])
     high = np.concatenate([np.full(points, np.inf), np.ones(number - points)])
     solved = milp(
         np.concatenate([-np.ones(points), np.zeros(len(at))]),
         constraints=LinearConstraint(
-            coo_array((value, (i, j)), shape=(number, size)).tocsr(), low, high
+            coo_array((value, places), shape=(number, size)).tocsr(), low, high
         ),
         integrality=np.concatenate([np.ones(points), np.zeros(len(at))]),
         bounds=Bounds(0, 1),

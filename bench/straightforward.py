@@ -121,11 +121,13 @@ def _hindsight(solved: NDArray[np.int8], price: NDArray[np.float64]) -> float:
 def _best_pair(
     rates: NDArray[np.float64], price: NDArray[np.float64], budget: float
 ) -> tuple[int, int]:
-    best, pair = -1.0, (0, 0)
+    best = -1.0
+    pair = (0, 0)
     for m in range(1, len(price)):
         for k in range(1, m + 1):
             if price[m, k] <= budget and rates[m, k] > best + 1e-12:
-                best, pair = rates[m, k], (m, k)
+                best = rates[m, k]
+                pair = (m, k)
     return pair
 
 

@@ -32,9 +32,7 @@ from typing import Any
 import numpy as np
 
 from grv.backends.scorers.trained.features import Arrival
-from grv.core.values import Costs
-from grv.learning.history import History
-from grv.learning.trained.evaluate import (
+from grv.comparing.evaluate import (
     Figure,
     Numbers,
     cross_fitted,
@@ -45,9 +43,11 @@ from grv.learning.trained.evaluate import (
     search_costs,
     values_of,
 )
+from grv.comparing.tune import learn
+from grv.core.values import Costs
+from grv.learning.history import History
 from grv.learning.trained.fit import fit
 from grv.learning.trained.texts import PastTexts
-from grv.learning.tune import learn
 from grv.logs.log import LoggedProblem
 from grv.logs.readers import read_log
 from grv.policies import Varied
@@ -55,9 +55,12 @@ from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
 from grv.text import checksum
 
-PROGRAMS, LOG, GIVEN = "humaneval_programs.jsonl.gz", "humaneval_codegen16b.parquet", "score_codet"
+PROGRAMS = "humaneval_programs.jsonl.gz"
+LOG = "humaneval_codegen16b.parquet"
+GIVEN = "score_codet"
 RATIOS = (10, 30)
-FOLDS, INNER = 5, 4
+FOLDS = 5
+INNER = 4
 GOALS = {"trained": 0.72, "given + trained, alike": 0.55}
 PRIORS = ("prior from the ledger", "prior from all labels")
 
@@ -178,7 +181,8 @@ def _search_all(
     ]
     fold = chance.permutation(len(everything)) % FOLDS
     for k in range(FOLDS):
-        before, here = np.flatnonzero(fold != k).tolist(), np.flatnonzero(fold == k).tolist()
+        before = np.flatnonzero(fold != k).tolist()
+        here = np.flatnonzero(fold == k).tolist()
         searched = [each[at] for each in again for at in here]
         priors, scores = _learned(
             [ledger[at] for at in before], [shuffled[at] for at in before], searched, kind, wanted
@@ -196,9 +200,7 @@ def _first_run(problem: PastTexts, kind: Row, ratio: int) -> PastTexts:
     size = len(problem.arrivals)
     scores = values_of(problem, GIVEN) if kind.given else np.zeros(size)
     assert scores is not None
-    search = replayed(
-        Varied(), LoggedProblem(problem.id, scores, problem.passed), Costs(1, ratio), width=1
-    )
+    search = replayed(Varied(), LoggedProblem(problem.id, scores, problem.passed), Costs(1, ratio))
     verified = np.zeros(len(search.pool), dtype=np.bool_)
     verified[list(search.pool.verdicts)] = True
     return problem.until(len(search.pool), verified)
@@ -212,7 +214,8 @@ def _learned(
     wanted: Sequence[str],
 ) -> tuple[dict[str, Prior], list[Numbers]]:
     """The priors that are wanted, and the scores of the problems searched."""
-    names, alike = [GIVEN] if kind.given else [], GIVEN if kind.alike else ""
+    names = [GIVEN] if kind.given else []
+    alike = GIVEN if kind.alike else ""
     if kind.trained:
         model = fit([each.training() for each in ledger], names)
         scores = [scores_on_arrival(model, each) for each in searched]

@@ -30,6 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
+from grv.comparing.arrivals import Arrivals, by_repetition
+from grv.core.limits import Limits
 from grv.core.pace import Pace
 from grv.core.search import Policy, Search
 from grv.core.values import (
@@ -42,12 +44,11 @@ from grv.core.values import (
     Verified,
     Verify,
 )
-from grv.learning.arrivals import Arrivals, by_repetition
 from grv.learning.prior_file import parse_policy
 from grv.learning.score_combination import read_scored
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Learning
-from grv.replay.kernels.dispatch import Conditions, many_trials
+from grv.replay.kernels.dispatch import many_trials
 from grv.replay.orders import Orders
 from grv.replay.trials import Trials, stacked
 from grv.runtime.options import Calls
@@ -56,27 +57,30 @@ LOGS = {
     "AIME": ("otis_aime_pool.parquet", "score_text_lr"),
     "HumanEval": ("humaneval_codegen16b.parquet", "score_codet"),
 }
-COSTS, LATENCY = Costs(1, 10), Latency(5, 30)
-PLAIN, OVERLAP = Pace(ramp=False), Pace(ramp=False, overlap=True)
+COSTS = Costs(1, 10)
+LATENCY = Latency(5, 30)
+PLAIN = Pace(ramp=False, overlap=False)
+OVERLAP = Pace(ramp=False)
 ROWS: dict[str, tuple[int, Pace]] = {
-    "width 1": (1, Pace()),
+    "width 1": (1, Pace(overlap=False)),
     **{
         f"width {width}{name}": (width, pace)
         for width in (4, 16)
         for name, pace in {
             ", no ramp, no overlap": PLAIN,
             ", no ramp": OVERLAP,
-            ", no overlap": Pace(),
-            "": Pace(overlap=True),
+            ", no overlap": Pace(overlap=False),
+            "": Pace(),
         }.items()
     },
     **{
-        f"width 16, P = {second:g}": (16, Pace(True, True, second, LATENCY))
-        for second in (0.1, 0.25, 0.5, 1, 2, 4)
+        f"width 16, P = {price:g}": (16, Pace(wait_price=price, latency=LATENCY))
+        for price in (0.1, 0.25, 0.5, 1, 2, 4)
     },
 }
 RESAMPLES = 1000
-WORKERS, PROBLEMS = 64, 200
+WORKERS = 64
+PROBLEMS = 200
 SCALE = 0.02  # real seconds of a second of `--live`
 
 
@@ -118,20 +122,21 @@ def measured(log: Log, policy: Policy, orders: int) -> dict[str, Row]:
     problems = [problem for problem in log.problems if problem.solvable]
     made = Orders(problems, orders)
     batches = list(made.batches())
-    many_trials(policy, batches, COSTS, width=1)  # rankings are made once
+    many_trials(policy, batches, COSTS)  # rankings are made once
 
-    def tried(how: Conditions) -> Trials:
+    def tried(how: Limits) -> Trials:
         if not isinstance(policy, Learning):
-            return stacked(many_trials(policy, batches, COSTS, width=how.width, pace=how.pace))
-        replay = Arrivals(made, log.score, how=how)
+            return stacked(many_trials(policy, batches, COSTS, how))
+        replay = Arrivals(made, log.score, limits=how)
         return by_repetition([replay.trials(policy, COSTS, each) for each in range(orders)])
 
     rows = {}
     for name, (width, pace) in ROWS.items():
         start = time.process_time()
-        found = tried(Conditions(width, pace=pace))
+        found = tried(Limits(width=width, pace=pace))
         cpu = time.process_time() - start
-        cost, seconds = found.costs(COSTS).mean(axis=1), found.seconds(LATENCY).mean(axis=1)
+        cost = found.costs(COSTS).mean(axis=1)
+        seconds = found.seconds(LATENCY).mean(axis=1)
         rows[name] = Row(cost, seconds, cpu)
     return rows
 
@@ -191,10 +196,10 @@ def _sleeping(
             return [grv.Draft(str(i)) for i in orders[problem.id][first : first + n]]
 
     class Verifier:
-        async def verify(self, problem: grv.Problem, draft: grv.Draft) -> grv.Finding:
+        async def verify(self, problem: grv.Problem, draft: grv.Draft) -> grv.verifiers.Finding:
             await anyio.sleep(SCALE * LATENCY.verify)
             passed = bool(by_id[problem.id].passed[int(draft.text)])
-            return grv.Finding(grv.Verdict.PASSED if passed else grv.Verdict.FAILED)
+            return grv.verifiers.Finding(grv.Verdict.PASSED if passed else grv.Verdict.FAILED)
 
     def score(problem: grv.Problem, text: str) -> float:
         return float(by_id[problem.id].scores[int(text)])
@@ -232,9 +237,14 @@ class _Workers:
         orders: Sequence[Sequence[int]],
         spare: bool,
     ) -> None:
-        self._problems, self._orders, self._spare = problems, orders, spare
-        self._searches = [Search(policy, COSTS, width=16) for _ in problems]
-        self._unstarted, self._running = len(problems), 0
+        self._problems = problems
+        self._orders = orders
+        self._spare = spare
+        self._searches = [
+            Search(policy, COSTS, Limits(width=16, pace=Pace(overlap=False))) for _ in problems
+        ]
+        self._unstarted = len(problems)
+        self._running = 0
         self._free = WORKERS
 
     def run(self) -> tuple[float, float, float]:
@@ -269,11 +279,9 @@ class _Workers:
         return now, busy, sum(search.bill.total for search in self._searches)
 
     def _tell(self, number: int) -> None:
-        search, problem, order = (
-            self._searches[number],
-            self._problems[number],
-            self._orders[number],
-        )
+        search = self._searches[number]
+        problem = self._problems[number]
+        order = self._orders[number]
         action = search.ask()
         if isinstance(action, Generate):
             batch = order[search.arrived : search.arrived + action.n]

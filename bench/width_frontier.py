@@ -31,24 +31,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grv.core.pace import Clock, Pace
+from grv.comparing.arrivals import Arrivals, by_repetition, left_by
+from grv.core.limits import Limits
+from grv.core.pace import Pace, SearchClock
 from grv.core.search import Policy, Search
 from grv.core.values import Generate, Generated, Stop, Verdict, Verified
-from grv.learning.arrivals import Arrivals, by_repetition, left_by
 from grv.learning.online import fitted_prior
 from grv.learning.score_combination import read_scored
 from grv.logs.log import LoggedProblem
 from grv.policies import Alternate, Learned, Learning, Varied
 from grv.policies.learned.belief import Belief
 from grv.replay.engine import replayed
-from grv.replay.kernels.dispatch import Conditions, many_trials
-from grv.replay.kernels.paths import AheadOptions, failing_course, slot_stages
+from grv.replay.kernels.dispatch import many_trials
+from grv.replay.kernels.paths import failing_course, slot_stages
 from grv.replay.orders import OrderBatch, Orders
 from grv.replay.trials import Trials
 from grv.testing.worlds import POPULATIONS
 from width import COSTS, LATENCY, LOGS, Row, table
 
-WIDTH, FOLDS, GOAL = 16, 5, 1.25
+WIDTH = 16
+FOLDS = 5
+GOAL = 1.25
 SHAPES = [(start, growth) for start in (1, 2, 3, 4) for growth in (1.5, 2, 3)]
 PRICES = tuple(float(x) for x in np.geomspace(0.05, 5, 25))  # of a second
 Numbers = NDArray[np.float64]
@@ -64,7 +67,7 @@ class Ramp(Pace):
     growth: float = 2.0
 
     def block(
-        self, width: int, verified: int, round_cost: float, clock: Clock, pending: float
+        self, width: int, verified: int, round_cost: float, clock: SearchClock, pending: float
     ) -> int:
         """The size of the block after `verified` verifications."""
         return min(width, max(1, int(self.start + (self.growth - 1) * verified)))
@@ -94,7 +97,7 @@ def main() -> None:
 
 def ramps(score: str, orders: Orders) -> dict[str, Any]:
     """Every shape with every policy."""
-    paces: dict[str, tuple[int, Pace]] = {"width 1": (1, Pace())}
+    paces: dict[str, tuple[int, Pace]] = {"width 1": (1, Pace(overlap=False))}
     for start, growth in SHAPES:
         ramp = Ramp(ramp=False, overlap=True, start=start, growth=growth)
         paces[f"start {start}, growth {growth:g}"] = (WIDTH, ramp)
@@ -107,7 +110,7 @@ def ramps(score: str, orders: Orders) -> dict[str, Any]:
         found[name] = table(rows)
     rows = {}
     for pace, (width, how) in paces.items():
-        replay = Arrivals(orders, score, how=Conditions(width, pace=how))
+        replay = Arrivals(orders, score, limits=Limits(width=width, pace=how))
         repetitions = range(len(batches[0].orders))
         rows[pace] = _row(
             [by_repetition([replay.trials(Learning(), COSTS, r) for r in repetitions])]
@@ -120,8 +123,9 @@ def _learned(score: str, batches: Sequence[OrderBatch]) -> list[Policy]:
     """The policy of each fold, from searches of `varied` on the problems of the others."""
     left = [
         left_by(
-            replayed(Varied(), b.problem, COSTS, order=b.orders[0].tolist(), width=1),
-            *(b.problem, b.orders[0]),
+            replayed(Varied(), b.problem, COSTS, order=b.orders[0].tolist()),
+            b.problem,
+            b.orders[0],
         )
         for b in batches
     ]
@@ -137,7 +141,7 @@ def _folded(
 ) -> list[Trials]:
     found: list[Trials] = []
     for fold, policy in enumerate(policies):
-        found += many_trials(policy, batches[fold::FOLDS], COSTS, width=width, pace=pace)
+        found += many_trials(policy, batches[fold::FOLDS], COSTS, Limits(width=width, pace=pace))
     return found
 
 
@@ -150,13 +154,11 @@ def _row(found: Sequence[Trials]) -> Row:
 
 def bounds(orders: Orders) -> dict[str, Any]:
     """The least time for at most `GOAL` times the cost of width 1, as times sooner."""
-    passes = [
-        each.verified for each in many_trials(Varied(), list(orders.batches()), COSTS, width=1)
-    ]
+    passes = [each.verified for each in many_trials(Varied(), list(orders.batches()), COSTS)]
     first = np.array(passes)
     size = len(orders.problems[0])
     assert all(len(problem) == size for problem in orders.problems)
-    how = AheadOptions(1, Pace())
+    how = Limits(width=1, pace=Pace(overlap=False))
     course = failing_course(slot_stages(Alternate(), COSTS, size, 1), COSTS, how, size)
     made = np.array([0, *(counts[0] for counts in course.sent)])
     one = Course(made, LATENCY.generate)
@@ -189,7 +191,8 @@ class Course:
     """What blocks cost and how long they take, for a course that all problems share."""
 
     def __init__(self, made: Ints, generate: float) -> None:
-        self.made, self.size = made, len(made) - 1
+        self.made = made
+        self.size = len(made) - 1
         self._generate = generate
 
     def _seconds(self, start: int, end: int) -> float:
@@ -200,7 +203,8 @@ class Course:
     def blocks(self, rule: Callable[[int], int]) -> tuple[Numbers, Numbers]:
         """Cost and seconds by the number of the first pass, for block sizes by k."""
         cost, seconds = np.zeros((2, self.size + 1))
-        at, took = 0, 0.0
+        at = 0
+        took = 0.0
         while at < self.size:
             end = min(self.size, at + rule(at))
             took += self._seconds(at, end)
@@ -243,7 +247,7 @@ def belief(score: str, orders: Orders) -> dict[str, Any]:
     for start, growth in SHAPES:
         ramp = Ramp(start=start, growth=growth)
         rules[f"start {start}, growth {growth:g}"] = lambda k, chances, ramp=ramp: ramp.block(  # type: ignore[misc]
-            WIDTH, k, 1.0, Clock(None), 0.0
+            WIDTH, k, 1.0, SearchClock(None), 0.0
         )
     for kappa in (1, 2, 3, 4, 6):
         rules[f"kappa {kappa}"] = lambda k, chances, kappa=kappa: by_belief(k, chances, kappa)  # type: ignore[misc]
@@ -260,8 +264,9 @@ Recorded = tuple[int, list[int], list[float]]  # the first pass, candidates made
 
 def recorded(policy: Policy, problem: LoggedProblem, order: list[int]) -> Recorded:
     """The course of a search, to a block beyond its first pass, with the chances of passing."""
-    search = Search(policy, COSTS, width=1)
-    scores, passed = problem.scores.tolist(), problem.passed.tolist()
+    search = Search(policy, COSTS)
+    scores = problem.scores.tolist()
+    passed = problem.passed.tolist()
     made: list[int] = []
     first = len(order) + 1
     with _watched() as chances:
@@ -312,7 +317,9 @@ def by_belief(k: int, chances: Sequence[float], kappa: float) -> int:
 def _priced(course: Recorded, rule: Rule) -> tuple[float, float]:
     """Cost and seconds of a search with these blocks."""
     first, made, chances = course
-    end, before, seconds = 0, 0, 0.0
+    end = 0
+    before = 0
+    seconds = 0.0
     while end < min(first, len(made)):
         end = min(len(made), end + max(1, rule(end, chances)))
         seconds += LATENCY.verify + LATENCY.generate * (made[end - 1] > before)

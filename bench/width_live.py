@@ -24,22 +24,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grv
-from grv.apps.demo.demo import OPTIONS
-from grv.apps.options.live import backends_of, search_options
+from grv.apps.demo import OPTIONS
+from grv.apps.options.live import backends_of
 from grv.backends.problems.files import read_problems
 from grv.core.pace import Pace
 
-COSTS, BUDGET = grv.Costs(1, 4), 80.0
+COSTS = grv.Costs(1, 4)
+BUDGET = 80.0
 ROWS: dict[str, tuple[int, Pace]] = {
-    "width 1": (1, Pace()),
+    "width 1": (1, Pace(overlap=False)),
     **{
         f"width {width}{name}": (width, pace)
         for width in (4, 16)
         for name, pace in {
-            ", no ramp, no overlap": Pace(ramp=False),
-            ", no ramp": Pace(ramp=False, overlap=True),
-            ", no overlap": Pace(),
-            "": Pace(overlap=True),
+            ", no ramp, no overlap": Pace(ramp=False, overlap=False),
+            ", no ramp": Pace(ramp=False),
+            ", no overlap": Pace(overlap=False),
+            "": Pace(),
         }.items()
     },
 }
@@ -66,12 +67,13 @@ class Slow:
     """A verifier that sleeps first."""
 
     def __init__(self, verifier: Any, seconds: float) -> None:
-        self._verifier, self._seconds = verifier, seconds
+        self._verifier = verifier
+        self._seconds = seconds
 
-    async def verify(self, problem: grv.Problem, draft: grv.Draft) -> grv.Finding:
+    async def verify(self, problem: grv.Problem, draft: grv.Draft) -> grv.verifiers.Finding:
         """The finding of the other verifier, later."""
         await anyio.sleep(self._seconds)
-        finding: grv.Finding = await self._verifier.verify(problem, draft)
+        finding: grv.verifiers.Finding = await self._verifier.verify(problem, draft)
         return finding
 
 
@@ -84,8 +86,14 @@ def measured(
         sampling = dataclasses.replace(OPTIONS.sampling, seed=seed)
         options = dataclasses.replace(OPTIONS, sampling=sampling)
         with backends_of(options, problems) as backends:
-            how: dict[str, Any] = {**search_options(backends, options.about), "keys": False}
-            how |= {"verifier": Slow(backends.verifier, sleep), "costs": COSTS}
+            how: dict[str, Any] = {
+                "generator": backends.generator,
+                "scorer": backends.scorer,
+                "verifier": Slow(backends.verifier, sleep),
+                "identity": options.about,
+                "keys": False,
+                "costs": COSTS,
+            }
             grv.solve_now(problems[0], **how)  # loads the model
             solvable = problems
             for name, (width, pace) in rows.items():

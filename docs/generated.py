@@ -7,10 +7,11 @@ repository, so it cannot be out of date. mkdocs.yml names this file as a hook.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,13 @@ import rounds
 
 import grv
 from grv.apps import cli
+from grv.backends.generators import GENERATORS
+from grv.backends.scorers import SCORERS
+from grv.backends.table import Entry
 from grv.policies import DEFAULT, POLICIES, summary
 from grv.policies.spec import spec
 
-# Names outside `grv` that callers of its functions need.
-MORE = (
-    "grv.runtime.solve.SolveOptions",
-    "grv.experiments.significance.PairTest",
-    "grv.report.figures.report_on",
-    "grv.report.figures.Picture",
-    "grv.backends.protocols.Generator",
-    "grv.backends.protocols.Scorer",
-    "grv.backends.protocols.Verifier",
-)
+_DATA = ("CandidateId", "DEFAULT", "DEFAULT_ROWS", "POLICIES", "POPULATIONS")  # not documented
 MARK = re.compile(r"^<!-- generated: ([\w ]+) -->$", re.MULTILINE)
 
 
@@ -71,26 +66,22 @@ def command_names() -> list[tuple[str, ...]]:
 
 
 def python() -> str:
-    """A section for every public name of `grv`; mkdocstrings writes what is in it."""
-    policies = {policy.__name__ for policy in POLICIES.values()}
-    groups: dict[str, list[str]] = {"Functions": [], "Classes": [], "Policies": [], "Errors": []}
-    for name in sorted(grv.__all__):
+    """A section for the names of `grv` and for each door; mkdocstrings writes what is in it."""
+    groups: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors": []}
+    for name in grv.__all__:
         found = getattr(grv, name)
-        if name in policies:
-            group = "Policies"
-        elif isinstance(found, type) and issubclass(found, Exception):
+        if isinstance(found, type) and issubclass(found, Exception):
             group = "Errors"
-        elif isinstance(found, type) or name[0].isupper():
-            group = "Classes"
         else:
-            group = "Functions"
-        groups[group].append(name)
-    sections = {group: [f"grv.{name}" for name in names] for group, names in groups.items()}
-    sections["Options and protocols"] = list(MORE)
-    return "\n".join(
-        f"## {group}\n\n" + "\n".join(f"::: {name}\n" for name in names)
-        for group, names in sections.items()
-    )
+            group = "Classes" if isinstance(found, type) else "Functions"
+        groups[group].append(f"::: grv.{name}\n")
+    parts = [f"## {group}\n\n" + "\n".join(names) for group, names in groups.items()]
+    for door in grv.DOORS:
+        module = importlib.import_module(f"grv.{door}")
+        about = (module.__doc__ or "").partition("\n")[0]
+        names = [f"::: grv.{door}.{name}\n" for name in module.__all__ if name not in _DATA]
+        parts.append(f"## grv.{door}\n\n{_escaped(about)}\n\n" + "\n".join(names))
+    return "\n".join(parts)
 
 
 def policies() -> str:
@@ -118,6 +109,21 @@ def policy_glossary() -> str:
     )
 
 
+def generators() -> str:
+    """A table of the generators, without the user's own functions."""
+    return _backends("--generator", GENERATORS)
+
+
+def scores() -> str:
+    """A table of the scores, without the user's own functions and cascades."""
+    return _backends("--score", SCORERS)
+
+
+def _backends(flag: str, entries: Mapping[str, Entry[Any, Any]]) -> str:
+    rows = [f"| `{entry.form}` | {entry.summary} |" for entry in entries.values()]
+    return "\n".join([f"| `{flag}` | what it is |", "|---|---|", *rows])
+
+
 def default_policy() -> str:
     """The name of the default policy, as a sentence."""
     return f"The default is `{spec(DEFAULT)}`."
@@ -135,6 +141,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "policy glossary": policy_glossary,
     "default policy": default_policy,
     "rounds legend": rounds_legend,
+    "generators": generators,
+    "scores": scores,
 }
 
 
@@ -144,9 +152,9 @@ def filled(markdown: str) -> str:
 
 
 def _body(policy: type[Any]) -> str:
-    """The docstring of a policy without its first line and its list of attributes."""
+    """The docstring of a policy without its first line, its attributes and its example."""
     text = "\n".join(line.strip() for line in (policy.__doc__ or "").splitlines()[1:])
-    return text.partition("\nAttributes:")[0].strip() + "\n"
+    return re.split(r"\n(?:Attributes|Examples):", text)[0].strip() + "\n"
 
 
 def _escaped(text: str) -> str:

@@ -22,8 +22,16 @@ from grv.core.values import Costs
 
 FIGURES = Path(__file__).parent / "theory" / "figures"
 COLOURS = (
-    *("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7", "#b8860b", "#00a0a0", "#d16ba5"),
-    *("#333333", "#8a8a8a", "#a0522d"),
+    "#1b6ca8",
+    "#c8553d",
+    "#3a7d44",
+    "#7b5ea7",
+    "#b8860b",
+    "#00a0a0",
+    "#d16ba5",
+    "#333333",
+    "#8a8a8a",
+    "#a0522d",
 )
 RUNS = 60
 
@@ -78,7 +86,8 @@ class Chart:
 
     def _scale(self, values: Sequence[float], start: float, end: float) -> _Scale:
         if self.log:
-            low, high = math.log10(min(values)), math.log10(max(values))
+            low = math.log10(min(values))
+            high = math.log10(max(values))
             return _Scale(math.log10, math.floor(low * 4) / 4, math.ceil(high * 4) / 4, start, end)
         size = 10 ** math.floor(math.log10(max(values)))
         step = next(part * size for part in (0.2, 0.5, 1, 2) if max(values) <= 6 * part * size)
@@ -149,7 +158,7 @@ def closing() -> dict[str, Any]:
 
 def lower() -> dict[str, Any]:
     """Every sound policy against hard instances, at a cost ratio of 100."""
-    from grv.experiments.star_trials import lineup, measure
+    from grv.comparing.simulation.star_trials import lineup, measure
     from grv.theory.stars.bounds import star_instance
     from grv.theory.stars.classes import family
     from grv.theory.stars.search import star_number
@@ -171,7 +180,7 @@ def lower() -> dict[str, Any]:
 
 def upper() -> dict[str, Any]:
     """Centered-star search on random classes and laws, in units of min(s_0, rho) J*."""
-    from grv.experiments.star_trials import stream
+    from grv.comparing.simulation.star_trials import stream
     from grv.policies import CenteredStar
     from grv.theory.optimum import Law
     from grv.theory.stars.bounds import binary_optimum
@@ -181,7 +190,8 @@ def upper() -> dict[str, Any]:
     rows = []
     for case in range(120):
         chance = np.random.default_rng((case, 6))
-        points, rho = int(chance.integers(2, 11)), float(chance.choice([1, 3, 10, 30, 100]))
+        points = int(chance.integers(2, 11))
+        rho = float(chance.choice([1, 3, 10, 30, 100]))
         values = chance.random((int(chance.integers(2, 20)), points)) < chance.choice([0.2, 0.5])
         values = values[values.any(axis=1)]
         if not len(values):
@@ -224,8 +234,12 @@ def learning() -> dict[str, Any]:
     )
     from grv.theory.stars.classes import intervals
 
-    of, epsilon, delta, runs = intervals(12), 0.05, 0.2, 400
-    concepts, chance = of.binary(), np.random.default_rng(9)
+    of = intervals(12)
+    epsilon = 0.05
+    delta = 0.2
+    runs = 400
+    concepts = of.binary()
+    chance = np.random.default_rng(9)
     learner = disagreement_learner(partial(FiniteSpace, of))
     size = pool_size(of.concepts, epsilon, delta)
     rows = []
@@ -254,7 +268,8 @@ def separating() -> dict[str, Any]:
 
 def charts(data: dict[str, Any]) -> dict[str, Chart]:
     """Every figure, from the numbers alone."""
-    steps, rows = data["closing"]["steps"], data["lower"]["rows"]
+    steps = data["closing"]["steps"]
+    rows = data["lower"]["rows"]
     stars = dict.fromkeys((row[1], row[3], row[4]) for row in rows)
     separation = data["separating"]["rows"]
     largest = max(star for star, _ in data["hitting"]["rows"])

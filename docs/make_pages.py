@@ -125,7 +125,8 @@ def copy_with_times(made: SqliteLedger, ledger: SqliteLedger) -> None:
         started = end - HOURS * 3600 * (1 - (at / len(ids)) ** 0.8)
         pace = chosen.uniform(0.4, 1.6)
         if at >= len(ids) - 4:  # the last ones still run
-            entries, started = entries[: max(6, len(entries) // 2)], end - 30 + at % 4
+            entries = entries[: max(6, len(entries) // 2)]
+            started = end - 30 + at % 4
             ledger.claim(id)
         timed: list[tuple[Entry, float]] = [
             (entry, started + pace * number) for number, entry in enumerate(entries)

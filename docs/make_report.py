@@ -14,9 +14,9 @@ from pathlib import Path
 from grv.core.values import Costs
 from grv.logs.readers import read_log
 from grv.report.build import make_report
-from grv.report.inputs.source import Source
+from grv.report.inputs import ReportSource
 from grv.report.page.page import page
-from grv.report.request import Request
+from grv.report.request import ReportRequest
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-sample.html"
@@ -33,7 +33,9 @@ def write_page() -> None:
     """The report on the sample log, at two price lists."""
     with resources.as_file(resources.files("grv") / "data" / "sample.csv") as path:
         log = read_log(str(path))
-    made = make_report([Source("sample", log=log)], Request(costs=(Costs(1, 10), Costs(1, 30))))
+    made = make_report(
+        [ReportSource("sample", log=log)], ReportRequest(costs=(Costs(1, 10), Costs(1, 30)))
+    )
     text = page(made, "grv report: the log that comes with grv")
     PAGE.write_text(text.replace(log.path, "sample.csv"), encoding="utf-8")
 

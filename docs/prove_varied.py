@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from grv.theory.proofs.variety_proof import BY_HAND, prove
+from grv.theory.proofs.varied_proof import BY_HAND, prove
 
 
 def main() -> None:

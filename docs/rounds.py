@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from grv.comparing.tune import learn
 from grv.core.search import Policy
 from grv.core.values import Costs, Generated, Verdict, Verified
 from grv.learning.history import History, past
-from grv.learning.tune import learn
 from grv.policies import POLICIES, Learned
 from grv.policies.spec import parse
 from grv.testing.drivers import run
@@ -25,21 +25,16 @@ from grv.testing.worlds import World, labelled, population
 
 COSTS = Costs(generate=1, verify=10)
 MOST = 12  # rounds in a picture
-# Policies with parameters that have no default: the example that the pages show.
-EXAMPLES = {
-    "centered-star": "centered-star('thresholds:8')",
-    "fixed": "fixed(32, 4)",
-    "known-law": "known-law((0, 1, 2, 3, 4, 5, 6, 7), (0, 0, 0, 0, 0, 0, 0, 1))",
-    "learned": "learned('prior.json')",
-    "threshold": "threshold(5)",
-}
 LEGEND = (
     "A bar is what one round generates; its number stands above it. A dot below the line is one"
     " verification: red has failed, green has passed. Every picture shows the same problem: scores"
     " are whole numbers from 0 to 7, exactly those with score 7 pass, and a verification"
     f" costs as much as 10 candidates. At most {MOST} rounds are drawn."
 )
-_HEIGHT, _BASE, _STEP, _LEFT = 246, 120, 54, 80
+_HEIGHT = 246
+_BASE = 120
+_STEP = 54
+_LEFT = 80
 _RED, _GREEN, _BLUE = "#c8553d", "#3a7d44", "#1b6ca8"
 
 
@@ -64,19 +59,21 @@ def world() -> World:
 
 def example(name: str) -> str:
     """The specification of a policy that the pages show."""
-    return EXAMPLES.get(name, name)
+    return str(getattr(POLICIES[name], "example", name))
 
 
 def rounds_of(policy: Policy) -> list[Round]:
     """The rounds of a search, as its trace has them."""
     found: list[Round] = []
-    generated, verdicts = 0, list[Verdict]()
-    for turn in run(policy, COSTS, world(), width=1).trace:
+    generated = 0
+    verdicts = list[Verdict]()
+    for turn in run(policy, COSTS, world()).trace:
         match turn.event:
             case Generated(scores):
                 if verdicts:
                     found.append(Round(generated, tuple(verdicts)))
-                    generated, verdicts = 0, []
+                    generated = 0
+                    verdicts = []
                 generated += len(scores)
             case Verified(told):
                 verdicts += told.values()
@@ -125,7 +122,8 @@ def _drawn(each: Round, x: float, tallest: int) -> list[str]:
     ]
     for at, verdict in enumerate(each.verdicts[:16]):
         colour = _GREEN if verdict is Verdict.PASSED else _RED
-        across, down = x - 15 + 10 * (at % 4), _BASE + 16 + 14 * (at // 4)
+        across = x - 15 + 10 * (at % 4)
+        down = _BASE + 16 + 14 * (at // 4)
         parts.append(f'<circle cx="{across:.1f}" cy="{down}" r="4" fill="{colour}"/>')
     if len(each.verdicts) > 16:
         parts.append(_text(x, _BASE + 84, f"+{len(each.verdicts) - 16}", "middle"))

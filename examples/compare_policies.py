@@ -15,7 +15,7 @@ def main() -> None:
     prices = [grv.Costs(generate=1, verify=verify) for verify in (1, 10, 100)]
     policies = ["adaptive", "verify-all", "fixed(64, 8)", "hindsight"]
     comparison = grv.compare(policies, log, prices, orders=20)
-    print(comparison.table())
+    print(comparison)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ CODE = "407"
 
 def main() -> None:
     chance = random.Random(1)
-    search = grv.Search(grv.Adaptive(), grv.Costs(generate=1, verify=10), width=1)
+    search = grv.Search(grv.policies.Adaptive(), grv.Costs(generate=1, verify=10))
     guesses: list[str] = []
     while not isinstance(action := search.ask(), grv.Stop):
         match action:

@@ -6,11 +6,8 @@ Run it: python examples/know_the_class.py
 import numpy as np
 
 import grv
-from grv.experiments.star_trials import stream
-from grv.theory.optimum import Law
-from grv.theory.stars.bounds import binary_optimum, search_bound
-from grv.theory.stars.classes import of_rows
-from grv.theory.stars.search import star_number
+from grv.comparing import stream
+from grv.theory import Law, binary_optimum, of_rows, search_bound, star_number
 
 # Four kinds of answers, told apart by their score. Which kinds are right depends on the problem;
 # but kind 2 is right whenever kind 0 is, and never together with kind 3.
@@ -25,7 +22,7 @@ def main() -> None:
     law = Law(scores=(0, 1, 2, 3), masses=(5, 4, 0.5, 0.5), passes=(0, 0, 1, 0))
     least = binary_optimum(law.pass_rate, costs)
     chance = np.random.default_rng(0)
-    for policy in (grv.CenteredStar(" ".join(CONCEPTS)), grv.VerifyAll()):
+    for policy in (grv.policies.CenteredStar(" ".join(CONCEPTS)), grv.policies.VerifyAll()):
         spent = [stream(policy, law, costs, chance).bill.total for _ in range(300)]
         print(f"{type(policy).__name__}: {np.mean(spent) / least:.2f} times the optimum")
     print(f"proved: at most {search_bound(star.upper, costs):g} times")

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import grv
+from grv.policies import Pool
+from grv.verifiers import Finding
 
 
 def guess(problem: grv.Problem) -> str:
@@ -25,13 +27,13 @@ def nearness(problem: grv.Problem, text: str) -> float:
     return -abs(sum(map(int, text)) - float(problem.check["sum"]))
 
 
-async def is_right(problem: grv.Problem, text: str) -> grv.Finding:
+async def is_right(problem: grv.Problem, text: str) -> Finding:
     """A verdict with a reason. True or False is enough."""
     wanted = problem.check["sum"]
     if sum(map(int, text)) != wanted:
-        return grv.Finding(grv.Verdict.FAILED, f"the digits do not add up to {wanted}")
+        return Finding(grv.Verdict.FAILED, f"the digits do not add up to {wanted}")
     right = int(text) % 7 == 0
-    return grv.Finding(grv.Verdict.PASSED if right else grv.Verdict.FAILED, "divided by 7")
+    return Finding(grv.Verdict.PASSED if right else grv.Verdict.FAILED, "divided by 7")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Patient:
 
     batch: int = 8
 
-    def plan(self, pool: grv.Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
+    def plan(self, pool: Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
         """Yield rounds and, after a poor one, a verification."""
         best = float("-inf")
         while True:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import grv
-from grv.testing.worlds import population
+from grv.policies import Adaptive, Policy, Pool
+from grv.testing import population
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Patient:
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
 
-    def plan(self, pool: grv.Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
+    def plan(self, pool: Pool, costs: grv.Costs) -> Iterator[grv.Generate | grv.Verify]:
         """Yield rounds and, after a poor one, a verification."""
         best = float("-inf")
         while True:
@@ -32,12 +33,12 @@ class Patient:
 
 def main() -> None:
     log = population("coding", problems=30, candidates=256)
-    policies: dict[str, grv.Policy] = {
-        "adaptive": grv.Adaptive(),
+    policies: dict[str, Policy] = {
+        "adaptive": Adaptive(),
         "patient": Patient(),
         "patient 2": Patient(2),
     }
-    print(grv.compare(policies, log, grv.Costs(generate=1, verify=10)).table())
+    print(grv.compare(policies, log, grv.Costs(generate=1, verify=10)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Solve a problem live with three plain functions, be interrupted, and pay for nothing twice.
 
 The "model" guesses, the score is a hint, and the verifier is sure. Any of the three may be
-asynchronous, ask a server, or be an object of `grv.backends`.
+asynchronous, ask a server, or be an object such as `grv.generators.OpenAI`.
 
 Run it: python examples/solve_with_callables.py
 """

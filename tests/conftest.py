@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import re
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from support.examples import EXAMPLES
+
 if TYPE_CHECKING:
     from support.postgres import Server
     from support.ray_cluster import RayCluster
@@ -21,11 +24,9 @@ pytest.register_assert_rewrite(
     *(f"grv.testing.contracts{which}" for which in ("", "_backends", "_ledger"))
 )
 
-# `make soak` tries more examples, in GRV_EXAMPLES.
-_EXAMPLES = int(os.environ.get("GRV_EXAMPLES", "25"))
-settings.register_profile("here", deadline=None, max_examples=_EXAMPLES)
+settings.register_profile("here", deadline=None, max_examples=EXAMPLES)
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, max_examples=_EXAMPLES
+    "ci", deadline=None, derandomize=True, print_blob=True, max_examples=EXAMPLES
 )
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
@@ -44,7 +45,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _stay_here(event: str, args: tuple[object, ...]) -> None:
-    """Refuse connections and look-ups that leave the machine, whoever makes them."""
+    """Refuse connections and look-ups that leave the machine."""
     match event, args:
         case ("socket.connect" | "socket.sendto", (_, (str(host), *_))):
             address = _address(host)
@@ -66,6 +67,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what takes many minutes, unless it is asked for."""
     if "soak" not in config.getoption("markexpr"):
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there before the first test out of every collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,7 @@ def test_the_numbers_are_on_the_right_side_of_every_bound() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_picture_of_a_policy_shows_what_its_search_did(name: str) -> None:
     policy = ROUNDS["policy_of"](name)
-    search = run(policy, Costs(1, 10), ROUNDS["world"](), width=1)
+    search = run(policy, Costs(1, 10), ROUNDS["world"]())
     rounds = ROUNDS["rounds_of"](policy)
     assert search.outcome is not None
     bill = search.outcome.bill

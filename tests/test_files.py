@@ -7,6 +7,7 @@ import json
 import resource
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from grv import files as files
+from grv import files
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 from grv.files import is_number, json_lines, parse_json, read_bytes, read_toml, typed
@@ -206,3 +207,32 @@ def test_a_number_is_finite_as_a_float() -> None:
     assert is_number(2.5)
     for value in (True, "1", None, 10**400, float("nan"), float("inf")):
         assert not is_number(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["' + '","' * 6_000_000 + '"]',
+        "[" + "[]," * 6_000_000 + "1]",
+    ],
+    ids=["texts", "lists"],
+)
+def test_more_values_than_the_memory_should_hold_are_refused(text: str) -> None:
+    for given in (text, text.encode()):
+        with pytest.raises(ValueError, match="more than 5,000,000 values"):
+            parse_json(given)
+
+
+def test_a_long_text_with_many_commas_is_one_value() -> None:
+    value = {"input": '",[{' * 2_000_000}
+    assert parse_json(json.dumps(value)) == value
+
+
+def test_a_long_last_line_takes_no_more_memory_than_itself() -> None:
+    line = b'{"problem": "' + b"a\\n" * 2_000_000
+    tracemalloc.start()
+    try:
+        assert files.is_torn(line, (b'{"problem": "', files.TEXT, b'"'))
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(line)
+    finally:
+        tracemalloc.stop()

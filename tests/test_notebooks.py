@@ -19,7 +19,7 @@ from grv.backends.protocols import Draft
 from grv.core.values import Bill
 from grv.logs.log import Log, LoggedProblem
 from grv.report.figures import report_on
-from grv.runtime.results.solution import Solution
+from grv.runtime.solution import Solution
 from grv.testing import population
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "notebook.ipynb"
@@ -85,7 +85,9 @@ def hostile_log() -> Log:
 
 def test_hostile_names_are_escaped_in_every_table() -> None:
     log = hostile_log()
-    comparison = grv.compare({HOSTILE: grv.Adaptive(), "default": grv.VerifyAll()}, log, orders=2)
+    comparison = grv.compare(
+        {HOSTILE: grv.policies.Adaptive(), "default": grv.policies.VerifyAll()}, log, orders=2
+    )
     draft = Draft(f"{HOSTILE}\n</pre>{HOSTILE}")
     solution = Solution(HOSTILE, "solved", draft, True, Bill(1, 1, 11.0), {}, message=HOSTILE)
 
@@ -96,7 +98,9 @@ def test_hostile_names_are_escaped_in_every_table() -> None:
 
 
 def test_a_hostile_name_is_no_formula_and_no_tag_in_a_picture() -> None:
-    comparison = grv.compare({HOSTILE: grv.Adaptive(), "default": grv.VerifyAll()}, LOG, orders=2)
+    comparison = grv.compare(
+        {HOSTILE: grv.policies.Adaptive(), "default": grv.policies.VerifyAll()}, LOG, orders=2
+    )
 
     svg = comparison.plot()._repr_svg_()
     tags = {each.tag.rpartition("}")[2] for each in ET.fromstring(svg).iter()}
@@ -122,6 +126,7 @@ def test_a_log_shows_its_counts_and_its_first_problems() -> None:
     assert "and 4 more problems" in html
 
 
+@pytest.mark.slow
 def test_pictures_are_figures_of_matplotlib_and_files(tmp_path: Path) -> None:
     comparison = grv.compare(["default", "verify-all"], LOG, orders=2)
     picture = comparison.plot()

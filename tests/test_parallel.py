@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import warnings
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
-from grv.parallel import SMALL, Parallel, WorkerDied, divided, in_parts
+from grv.parallel import SMALL, Parallel, ProcessDied, divided, in_parts
 
 MUCH = SMALL + 1  # units of work
 
@@ -60,7 +61,7 @@ def test_a_worker_that_dies_is_one_line_that_says_what_to_do() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    with pytest.raises(WorkerDied, match=r"killed by signal 9; .* --jobs 1$"):
+    with pytest.raises(ProcessDied, match=r"killed by signal 9; .* --jobs 1$"):
         list(in_parts(work, 8, 2, MUCH))
 
 
@@ -74,6 +75,21 @@ def test_warnings_of_workers_are_told_once() -> None:
         list(in_parts(work, 9, 2, MUCH))
 
     assert [str(each.message) for each in told] == ["be careful"]
+
+
+def test_threads_of_the_caller_are_no_reason_to_warn() -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert list(in_parts(lambda number: number, 9, 2, MUCH)) == list(range(9))
+    finally:
+        ended.set()
+        thread.join()
+
+    assert told == []
 
 
 def test_a_caller_that_stops_early_ends_the_workers() -> None:

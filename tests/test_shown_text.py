@@ -112,6 +112,7 @@ def test_names_on_a_terminal_obey_nobody(log: Path) -> None:
             assert not line.startswith("fake")
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_no_unicode_is_told_all_the_same(log: Path) -> None:
     name = "é\u20ac.csv"
     Path(name).write_text("problem,candidate,passed,score\n\u00fc,0,1,1\nb,0,1,1\n")
@@ -126,6 +127,7 @@ def test_a_terminal_that_knows_no_unicode_is_told_all_the_same(log: Path) -> Non
         assert (ran.returncode, ran.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_markup_in_a_name_is_not_obeyed_by_a_progress_bar(log: Path) -> None:
     """On a real terminal: the class's name is what the bar is called."""
     Path("[red]x[").write_text("0 1\n1 0\n")

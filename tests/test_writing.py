@@ -64,11 +64,23 @@ def test_a_new_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None
     assert len(modes) == 1
 
 
-def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_not_the_file_that_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
 
     write_whole(tmp_path / "link", "new")
+
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "link").read_text() == "new"
+    assert (tmp_path / "real").read_text() == "old"
+
+
+def test_a_link_to_a_file_that_is_known_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+
+    with replacing(tmp_path / "link", through_link=True) as temporary:
+        temporary.write_text("new")
 
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
@@ -100,6 +112,7 @@ def test_a_file_can_be_checked_before_any_work(tmp_path: Path) -> None:
     assert (tmp_path / "there").read_text() == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("", "it is a folder"), ("nowhere/out", "No such file"), ("file/out", "Not a directory")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from types import FrameType
 
 _AGAIN_SECONDS = 0.02
@@ -19,8 +20,9 @@ def main() -> None:
             if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, interrupt)
                 signal.signal(signal.SIGALRM, interrupt)
-        from .apps.cli import run
+        from .apps.cli import end_without_memory, run
 
+        threading.excepthook = end_without_memory
         code = run()
     except KeyboardInterrupt:  # while the command line was still being loaded
         print("grv: interrupted", file=sys.stderr)

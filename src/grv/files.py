@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import stat
 import tempfile
 import tomllib
 import types
@@ -41,9 +42,11 @@ from .core.errors import LogError, UsageError
 
 LONGEST_LINE = 64 << 20  # bytes or characters; also the size limit of a file with one record
 DEEPEST = 128  # levels of nested lists and records
+MOST_VALUES = 5_000_000  # values in one JSON text, which take about 100 bytes each
 LARGEST_INT = 2**63
 _SQLITE = b"SQLite format 3\0"
 _SHOWN = 60
+_SYSTEM = (("/", "dev"), ("/", "proc"))  # folders whose links are the system's
 
 _Kind = TypeVar("_Kind")
 
@@ -56,8 +59,10 @@ def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPES
     ValueError: a number is not finite
 
     Raises:
-        ValueError: the text is not JSON, or nested too deep.
+        ValueError: the text is not JSON, nested too deep, or has too many values.
     """
+    if len(text) > MOST_VALUES:  # a value takes at least a character
+        _check_values(text)
     try:
         found = json.loads(text, **(_FINITE if finite else {}))
     except json.JSONDecodeError as error:
@@ -106,6 +111,27 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
     raise ValueError(f"nested more than {deepest} levels deep")
 
 
+# Texts of JSON, some in a row, or what is between them. Nothing is tried twice: time is linear.
+_PARTS = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))++|[^"]++', re.DOTALL)
+
+
+def _check_values(text: str | bytes) -> None:
+    """Refuse a JSON text whose values would take far more memory than the text."""
+    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if sum(map(whole.count, _BEFORE_VALUES)) <= MOST_VALUES:
+        return
+    count = 0
+    for part in _PARTS.finditer(whole):
+        found = part.group()
+        if not found.startswith(b'"'):
+            count += sum(map(found.count, _BEFORE_VALUES))
+        if count > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES:,} values")
+
+
+_BEFORE_VALUES = (b",", b":", b"[", b"{")
+
+
 def bounded_lines(file: IO[AnyStr], path: str) -> Iterator[AnyStr]:
     """The lines of an open file; a line longer than `LONGEST_LINE` is an error."""
     number = 0
@@ -145,7 +171,9 @@ def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
 
 
 Layout = tuple[bytes | re.Pattern[bytes], ...]
-TEXT = re.compile(rb'(?:[^"\\\n]|\\.)*\\?')  # inside the quotes of a JSON string, perhaps cut off
+TEXT = re.compile(
+    rb'(?:[^"\\\n]++|\\.)*+\\?'
+)  # inside the quotes of a JSON string, perhaps cut off
 
 
 def is_torn(line: bytes, layout: Layout) -> bool:
@@ -215,6 +243,8 @@ def _check_characters(tables: dict[str, Any]) -> None:
 
 def is_sqlite(path: str) -> bool:
     """Whether a file is an SQLite database, which every ledger is; judged by its first bytes."""
+    if not os.path.isfile(path):
+        return False  # to open a pipe is to wait, and what is read from it is gone
     try:
         with open(path, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -242,7 +272,8 @@ def typed(kind: type[_Kind], record: object) -> _Kind:
     """
     if not isinstance(record, Mapping):
         raise ValueError(f"must be a record, not {shown(record)}")
-    hints, values = _hints(cast(Hashable, kind)), {}
+    hints = _hints(cast(Hashable, kind))
+    values = {}
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in record:
             values[field.name] = _typed(record[field.name], hints[field.name], field.name)
@@ -258,7 +289,8 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 def _typed(value: Any, kind: Any, name: str) -> Any:
     """The value converted to its annotation: lists become tuples, records become dataclasses."""
-    origin, parts = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    parts = get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
         return typed(kind, value)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -336,19 +368,23 @@ def error_line(error: BaseException, *, named: bool = False, most: int = 300) ->
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], *, through_link: bool = False, private: bool = False
+) -> Iterator[Path]:
     """A temporary path to write to; it replaces `path` when the block ends without an error.
 
-    The temporary file is in the same folder, with the permissions of a new file. If `path` is not a
-    regular file (a terminal, a pipe), it is written to directly.
+    The temporary file is in the same folder, with the permissions of a new file; if `private`, only
+    its owner may read it. If `path` is not a regular file (a terminal, a pipe), it is written to
+    directly. If it is a link, the link is replaced, never the file that it leads to, unless the
+    caller says that it knows that file.
     """
-    target = temporary = _target(path)
+    target = temporary = _target(path, through_link=through_link)
     try:
         if not _is_special(target):
             temporary = _new_beside(target)
         yield temporary
         if temporary != target:
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o600 if private else 0o666 & ~_umask())
             os.replace(temporary, target)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
@@ -357,9 +393,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: str | os.PathLike[str], *, through_link: bool = False) -> None:
     """Refuse a file that cannot be replaced, before any work is done for it."""
-    target = _target(path)
+    target = _target(path, through_link=through_link)
+    if target.is_symlink() and target.is_file() and not _is_special(target):
+        raise UsageError(
+            f"{path}: a link to {os.path.realpath(path)}, which is not replaced: name that file"
+            " itself, or remove the link"
+        )
     try:
         if not _is_special(target):
             _new_beside(target).unlink()
@@ -373,12 +414,33 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
-    """The file that the path leads to, or the path itself if that is not a regular file."""
+def check_same(descriptor: int, path: str | os.PathLike[str]) -> None:
+    """Refuse to write on to a file that is not at its path any more: it would be lost.
+
+    Raises:
+        UsageError: it was deleted, moved or replaced since it was opened.
+    """
+    opened = os.fstat(descriptor)
+    if not stat.S_ISREG(opened.st_mode):
+        return  # a terminal or a pipe
+    try:
+        there = os.path.samestat(opened, os.stat(path))
+    except OSError:
+        there = False
+    if not there:
+        raise UsageError(
+            f"{path}: deleted, moved or replaced while this command wrote to it; run the same"
+            " command again"
+        )
+
+
+def _target(path: str | os.PathLike[str], *, through_link: bool = False) -> Path:
+    """The file to replace; the path itself if it is not a regular file."""
     given = Path(path)
     if given.is_dir():
         raise UsageError(f"{path}: cannot be written: it is a folder")
-    return given if _is_special(given) else Path(os.path.realpath(path))
+    follow = through_link or given.parts[:2] in _SYSTEM  # /dev/stdout is a link
+    return Path(os.path.realpath(path)) if follow and not _is_special(given) else given
 
 
 def _is_special(target: Path) -> bool:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
+import functools
+import inspect
 import math
 import types
 import typing
@@ -26,6 +28,7 @@ from typing import Any
 from .core.errors import UsageError
 
 _LONGEST = 200  # characters of a value in a message
+_LONGEST_NAME = 200  # characters of a name that may be a misspelling
 MOST = 1_000_000  # a limit for counts: more would not end, or not fit into memory
 
 _INFO = "option"
@@ -184,7 +187,8 @@ class Option:
 
     def check(self, value: Any) -> None:
         """Raise a UsageError if a number is out of bounds."""
-        least, most = self.info.least, self.info.most
+        least = self.info.least
+        most = self.info.most
         low = -math.inf if least is None else least
         high = math.inf if most is None else most
         for each in value if isinstance(value, tuple) else (value,):
@@ -193,7 +197,8 @@ class Option:
 
     def _numbers(self) -> str:
         """Which numbers are allowed."""
-        low, high = self.info.least, self.info.most
+        low = self.info.least
+        high = self.info.most
         limits = (
             "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g}"
         )
@@ -292,7 +297,8 @@ def fill(family: type[_Family], given: Mapping[str, Any]) -> _Family:
     # Its own options first: what is missing there is named first.
     own_first = sorted(dataclasses.fields(family), key=lambda f: is_family(_hints(family)[f.name]))
     for each in own_first:
-        hint, known = _hints(family)[each.name], option_of(family, each.name)
+        hint = _hints(family)[each.name]
+        known = option_of(family, each.name)
         if is_family(hint):
             values[each.name] = fill(hint, given)
         elif known is not None and each.name in given:
@@ -328,6 +334,43 @@ def from_arguments(
     return given
 
 
+_Parameters = typing.ParamSpec("_Parameters")
+_Returned = typing.TypeVar("_Returned")
+
+
+def names_checked(
+    function: Callable[_Parameters, _Returned],
+    *,
+    needed: Mapping[str, str] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+) -> Callable[_Parameters, _Returned]:
+    """The function, with an error of one line for options that it does not have, or that it lacks.
+
+    Args:
+        function: the function; its signature stays as it is.
+        needed: what each required option is, for the message if it is missing.
+        elsewhere: what to write in place of names that are options of something else.
+    """
+    known = list(inspect.signature(function).parameters)
+    name = function.__name__
+
+    @functools.wraps(function)
+    def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Returned:
+        for option in options:
+            if option not in known:
+                wrong = f"{name} has no option {option}"
+                if option in (elsewhere or {}):
+                    raise UsageError(f"{wrong}; write {(elsewhere or {})[option]}")
+                hint = did_you_mean(option, known) or f"; help(grv.{name}) lists its options"
+                raise UsageError(f"{wrong}{hint}")
+        for option, meaning in (needed or {}).items():
+            if option not in options:
+                raise UsageError(f"{name} needs {option}=: {meaning}")
+        return function(*given, **options)
+
+    return checked
+
+
 _Choice = typing.TypeVar("_Choice", bound=enum.Enum)
 
 
@@ -348,6 +391,8 @@ def did_you_mean(name: str, known: Sequence[str] | Mapping[str, str]) -> str:
     >>> did_you_mean("opnai", {"openai": "openai:MODEL"})
     '; did you mean openai:MODEL?'
     """
+    if len(name) > _LONGEST_NAME:
+        return ""  # to compare a long name takes long, and no name of ours is like it
     shown = known if isinstance(known, Mapping) else {each: each for each in known}
     close = difflib.get_close_matches(name, shown, n=1)
     return f"; did you mean {shown[close[0]]}?" if close else ""

@@ -8,13 +8,15 @@ happens. The file is compiled from its source; no cached bytecode is read or wri
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import os
 import re
 import sys
+import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +29,10 @@ from .options import did_you_mean
 FORM = "FILE.py:NAME"
 _NAMED = re.compile(r"(?<![^\s,('\"=])([^\s,()'\":]+\.py):([^\W\d]\w*)")
 _PREFIX = "_own_code_"
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_INSTALLED = tuple(
+    sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
 
 _allowed: set[tuple[str, str]] = set()
 _modules: dict[tuple[str, str], ModuleType] = {}  # by file and digest
@@ -96,11 +102,65 @@ def digest_of(value: object) -> str:
     return next((digest for (_, digest), own in _modules.items() if own is module), "")
 
 
+def digest_of_files(paths: Sequence[str]) -> str:
+    """A checksum of files, and of the files beside Python files that these import; "" of none.
+
+    Paths are not part of it: a folder may be moved.
+    """
+    digests = [_file_digest(path, _stamp(path)) for path in paths]
+    return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if paths else ""
+
+
+_Stamp = tuple[int, ...]
+
+
+def _stamp(path: str) -> _Stamp:
+    """What changes when a file does."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _content_digest(path: str, stamp: _Stamp) -> str:
+    """A checksum of the content of a file, which is read again when its stamp changes."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def _file_digest(path: str, stamp: _Stamp) -> str:
+    local = _local_imports(os.path.realpath(path), stamp) if path.endswith(".py") else ()
+    return " ".join(_content_digest(each, _stamp(each)) for each in (path, *local))
+
+
+@functools.lru_cache(maxsize=1024)
+def _local_imports(path: str, stamp: _Stamp) -> tuple[str, ...]:
+    """The files beside a Python file that it imports."""
+    try:
+        source = Path(path).read_bytes()
+    except OSError:
+        return ()
+    return tuple(sorted(map(str, _imported(source, Path(path).parent, {path}))))
+
+
 def blamed(error: BaseException) -> str:
     """The last line of the user's code in a traceback, as `my.py:12`; "" if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename in _files]
     return f"{_files[own[-1].filename]}:{own[-1].lineno}" if own else ""
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of a traceback outside grv and installed packages, as `my.py:12`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    own = [frame for frame in outside if not frame.filename.startswith(_INSTALLED)] or outside
+    return f"{os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
 
 
 def raised(error: BaseException) -> str:

@@ -45,7 +45,7 @@ class Parallel(Family):
     )
 
 
-class WorkerDied(GrvError):
+class ProcessDied(GrvError):
     """A process that shared the work ended without a result."""
 
 
@@ -79,12 +79,15 @@ def divided(sizes: Sequence[int], most: int) -> list[tuple[int, int]]:
     >>> divided([3, 3, 3, 9, 1], most=6)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
     """
-    runs, start, longest = [], 0, 0
+    runs = []
+    start = 0
+    longest = 0
     for at, size in enumerate(sizes):
         longest = max(longest, size)
         if at > start and (at + 1 - start) * longest > most:
             runs.append((start, at))
-            start, longest = at, size
+            start = at
+            longest = size
     return [*runs, (start, len(sizes))] if len(sizes) else []
 
 
@@ -121,12 +124,12 @@ class _Pool(Generic[Result]):
                 here, there = multiprocessing.Pipe()
                 inherited = [*self._workers, here]
                 process = context.Process(target=_serve, args=(work, there, inherited), daemon=True)
-                process.start()
+                _fork(process)
                 there.close()
                 self._workers[here] = process
         except OSError as error:
             self.stop()
-            raise WorkerDied(
+            raise ProcessDied(
                 f"{jobs} processes cannot be started: {error.strerror}; use fewer --jobs"
             ) from error
         finally:
@@ -138,7 +141,8 @@ class _Pool(Generic[Result]):
 
         found: dict[int, _Reply[Result]] = {}
         busy: dict[Connection, int] = {}
-        idle, sent = list(self._workers), 0
+        idle = list(self._workers)
+        sent = 0
         for number in range(parts):
             while True:
                 while idle and sent < min(parts, number + _AHEAD * len(self._workers)):
@@ -171,12 +175,12 @@ class _Pool(Generic[Result]):
             raise self._died(pipe) from error
         return reply
 
-    def _died(self, pipe: Connection) -> WorkerDied:
+    def _died(self, pipe: Connection) -> ProcessDied:
         process = self._workers[pipe]
         process.join(timeout=5)
         code = process.exitcode or 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return WorkerDied(
+        return ProcessDied(
             f"a worker process {how}; if memory was short, use fewer processes: --jobs 1"
         )
 
@@ -187,6 +191,17 @@ class _Pool(Generic[Result]):
             process.kill()
         for process in self._workers.values():
             process.join()
+
+
+def _fork(process: BaseProcess) -> None:
+    """Start a process, without the warning of Python 3.12 that this process has threads.
+
+    A lock that a thread holds stays locked in the child. What workers do waits for no such lock:
+    they compute with NumPy, whose libraries prepare themselves for a fork.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+        process.start()
 
 
 _SEEN: dict[Any, int] = {}  # warnings that were shown, as in a module's registry

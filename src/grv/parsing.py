@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from .core.errors import UsageError
 from .core.values import Cascade, Costs, Latency, Measured
+from .files import shown
 from .options import MOST
 
 MEASURED = "measured"
 
-_LEAST, _MOST = 1e-100, 1e100  # sums of such costs are still numbers
+# sums of such costs are still numbers
+LEAST_COST = 1e-100
+LARGEST_COST = 1e100
 _CASCADE = re.compile(r"\s*cascade\s*\((.*)\)\s*", re.DOTALL)
 
 
@@ -29,16 +33,52 @@ def parse_costs(text: str) -> Costs:
     if len(numbers) != 2:
         raise UsageError("give two numbers, the cost to generate and to verify, as in 1,10")
     costs = Costs(*numbers)
-    if not all(_LEAST <= cost <= _MOST for cost in numbers):
-        raise UsageError(f"give costs from {_LEAST:g} to {_MOST:g}")
+    if not all(LEAST_COST <= cost <= LARGEST_COST for cost in numbers):
+        raise UsageError(f"give costs from {LEAST_COST:g} to {LARGEST_COST:g}")
     return costs
 
 
+class FromPrices(Measured):
+    """Measured costs whose first guess comes from prices and prompts, not from the user."""
+
+
+class Dollars(float):
+    """An amount that is given in dollars: `5usd`."""
+
+    def __str__(self) -> str:
+        """The amount as it is written, so that it stays one when it is read again."""
+        return f"{float(self)!r}usd"
+
+    __repr__ = __str__
+
+
+def parse_budget(text: str) -> float:
+    """A budget in the unit of the costs, or in dollars.
+
+    >>> parse_budget("5usd")
+    5.0usd
+    """
+    plain = text.strip().lower()
+    number = plain.removesuffix("usd")
+    try:
+        budget = float(number)
+    except ValueError:
+        budget = math.nan
+    if not budget >= 0:
+        raise UsageError("give a number of at least 0, or dollars, as in 5usd")
+    return Dollars(budget) if plain != number else budget
+
+
 def parse_prices(text: str) -> Costs:
-    """The price list `G,V`, or `measured:G,V`: a first guess of costs that are measured."""
+    """The price list `G,V`, or `measured:G,V`: a first guess of costs that are measured.
+
+    For `measured` alone, the guess is left open.
+    """
     name, _, guess = text.partition(":")
     if name != MEASURED:
         return parse_costs(text)
+    if text == MEASURED:
+        return FromPrices()
     costs = parse_costs(guess)
     return Measured(costs.generate, costs.verify)
 
@@ -46,6 +86,53 @@ def parse_prices(text: str) -> Costs:
 def parse_log_prices(text: str) -> Costs | None:
     """As `parse_prices`; None for `measured`, which takes the first guess from the log."""
     return None if text == MEASURED else parse_prices(text)
+
+
+def given_costs(given: object, name: str = "costs") -> Costs:
+    """The price list that a Python caller gives: `Costs`, two numbers, or text as in `--costs`.
+
+    >>> given_costs((1, 10)) == given_costs("1,10") == Costs(1, 10)
+    True
+    """
+    if isinstance(given, Costs):
+        return given
+    accepted = "give grv.Costs(1, 10), (1, 10) or '1,10': what generating and verifying cost"
+    try:
+        if isinstance(given, str):
+            return parse_prices(given)
+        if isinstance(given, list | tuple) and len(given) in (2, 3):
+            return Costs(*[given_number(each, name) for each in given])
+    except UsageError as error:
+        raise UsageError(f"{name}={shown(given)}: {error}") from error
+    raise UsageError(f"{name}={shown(given)}: {accepted}")
+
+
+def given_number(given: Any, name: str) -> float:
+    """The number that a Python caller gives, by itself or as text.
+
+    >>> given_number("100", "budget")
+    100.0
+    """
+    number = math.nan
+    if isinstance(given, str) or (hasattr(given, "__float__") and not isinstance(given, bool)):
+        try:
+            number = float(given)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+    if math.isnan(number):
+        raise UsageError(f"{name}={shown(given)}: give a number, as in {name}=100")
+    return number
+
+
+def given_count(given: Any, name: str) -> int:
+    """The whole number from 1 that a Python caller gives, by itself or as text."""
+    try:
+        number = given_number(given, name)
+    except UsageError:
+        number = math.nan
+    if not (1 <= number <= MOST and number == int(number)):
+        raise UsageError(f"{name}={shown(given)}: give a whole number from 1 to {MOST:,}")
+    return int(number)
 
 
 def parse_named_cost(text: str) -> tuple[str, float]:
@@ -58,8 +145,8 @@ def parse_named_cost(text: str) -> tuple[str, float]:
     numbers = _numbers(cost)
     if not (given and name.strip() and len(numbers) == 1):
         raise UsageError("give a generator of the log and the cost of a candidate, as in gpt-4=20")
-    if not _LEAST <= numbers[0] <= _MOST:
-        raise UsageError(f"give a cost from {_LEAST:g} to {_MOST:g}")
+    if not LEAST_COST <= numbers[0] <= LARGEST_COST:
+        raise UsageError(f"give a cost from {LEAST_COST:g} to {LARGEST_COST:g}")
     return name.strip(), numbers[0]
 
 
@@ -128,7 +215,8 @@ def parse_cascade(text: str | None) -> tuple[str, str, Cascade] | None:
     named = dict(part.replace(" ", "").split("=", 1) for part in parts[2:] if "=" in part)
     wrong = f"--score {text}: write cascade(first, second, top=4, cost=0.5)"
     try:
-        top, cost = int(named.pop("top")), float(named.pop("cost", "0"))
+        top = int(named.pop("top"))
+        cost = float(named.pop("cost", "0"))
     except (KeyError, ValueError) as error:
         raise UsageError(wrong) from error
     if named or not all(parts[:2]) or not all("=" in part for part in parts[2:]):

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 # A spreadsheet reads such a cell as a formula. `csv_text` puts an apostrophe before it.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
+TEXT_HASH = 8  # bytes of a hash of a text
 
 
 def visible(text: str) -> str:
@@ -100,6 +101,12 @@ def is_name(value: object) -> bool:
     if isinstance(value, str):
         return value != "" and not _LONE_SURROGATE.search(value)
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def text_hash(text: str) -> bytes:
+    """A hash of a candidate's text, by which files that do not contain the text refer to it."""
+    content = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=TEXT_HASH).digest()
 
 
 def checksum(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,31 +17,79 @@ import pytest
 
 from grv import __version__
 from grv.apps import cli, doctor
+from support.commands import as_from_a_terminal
 
 GRV = str(Path(sys.executable).with_name("grv"))
 
 OPTIONS = {
     "demo": ["--replay", "--first", "--ledger"],
     "compare": [
-        *("--rewards", "--score", "--costs", "--policy", "--orders", "--seed", "--order-scheme"),
-        *("--width", "--keys", "--no-keys", "--unlabelled", "--unsolvable", "--json", "--csv"),
-        *("--job", "--allow-commands", "--alike", "--answers", "--generator"),
-        *("--value", "--latency", "--baseline", "--pairs", "--no-pairs", "--jobs"),
-        *("--ramp", "--no-ramp", "--overlap", "--no-overlap", "--second", "--deadline"),
+        "--rewards",
+        "--score",
+        "--costs",
+        "--policy",
+        "--orders",
+        "--seed",
+        "--order-scheme",
+        "--width",
+        "--keys",
+        "--no-keys",
+        "--unlabelled",
+        "--unsolvable",
+        "--json",
+        "--csv",
+        "--job",
+        "--allow-commands",
+        "--alike",
+        "--answers",
+        "--generator",
+        "--value",
+        "--latency",
+        "--baseline",
+        "--pairs",
+        "--no-pairs",
+        "--jobs",
+        "--ramp",
+        "--no-ramp",
+        "--overlap",
+        "--no-overlap",
+        "--wait-price",
+        "--deadline",
     ],
     "oracle": [
-        *("--rewards", "--score", "--costs", "--orders", "--seed", "--unlabelled", "--json"),
+        "--rewards",
+        "--score",
+        "--costs",
+        "--orders",
+        "--seed",
+        "--unlabelled",
+        "--json",
         "--jobs",
     ],
     "shells": ["--costs", "--shells", "--json"],
     "star": ["--eta", "--centre", "--bins", "--score", "--time-limit", "--json"],
     "simulate": [
-        *("--policy", "--costs", "--candidates", "--problems", "--orders", "--seed", "--width"),
-        *("--json", "--list", "--jobs"),
+        "--policy",
+        "--costs",
+        "--candidates",
+        "--problems",
+        "--orders",
+        "--seed",
+        "--width",
+        "--json",
+        "--list",
+        "--jobs",
     ],
     "convert": [
-        *("--out", "--problem", "--candidate", "--passed", "--score", "--key", "--list"),
-        *("--text", "--filter"),
+        "--out",
+        "--problem",
+        "--candidate",
+        "--passed",
+        "--score",
+        "--key",
+        "--list",
+        "--text",
+        "--filter",
     ],
 }
 
@@ -54,7 +103,7 @@ def started(
         stdout=stdout,
         stderr=stderr,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=as_from_a_terminal,
     )
 
 
@@ -118,10 +167,11 @@ def test_the_module_is_the_command_too() -> None:
     assert done.stderr.startswith("grv: ")
 
 
-def test_ctrl_c_while_a_log_is_read_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
-    log, out = tmp_path / "log.jsonl", tmp_path / "out.json"
+@pytest.mark.slow
+def test_ctrl_c_while_a_file_is_read_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
+    log, out = tmp_path / "samples.jsonl", tmp_path / "out.csv"
     os.mkfifo(log)
-    running = started("compare", str(log), "--json", str(out))
+    running = started("convert", str(log), "-o", str(out))
 
     with log.open("wb"):  # opens as soon as the command reads, and gives it nothing
         running.send_signal(signal.SIGINT)
@@ -132,6 +182,7 @@ def test_ctrl_c_while_a_log_is_read_says_one_line_and_leaves_no_file(tmp_path: P
     assert sorted(tmp_path.iterdir()) == [log]
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_the_work_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     log, out = long_log(tmp_path / "log.csv"), tmp_path / "out.json"
     out.write_text("old")
@@ -188,6 +239,37 @@ def test_ctrl_c_in_the_middle_of_an_import_is_not_lost(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "code", "told"),
+    [
+        ("MemoryError", 2, "grv: out of memory: lower --workers"),
+        ("ValueError", 0, "Exception in thread"),
+    ],
+)
+def test_a_thread_that_dies_without_memory_ends_the_command(
+    kind: str, code: int, told: str
+) -> None:
+    program = (
+        "import sys, threading\n"
+        "from grv import __main__\n"
+        "from grv.apps import cli\n"
+        "def work():\n"
+        f"    raise {kind}\n"
+        "def run():\n"
+        "    done = threading.Event()\n"
+        "    threading.Thread(target=work, daemon=True).start()\n"
+        "    done.wait(60 if sys.argv[1] == 'MemoryError' else 1)\n"
+        "    return 0\n"
+        "cli.run = run\n"
+        "__main__.main()\n"
+    )
+    call = [sys.executable, "-c", program, kind]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=50)
+
+    assert done.returncode == code, done
+    assert done.stderr.startswith(told)
+
+
 def drained(terminal: int) -> bytes:
     """What is left to read of a terminal that nobody writes to any more."""
     seen = b""
@@ -200,6 +282,7 @@ def drained(terminal: int) -> bytes:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["demo", "--replay"], ["shells"], ["--help"]])
 def test_a_reader_that_goes_away_is_no_error(arguments: Sequence[str]) -> None:
     running = started(*arguments)
@@ -212,9 +295,10 @@ def test_a_reader_that_goes_away_is_no_error(arguments: Sequence[str]) -> None:
     assert running.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_the_first_line_can_be_had_alone() -> None:
     done = subprocess.run(
-        f"{GRV} demo --replay | head -1", shell=True, capture_output=True, text=True, check=True
+        f"'{GRV}' demo --replay | head -1", shell=True, capture_output=True, text=True, check=True
     )
 
     assert done.stdout.startswith("sample.csv comes with grv: 40 problems")
@@ -232,6 +316,7 @@ def test_an_output_that_is_full_is_said_in_one_line() -> None:
     assert done.stderr == "grv: output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_progress_is_for_terminals_only(tmp_path: Path) -> None:
     log = long_log(tmp_path / "log.csv")
     done = subprocess.run(
@@ -264,7 +349,7 @@ def test_a_command_loads_no_other_command() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     loaded = {*json.loads(done.stdout.splitlines()[-1])}
-    assert "grv.apps.theory.shells" in loaded
+    assert "grv.apps.shells" in loaded
     assert not {"grv.apps.solve", "grv.apps.serve", "grv.apps.report"} & loaded
 
 
@@ -281,3 +366,16 @@ def test_what_is_imported_stays_light(module: str, unwanted: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert not {*unwanted} & {*json.loads(done.stdout)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["0>&-", "1>&-", "2>&-", "0>&- 1>&- 2>&-"])
+def test_a_command_works_without_standard_streams(tmp_path: Path, closed: str) -> None:
+    check = {"kind": "math", "answer": "1"}
+    line = {"problem": "p", "check": check, "candidates": ["1", "2"]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
+    command = f"exec {shlex.quote(str(GRV))} verify in.jsonl --out out.jsonl {closed}"
+    assert subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    found = [json.loads(each)["verdict"] for each in lines]
+    assert sorted(found) == ["failed", "passed"]

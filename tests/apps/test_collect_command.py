@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
-from grv.apps.collect import Run, collect, resources_of
+from grv.apps.collect import CollectOptions, collect, resources_of
 from grv.apps.options.command import arguments_of
 from grv.backends.scorers.reward_options import Reward
 from grv.logs.readers import read_log
@@ -44,6 +44,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_embedded_model_is_collected_from_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_embedded_model_is_collected_from_and_compared(
     assert cli.run(["runs", "check", f"{log}.ledger"]) == 0
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
     seen, log = tmp_path / "seen", tmp_path / "log.jsonl"
     file = write_problems(tmp_path / "p.jsonl", ["p", "q"], seen=seen, seconds=0.05)
@@ -92,6 +94,7 @@ def test_killed_it_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
     assert "possibly paid, lost" in ran.out
 
 
+@pytest.mark.slow
 def test_interrupted_it_ends_with_130_and_without_a_log(tmp_path: Path) -> None:
     seen, log = tmp_path / "seen", tmp_path / "log.jsonl"
     file = write_problems(tmp_path / "p.jsonl", ["p"], seen=seen, seconds=0.1)
@@ -207,6 +210,7 @@ def test_a_wrong_job_file_is_refused_in_one_line(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_prompts_and_stops_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
     prompts, log = tmp_path / "prompts.toml", tmp_path / "log.jsonl"
     prompts.write_text("stop = ['Q:']\nprompt = 'Q: 1? A: 1 Q: {question} A:'\n")
@@ -255,8 +259,8 @@ def test_only_some_runs_of_a_job_file(tmp_path: Path) -> None:
     assert "there are qwen2.5-math-7b, qwen2.5-14b" in ran.err
 
 
-def runs_of(name: str) -> list[Run]:
-    runs: list[Run] = arguments_of(collect, {"job": str(PAPER / name)})["runs"]
+def runs_of(name: str) -> list[CollectOptions]:
+    runs: list[CollectOptions] = arguments_of(collect, {"job": str(PAPER / name)})["runs"]
     return runs
 
 

@@ -70,6 +70,7 @@ def test_strict_isolation_refuses_commands_even_with_the_flag() -> None:
         assert server.received == []
 
 
+@pytest.mark.slow
 def test_with_the_flag_they_run_and_the_summary_names_them() -> None:
     with FaultyServer(text=lambda request, seed: "def f(x): return x + 1") as server:
         for command in commands(server):

@@ -51,6 +51,7 @@ def test_where_the_class_is_right_it_is_much_cheaper(inverted: Path, remember: s
     assert found[centered][0] < 0.5 * found["verify-all"][0]
 
 
+@pytest.mark.slow
 def test_where_the_star_number_is_above_the_ratio_it_is_verify_all(inverted: Path) -> None:
     found = costs_of(inverted, "verify-all", "centered-star('subsets:8')", ratio=7)
 
@@ -93,6 +94,7 @@ def test_in_a_simulation_too(tmp_path: Path) -> None:
         assert costs[centered] < 0.3 * min(costs["adaptive"], costs["balanced"])
 
 
+@pytest.mark.slow
 def test_where_passing_is_a_matter_of_chance_it_must_not_be_used(tmp_path: Path) -> None:
     """Scores that only make passing likelier: no threshold is the truth."""
     chance = np.random.default_rng(0)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
+from grv.comparing.compare import compare
+from grv.comparing.rows import DEFAULT_ROWS
 from grv.core.values import Costs
-from grv.experiments.compare import compare
-from grv.experiments.rows import DEFAULT_ROWS
 from grv.logs.log import Log
 from grv.policies import DEFAULT
 from grv.policies.spec import spec
@@ -93,15 +93,15 @@ def test_the_heading_says_when_a_search_with_several_verifications_at_once_stops
     assert "width 8 (2, 4 ... 8 at once, candidates ahead; stops after the first pass)" in text
     text = shown("--policy", "adaptive", "--width", "8", "--no-ramp", "--no-overlap")
     assert "width 8 (8 at once; stops after the first pass), no keys" in text
-    text = shown("--policy=adaptive", "--width=8", "--latency=5,30", "--second=0.5")
+    text = shown("--policy=adaptive", "--width=8", "--latency=5,30", "--wait-price=0.5")
     assert "width 8 (up to 8 at once, as a second of waiting costs 0.5, candidates ahead;" in text
 
 
-@pytest.mark.parametrize("option", ["--second=1", "--deadline=10"])
+@pytest.mark.parametrize("option", ["--wait-price=1", "--deadline=10"])
 def test_time_needs_latencies(option: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["compare", "log.csv", option]) == 2
     assert capsys.readouterr().err == (
-        "grv: --second and --deadline need --latency: a replay measures no time\n"
+        "grv: --wait-price and --deadline need --latency: a replay measures no time\n"
     )
 
 
@@ -111,9 +111,9 @@ def test_waiting_that_costs_more_takes_less_time(shown: Shown) -> None:
         rows: list[dict[str, float]] = read_json("out.json")["rows"]
         return rows[0]
 
-    shown("--policy=default", "--latency=5,30", "--second=1", "--json=out.json")
+    shown("--policy=default", "--latency=5,30", "--wait-price=1", "--json=out.json")
     assert read_json("out.json")["settings"]["width"] == 64  # the search chooses
-    cheap, dear = row("--second=0.001"), row("--second=100")
+    cheap, dear = row("--wait-price=0.001"), row("--wait-price=100")
     assert dear["seconds"] < cheap["seconds"]
     assert dear["cost"] > cheap["cost"]
     assert row("--deadline=40")["seconds"] <= 40
@@ -171,8 +171,22 @@ def test_every_problem_left_out_is_named_however_many_there_are(shown: Shown, lo
 
 def test_the_files_hold_what_the_library_computes(shown: Shown) -> None:
     shown(
-        *("--costs", "1,10", "--costs", "2,3", "--orders", "4", "--seed", "9", "--width", "3"),
-        *("--order-scheme", "paper", "--json", "out.json", "--csv", "out.csv"),
+        "--costs",
+        "1,10",
+        "--costs",
+        "2,3",
+        "--orders",
+        "4",
+        "--seed",
+        "9",
+        "--width",
+        "3",
+        "--order-scheme",
+        "paper",
+        "--json",
+        "out.json",
+        "--csv",
+        "out.csv",
     )
 
     expected = compare(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from grv.apps.console import check_outputs, listed
+from grv.comparing.settings import ComparisonSettings
 from grv.core.errors import UsageError
 from grv.core.values import Costs
-from grv.experiments.settings import Settings
 from grv.parsing import parse_costs, parse_width
 from support.commands import here
 
@@ -42,9 +42,11 @@ def test_an_output_may_not_be_an_input_under_another_name(
     Path("log.csv").touch()
     Path("link").symlink_to("log.csv")
 
-    for path in ("log.csv", "./log.csv", str(tmp_path / "log.csv"), "link"):
+    for path in ("log.csv", "./log.csv", str(tmp_path / "log.csv")):
         with pytest.raises(UsageError, match="given twice; it would be overwritten"):
             check_outputs([path], ["log.csv", None])
+    with pytest.raises(UsageError, match=r"a link to .*log\.csv, which is not replaced"):
+        check_outputs(["link"], ["log.csv", None])
     check_outputs(["new.json", None, "new.csv"], ["log.csv"])
     check_outputs(["/dev/null", "/dev/null"], [])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log.csv"]
@@ -52,7 +54,7 @@ def test_an_output_may_not_be_an_input_under_another_name(
 
 def test_more_than_could_ever_end_is_refused() -> None:
     with pytest.raises(UsageError, match="--orders 1000001: give a whole number from 1 to 1,000,"):
-        Settings(orders=1_000_001)
+        ComparisonSettings(orders=1_000_001)
     for text in ("1" * 30, "1" * 5000):
         with pytest.raises(UsageError, match="give a whole number from 1 to 1,000,000, or all"):
             parse_width(text)

@@ -1,4 +1,4 @@
-"""`grv convert`: from the files that somebody has to a log that can be compared."""
+"""`grv convert`: from files of users to a log that can be compared."""
 
 from __future__ import annotations
 
@@ -52,9 +52,22 @@ def test_own_names_are_told_by_options(capsys: pytest.CaptureFixture[str]) -> No
 
     code = cli.run(
         [
-            *("convert", "runs.jsonl", "-o", "log.jsonl", "--problem", "task"),
-            *("--candidate", "try", "--passed", "ok", "--key", "answer"),
-            *("--score", "rm=score_rm", "--score", "judge"),
+            "convert",
+            "runs.jsonl",
+            "-o",
+            "log.jsonl",
+            "--problem",
+            "task",
+            "--candidate",
+            "try",
+            "--passed",
+            "ok",
+            "--key",
+            "answer",
+            "--score",
+            "rm=score_rm",
+            "--score",
+            "judge",
         ]
     )
 

@@ -6,9 +6,11 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from grv.apps.demo.replay import LIKE, ORDERS, table
-from grv.experiments.compare import compare
-from grv.experiments.comparison import Comparison
+import pytest
+
+from grv.apps.demo import LIKE, ORDERS, table
+from grv.comparing.compare import compare
+from grv.comparing.comparison import Comparison
 from grv.logs.log import Log
 from support.commands import here
 from support.sample import sample_csv
@@ -27,6 +29,7 @@ def test_the_shipped_log_is_the_one_that_its_seed_makes() -> None:
     assert text == sample_csv()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_of_the_readme() -> None:
     ran = here("demo", "--replay")
 
@@ -37,6 +40,7 @@ def test_the_command_prints_the_table_of_the_readme() -> None:
     assert quoted[0][1] in ran.out
 
 
+@pytest.mark.slow
 def test_the_table_has_the_numbers_of_a_comparison_with_equal_settings() -> None:
     comparison = shipped()
     ran = here("demo", "--replay")
@@ -47,6 +51,7 @@ def test_the_table_has_the_numbers_of_a_comparison_with_equal_settings() -> None
     assert f"default costs {1 - own.cost / arriving.cost:.0%} less than verifying each" in ran.out
 
 
+@pytest.mark.slow
 def test_what_it_says_about_the_rows_is_true() -> None:
     rows = shipped().rows
 

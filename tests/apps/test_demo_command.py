@@ -16,18 +16,20 @@ import pytest
 
 from grv import Costs, Verdict
 from grv.apps import cli
-from grv.apps.demo.arrivals import arrivals
-from grv.apps.demo.demo import COSTS, OPTIONS
+from grv.apps.demo import COSTS, OPTIONS
 from grv.backends.problems.files import read_problems
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.ledger.entries import Entry, Found, Made, Scored
 from grv.ledger.sqlite import SqliteLedger
+from grv.ledger.view import SearchView
+from grv.logs.in_order import arrivals
 
 GRV = [sys.executable, "-m", "grv"]
 ROW = re.compile(r"^(.{15}) (solved|out of budget) +(\d+) +(\d+) +(\d+) +(> )?(\d+)  (.*)$")
 
 
+@pytest.mark.slow
 def test_a_few_problems_are_searched_live_and_every_figure_is_on_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +70,7 @@ def recorded(place: str) -> dict[str, list[Entry]]:
     return found
 
 
+@pytest.mark.slow
 def test_interrupted_it_says_where_to_go_on(tmp_path: Path) -> None:
     place = str(tmp_path / "demo.ledger")
     run = subprocess.Popen(
@@ -131,7 +134,7 @@ def right(text: str) -> Verdict:
 def test_verifying_as_they_came_stops_at_the_first_pass() -> None:
     told = [*entries("wrong", "right", "right"), Found(2, Verdict.PASSED)]
 
-    found = arrivals(told, Costs(1, 10), right)
+    found = arrivals(SearchView(told), Costs(1, 10), right)
 
     assert (found.bill.generated, found.bill.verified, found.bill.total) == (2, 2, 22)
     assert found.solved
@@ -139,7 +142,8 @@ def test_verifying_as_they_came_stops_at_the_first_pass() -> None:
 
 
 def test_where_none_passes_what_is_known_is_a_lower_bound() -> None:
-    found = arrivals(entries("a", "b", keys=("same", "same")), Costs(1, 10), right)
+    told = entries("a", "b", keys=("same", "same"))
+    found = arrivals(SearchView(told), Costs(1, 10), right)
 
     assert (found.bill.generated, found.bill.verified, found.solved) == (2, 1, False)
 
@@ -147,7 +151,7 @@ def test_where_none_passes_what_is_known_is_a_lower_bound() -> None:
 def test_verdicts_on_record_are_not_asked_for_again() -> None:
     told = [*entries("right"), Found(0, Verdict.FAILED)]
 
-    assert arrivals(told, Costs(1, 10), right).asked == 0
+    assert arrivals(SearchView(told), Costs(1, 10), right).asked == 0
 
 
 def test_the_problems_are_one_json_object_a_line() -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from grv.apps.screen import summary
+from grv.apps import summary
+from grv.runtime.options import Spending
 from support.commands import Ran, here, kill, records, start
 from support.servers import Fault, FaultyServer, NoLogprobs, Received, Status
 
@@ -78,6 +79,7 @@ def test_an_endpoint_that_is_down_is_said_once_with_what_to_do(patience: float) 
     assert "check that the server runs and that its address is right" in ran.err
 
 
+@pytest.mark.slow
 def test_missing_log_probabilities_are_said_once_with_another_score() -> None:
     ran = solve(lambda _: NoLogprobs(), "--budget", 100)
     assert ran.code == 0
@@ -103,6 +105,7 @@ def test_each_reason_of_a_failure_is_said_once_however_many_problems_fail() -> N
     assert re.search(r"^next: grv runs show out.ledger p\d+$", ran.out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_run_without_any_limit_says_so_before_it_starts() -> None:
     ran = solve()
     assert ran.code == 0
@@ -126,6 +129,7 @@ def test_without_a_progress_bar_spending_is_printed_now_and_then(
     )
 
 
+@pytest.mark.slow
 def test_in_a_terminal_reasons_and_spending_do_not_share_a_line() -> None:
     fault = Status(400, message="the prompt is too long")
     with FaultyServer(lambda r: fault if "b" in r.prompt[5:] else None, text=lambda *_: WRONG) as s:
@@ -146,6 +150,17 @@ def test_in_a_terminal_reasons_and_spending_do_not_share_a_line() -> None:
     assert re.search(rb"\d solved, \d+ spent", shown)
 
 
+def test_the_order_of_outcomes_does_not_depend_on_which_search_ended_first() -> None:
+    ended = ["failed", "out of budget", "solved", "exhausted", "out of budget"]
+    for outcomes in (ended, ended[::-1]):
+        run = summary.Summary(len(outcomes))
+        for outcome in outcomes:
+            run.add({"problem": "p"}, outcome)
+        line = run.lines("out.ledger", Spending())[0]
+        assert line == "5 problems: 1 solved, 1 exhausted, 2 out of budget, 1 failed"
+
+
+@pytest.mark.slow
 def test_the_summary_has_outcomes_cost_dollars_seconds_and_the_next_command() -> None:
     Path("prices.toml").write_text("[m]\ncompletion = 1000000\n[other]\nverify_call = 2\n")
 
@@ -171,6 +186,7 @@ def test_a_repeated_run_says_that_it_paid_nothing() -> None:
     assert ", 0 paid in this run," in solve().out
 
 
+@pytest.mark.slow
 def test_the_total_budget_and_the_budget_of_a_problem_are_told_apart() -> None:
     ran = solve(lambda _: None, "--total-budget", 40, text=WRONG)
     assert ran.out.startswith("3 problems: 3 out of the total budget\n")
@@ -186,6 +202,7 @@ def test_the_total_budget_and_the_budget_of_a_problem_are_told_apart() -> None:
     assert {record["outcome"] for record in records(Path("out"))} == {"out of budget"}
 
 
+@pytest.mark.slow
 def test_list_shows_the_cost_of_unfinished_searches() -> None:
     with FaultyServer(text=lambda *_: WRONG) as server:
         where = ("--base-url", server.url, "--out", "out", "--workers", 1, "--costs", "1,3")
@@ -202,6 +219,7 @@ def test_list_shows_the_cost_of_unfinished_searches() -> None:
 
 
 def test_show_has_texts_scores_running_costs_and_the_failing_test() -> None:
+    write("a")
     solve(lambda _: None, "--budget", 60, text=WRONG)
     shown = here("runs", "show", "out.ledger", "a").out
     assert re.search(r"^    candidate 0, score -?\d", shown, re.MULTILINE)
@@ -214,6 +232,7 @@ def test_show_has_texts_scores_running_costs_and_the_failing_test() -> None:
 
 
 def test_show_as_json_has_everything() -> None:
+    write("a")
     solve(lambda _: None, "--budget", 60, text=WRONG)
     ran = here("runs", "show", "out.ledger", "a", "--json")
     data = json.loads(ran.out)

@@ -50,6 +50,7 @@ def policy(tmp_path: Path, name: str, code: str) -> str:
     return f"{tmp_path / 'mine.py'}:{name}"
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_workers_with_exit_code_130(tmp_path: Path, log: Path) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -71,6 +72,7 @@ def test_ctrl_c_ends_the_workers_with_exit_code_130(tmp_path: Path, log: Path) -
             os.kill(worker, 0)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_one_line(tmp_path: Path, log: Path) -> None:
     ran = grv("compare", log, "--policy", policy(tmp_path, "Dying", DYING), "--jobs", 2)
 

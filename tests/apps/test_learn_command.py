@@ -116,8 +116,14 @@ def test_a_combination_of_scores_ranks_like_a_score(said: Said) -> None:
     assert "combination, on a common scale: " in text
 
     table = said(
-        *("compare", "other.csv", "--score", "both.json"),
-        *("--policy", "learned('both.json')", "--policy", "adaptive"),
+        "compare",
+        "other.csv",
+        "--score",
+        "both.json",
+        "--policy",
+        "learned('both.json')",
+        "--policy",
+        "adaptive",
     )
 
     assert "score combined(a, b)" in table
@@ -205,7 +211,7 @@ def test_an_interrupt_leaves_no_partial_prior(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grv.learning.tune.learned_trials", interrupted)
+    monkeypatch.setattr("grv.comparing.tune.learned_trials", interrupted)
 
     assert cli.run(["learn", "log.csv", "--score", "a", "-o", "prior.json"]) == 130
     assert capsys.readouterr() == ("", "grv: interrupted\n")
@@ -264,6 +270,7 @@ def server() -> Iterator[FaultyServer]:
         yield running
 
 
+@pytest.mark.slow
 def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     folder: Path, server: FaultyServer
 ) -> None:

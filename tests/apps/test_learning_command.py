@@ -45,6 +45,7 @@ def job(folder: Path, problems: int, *more: object) -> list[object]:
     return ["solve", path, *flags, "--budget", 400, "--at-once", 1, *more]
 
 
+@pytest.mark.slow
 def test_without_a_policy_it_learns_and_says_so(tmp_path: Path) -> None:
     ran = here(*job(tmp_path, 9, "--out", tmp_path / "out"))
 
@@ -54,6 +55,7 @@ def test_without_a_policy_it_learns_and_says_so(tmp_path: Path) -> None:
     assert "learned:" not in cold.out
 
 
+@pytest.mark.slow
 def test_a_second_run_starts_from_the_ledger_of_the_first(tmp_path: Path) -> None:
     here(*job(tmp_path, 7, "--out", tmp_path / "first"))
     old = tmp_path / "first.ledger"

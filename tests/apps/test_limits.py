@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grv.ledger.sqlite import SqliteLedger
-from support.commands import ended, grv, here, kill, start, write_problems
+from support.commands import as_from_a_terminal, ended, grv, here, kill, start, write_problems
 from support.servers import FaultyServer, Received, Status
 
 
@@ -33,6 +33,7 @@ def open_files(soft: int, hard: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "concurrency"), [(32, 16), (1024, 1024)])
 def test_too_few_open_files_are_refused_before_the_first_call(
     tmp_path: Path, limit: int, concurrency: int
@@ -47,6 +48,7 @@ def test_too_few_open_files_are_refused_before_the_first_call(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_soft_limit_is_raised(tmp_path: Path) -> None:
     with FaultyServer(text=text) as server:
         given = command(tmp_path, server.url, "--concurrency", 200, "--workers", 2)
@@ -54,6 +56,7 @@ def test_a_soft_limit_is_raised(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_every_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Signals) -> None:
     with FaultyServer(text=text, seconds=1.5) as server:
@@ -72,6 +75,7 @@ def test_every_signal_lets_calls_in_flight_end(tmp_path: Path, number: signal.Si
     assert kinds.count("Made") >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_other_commands_with_the_same_exit_code(number: signal.Signals) -> None:
     process = start("simulate", "--problems", 100_000, "--orders", 100)
@@ -81,6 +85,7 @@ def test_signals_end_other_commands_with_the_same_exit_code(number: signal.Signa
     assert (ran.code, ran.err) == (130, "grv: interrupted\n")
 
 
+@pytest.mark.slow
 def test_nohup_keeps_a_run_going(tmp_path: Path) -> None:
     def ignored() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -93,6 +98,7 @@ def test_nohup_keeps_a_run_going(tmp_path: Path) -> None:
         assert ended(process).code == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_folders_of_checks_behind(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -118,6 +124,7 @@ def test_too_little_space_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "0 MB are free, and the run may need 20 MB" in ran.err
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_an_outage_and_its_end_ends_the_run_like_an_interrupt(
     tmp_path: Path,
 ) -> None:
@@ -125,6 +132,7 @@ def test_a_terminal_shows_an_outage_and_its_end_ends_the_run_like_an_interrupt(
         given = [str(part) for part in command(tmp_path, server.url)]
         process, terminal = pty.fork()
         if not process:
+            as_from_a_terminal()
             os.execv(sys.executable, [sys.executable, "-m", "grv", *given])
         shown = b""
         while b" s, up to 300 s" not in shown:

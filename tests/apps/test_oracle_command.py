@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grv.apps import cli
+from grv.comparing.oracle_rows import oracle
 from grv.core.values import Costs
-from grv.experiments.oracle import oracle
 from grv.logs.log import Log
 
 TEXT = (
@@ -32,7 +32,15 @@ def test_each_problem_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
 
     head, *lines, last = capsys.readouterr().out.splitlines()
     assert head.split() == [
-        *("problem", "candidates", "pass", "rate", "tau*", "J*", "threshold", "J_t", "hindsight")
+        "problem",
+        "candidates",
+        "pass",
+        "rate",
+        "tau*",
+        "J*",
+        "threshold",
+        "J_t",
+        "hindsight",
     ]
     # Of a's candidates half score 3, and all of these pass: (1 + 10/2) / (1/2).
     assert lines[0].split()[:7] == ["a", "4", "0.5000", "0.8333", "12.00", "3.0000", "12.00"]
@@ -55,7 +63,13 @@ def test_the_numbers_can_be_saved(log: Log) -> None:
         assert read == {
             name: getattr(row, name)
             for name in (
-                *("problem", "candidates", "pass_rate", "tau", "optimum"),
-                *("threshold", "threshold_cost", "hindsight"),
+                "problem",
+                "candidates",
+                "pass_rate",
+                "tau",
+                "optimum",
+                "threshold",
+                "threshold_cost",
+                "hindsight",
             )
         }

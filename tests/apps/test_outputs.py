@@ -11,7 +11,10 @@ import pytest
 
 from grv.backends.protocols import Finding
 from grv.backends.verifiers.labels import LabelFile
+from grv.core.errors import UsageError
 from grv.core.values import Verdict
+from grv.files import write_whole
+from grv.runtime.answers import AnswerFile
 from support.commands import Ran, here
 
 CHECK = {"kind": "math", "answer": "5"}
@@ -27,9 +30,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(ran: Ran) -> None:
+def refused(ran: Ran) -> str:
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
     assert "bug in grv" not in ran.err
+    return ran.err
 
 
 FOREIGN = [
@@ -114,6 +118,7 @@ def test_labels_may_go_to_a_device_but_not_to_a_folder() -> None:
     refused(here("verify", "in.jsonl", "-o", "nowhere/labels"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -154,7 +159,7 @@ def test_no_command_writes_over_what_it_reads(folder: Path, arguments: list[str]
 
 
 def test_answers_to_other_problems_stay_when_a_file_of_answers_is_taken_up() -> None:
-    from grv.runtime.results.answers import AnswerFile
+    from grv.runtime.answers import AnswerFile
 
     lines = [
         {"problem": "a", "outcome": "solved", "answer": "1"},
@@ -196,3 +201,57 @@ Writer = Callable[[str], list[str]]
 def test_where_nothing_can_be_written_is_said_in_one_line(command: Writer, out: str) -> None:
     Path("folder").mkdir()
     refused(here(*command(out)))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "log.csv", "--json", "out.link"],
+        ["compare", "log.csv", "--csv", "out.link"],
+        ["oracle", "log.csv", "--json", "out.link"],
+        ["learn", "log.csv", "-o", "out.link"],
+        ["report", "log.csv", "-o", "out.link"],
+        ["convert", "log.csv", "-o", "link.jsonl"],
+    ],
+    ids=" ".join,
+)
+def test_no_file_is_replaced_through_a_link(folder: Path, arguments: list[str]) -> None:
+    Path("precious").write_text("do not lose this")
+    os.symlink("precious", arguments[-1])
+    said = refused(here(*arguments))
+    assert "precious, which is not replaced: name that file itself" in said
+    assert Path("precious").read_text() == "do not lose this"
+    assert Path(arguments[-1]).is_symlink()
+
+
+def test_a_link_that_appears_while_a_command_works_is_replaced_and_not_its_target(
+    folder: Path,
+) -> None:
+    Path("precious").write_text("do not lose this")
+    os.symlink("precious", "table.json")
+    write_whole("table.json", "numbers")
+    assert Path("precious").read_text() == "do not lose this"
+    assert Path("table.json").read_text() == "numbers"
+    assert not Path("table.json").is_symlink()
+
+
+@pytest.mark.parametrize("event", ["deleted", "replaced", "moved"])
+def test_answers_and_labels_notice_that_their_file_is_not_there_any_more(event: str) -> None:
+    answers, labels = AnswerFile("answers"), LabelFile("labels")
+    finding = Finding(Verdict.PASSED, "")
+    answers.add({"problem": "a", "outcome": "solved"})
+    labels.add("a", 0, finding, None)
+    for name in ("answers", "labels"):
+        if event == "deleted":
+            os.unlink(name)
+        elif event == "moved":
+            os.rename(name, f"{name}.old")
+        else:
+            Path("new").write_text("")
+            os.rename("new", name)
+    with pytest.raises(UsageError, match="answers: deleted, moved or replaced while this command"):
+        answers.add({"problem": "b", "outcome": "solved"})
+    with pytest.raises(UsageError, match="labels: deleted, moved or replaced while this command"):
+        labels.add("b", 0, finding, None)
+    answers.close()
+    labels.close()

@@ -38,7 +38,8 @@ def is_right(problem, text):
 class Exact:
     async def verify(self, problem, draft):
         right = draft.text == problem.check["answer"]
-        return grv.Finding(grv.Verdict.PASSED if right else grv.Verdict.FAILED, "compared")
+        verdict = grv.Verdict.PASSED if right else grv.Verdict.FAILED
+        return grv.verifiers.Finding(verdict, "compared")
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def test_an_object_that_scores_receives_log_probabilities() -> None:
         + """
 class Surprise:
     async def score(self, problem, drafts):
-        return [grv.Score(min(draft.logprobs)) for draft in drafts]
+        return [grv.scorers.Score(min(draft.logprobs)) for draft in drafts]
 
 
 surprise = Surprise()

@@ -7,16 +7,20 @@ import gzip
 import json
 import os
 import pickle
+import tracemalloc
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grv.apps import cli
+from grv.backends.problems.datasets import read_dataset
 from grv.backends.problems.files import read_problems
 from grv.backends.protocols import Problem
 from grv.backends.verifiers.pool import CheckVerifier
+from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
 
@@ -82,6 +86,7 @@ def verdict(problem: Problem, text: str) -> Verdict:
         return verifier.find(problem, text).verdict
 
 
+@pytest.mark.slow
 def test_livecodebench_with_hidden_tests_of_both_kinds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +145,42 @@ def test_a_pickle_of_anything_but_a_text_of_tests_is_refused(
     assert said in refused(tmp_path, capsys, "livecodebench", file)
 
 
+def _peak_of(function: Callable[[], object]) -> int:
+    """The bytes that Python allocates at most while a function runs."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        pickle.dumps("[" + " " * (300 << 20) + "]"),
+        b"\x80\x04" + b"\x94" * (8 << 20) + b".",
+    ],
+    ids=["a long text", "many steps"],
+)
+def test_a_record_is_refused_before_it_fills_the_memory(tmp_path: Path, pickled: bytes) -> None:
+    hidden = base64.b64encode(zlib.compress(pickled)).decode()
+    file = lines(tmp_path / "t.jsonl", {**DOUBLE, "private_test_cases": hidden})
+
+    def read() -> None:
+        with pytest.raises(UsageError, match=r"t.jsonl:1: private_test_cases (unpacks|is a pick)"):
+            list(read_dataset("livecodebench", [str(file)]))
+
+    assert _peak_of(read) < 3 * (64 << 20)
+
+
+def test_the_limit_of_a_record_can_be_raised(tmp_path: Path) -> None:
+    file = lines(tmp_path / "t.jsonl", DOUBLE)
+    with pytest.raises(UsageError, match=r"more than 10 bytes.*read_dataset\(..., largest=BYTES"):
+        list(read_dataset("livecodebench", [str(file)], largest=10))
+    assert len(list(read_dataset("livecodebench", [str(file)], largest=1 << 20))) == 1
+
+
 def test_a_pickle_is_never_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trap = tmp_path / "trap"
     file = lines(tmp_path / "t.jsonl", {**DOUBLE, "private_test_cases": packed(Evil(trap))})
@@ -195,6 +236,7 @@ def test_hmmt_from_parquet(tmp_path: Path) -> None:
     assert list(made(tmp_path, "hmmt", str(path))) == ["feb/1", "feb/2"]
 
 
+@pytest.mark.slow
 def test_humaneval_compressed_with_a_prompt_of_ones_own(tmp_path: Path) -> None:
     record = {
         "task_id": "HumanEval/0",

@@ -83,6 +83,7 @@ def test_an_option_turns_it_off(problems: Path, server: FaultyServer, tmp_path: 
     assert "failed: syntax error" in here("runs", "show", f"{out}.ledger", "p").out
 
 
+@pytest.mark.slow
 def test_a_search_that_continues_keeps_the_keys_on_record(
     problems: Path, server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_search_that_continues_keeps_the_keys_on_record(
     assert json.loads(out.read_text()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_collected_log_has_the_column_and_no_row_verifies_them(
     problems: Path, server: FaultyServer, tmp_path: Path, ending: str

@@ -27,6 +27,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "log.csv"
 
 
+@pytest.mark.slow
 def test_a_page_its_numbers_and_its_tables(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     saved = ["-o", "page.html", "--json", "report.json", "--csv", "tables"]
     assert run(["report", log, "--costs", "1,10", "--costs", "1,30", *saved, *FAST]) == 0
@@ -107,6 +108,7 @@ def test_report_takes_every_option_of_compare() -> None:
     }
 
 
+@pytest.mark.slow
 def test_logs_and_saved_comparisons_side_by_side(
     log: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +120,7 @@ def test_logs_and_saved_comparisons_side_by_side(
     assert [entry["kind"] for entry in record["logs"]] == ["log", "log", "comparison"]
 
 
+@pytest.mark.slow
 def test_a_job_file_says_it_all(log: str) -> None:
     Path("job.toml").write_text(
         """
@@ -142,7 +145,8 @@ def test_a_job_file_says_it_all(log: str) -> None:
     assert run(["report", "--job", "job.toml", "--figures", "figures"]) == 0
     assert Path("report.html").exists()
     assert {path.name for path in Path("figures").iterdir()} == {
-        *("figure-1.pdf", "figure-1.png"),
+        "figure-1.pdf",
+        "figure-1.png",
         *(f"table-1.{ending}" for ending in ("csv", "md", "tex", "txt")),
     }
 

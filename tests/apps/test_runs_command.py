@@ -14,6 +14,7 @@ import pytest
 
 from grv import Costs, Log
 from grv.backends.generators.completions import seed_of
+from grv.core.limits import Limits
 from grv.core.values import Generated, Verdict, Verified, Verify
 from grv.ledger.entries import Ended, Found, Made, Told
 from grv.ledger.sqlite import SqliteLedger
@@ -54,12 +55,19 @@ def ledger(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> Pa
     return solve(folder, server, ["a", "b", "hopeless"], *how)
 
 
+@pytest.mark.slow
 def test_list_has_a_line_for_each_search(ledger: Path) -> None:
     ran = grv("runs", "list", ledger)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].split() == [
-        *("search", "problem", "started", "outcome", "generated", "verified", "cost")
+        "search",
+        "problem",
+        "started",
+        "outcome",
+        "generated",
+        "verified",
+        "cost",
     ]
     assert len([line for line in lines if " solved " in line]) == 2
     assert len([line for line in lines if " out of budget " in line]) == 1
@@ -78,6 +86,7 @@ def test_show_has_each_step_with_its_reason_and_the_end(ledger: Path) -> None:
     assert grv("runs", "show", ledger, search).out == ran.out
 
 
+@pytest.mark.slow
 def test_show_says_what_was_lost(tmp_path: Path) -> None:
     with FaultyServer(text=text, seconds=20) as slow:
         problems = write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
@@ -134,7 +143,7 @@ def test_export_says_how_many_verdicts_were_paid_for_and_how_many_shared(
     labelled = sum(row["passed"] != "" for row in rows)
 
     assert paid > 0
-    assert f"verdicts: {paid} paid for, {labelled - paid} shared within a class;" in ran.out
+    assert f"verdicts: {paid} paid for, {labelled - paid} shared;" in ran.out
     assert f" {len(rows) - labelled} without a label. The log is censored" in ran.out
 
 
@@ -212,12 +221,15 @@ def test_replay_equals_live(
     ledger = solve(tmp_path, server, ["a", "b", "c", "hopeless"], *options)
     assert grv("runs", "export", ledger, "--out", tmp_path / "log.csv").code == 0
     log = Log.load(tmp_path / "log.csv", unlabelled="fail")
-    limits = {"budget": float(budget), "width": width, "keys": keys}
+    limits = Limits(budget=float(budget), width=width)
     with closing(SqliteLedger(ledger, read_only=True)) as book:
         summaries = list(book.searches())
         assert len(summaries) == 4
         for summary in summaries:
-            search = replayed(spec.parse(policy), log[summary.problem], Costs(1, 4), **limits)  # type: ignore[arg-type]
+            problem = log[summary.problem]
+            search = replayed(
+                spec.parse(policy), problem, Costs(1, 4), limits, keys=keys, shared=True
+            )
             entries = book.read(summary.id)
             told = [entry for entry in entries if isinstance(entry, Told)]
             assert len(told) == len(search.trace)
@@ -231,6 +243,7 @@ def test_replay_equals_live(
                         passed = Verdict.PASSED in verdicts.values()
                         assert passed or tuple(verdicts) == turn.action.ids
                         assert verdicts.items() <= again_verdicts.items()
+                        assert live.event.shared == turn.event.shared
                     case events:
                         pytest.fail(f"live and replay went different ways: {events}")
             assert search.outcome is not None
@@ -241,4 +254,5 @@ def test_replay_equals_live(
                 bill.generated,
                 bill.verified,
                 bill.total,
+                shared=bill.shared,
             )

@@ -89,6 +89,7 @@ def test_the_help_teaches() -> None:
         assert word in said
 
 
+@pytest.mark.slow
 def test_own_code_serves_too(tmp_path: Path) -> None:
     """A generator and a verifier of the user's; requests need no check then."""
     (tmp_path / "my.py").write_text(
@@ -109,6 +110,7 @@ def test_own_code_serves_too(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_profile_may_have_a_check_for_requests_without_one(tmp_path: Path) -> None:
     lines = ["[checks.sum]", 'kind = "math"', 'answer = "42"']
     lines += ("[profiles.chat]", 'check = "sum"', "[profiles.other]")

@@ -16,7 +16,16 @@ def test_the_schedule_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == [
-        *("shell", "strategies", "costing", "b*", "j*", "generate", "verify", "cost", "so", "far")
+        "shell",
+        "strategies",
+        "costing",
+        "b*",
+        "j*",
+        "generate",
+        "verify",
+        "cost",
+        "so",
+        "far",
     ]
     # Costs in [8, 16): 2^b + 10 <= 15, so b* = 2 and j* = 0; then [16, 32) and [32, 64).
     assert [line.split() for line in lines] == [

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from grv.apps import cli
+from grv.comparing.settings import SimulationSize
+from grv.comparing.simulation.populations import ABOUT, POPULATIONS
+from grv.comparing.simulation.simulate import simulate
 from grv.core.values import Costs
-from grv.experiments.populations import ABOUT, ALL
-from grv.experiments.settings import SimulationSize
-from grv.experiments.simulate import simulate
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -38,7 +38,7 @@ def test_a_table_with_its_settings_and_what_the_columns_mean(
     assert rows == [[name, "alternate", c] for name in ("ties", "flats") for c in ("1,3", "1,30")]
     assert "averaged over problems" in text
     expected = simulate(
-        {name: ALL[name] for name in ("ties", "flats")},
+        {name: POPULATIONS[name] for name in ("ties", "flats")},
         ["alternate"],
         [Costs(1, 3), Costs(1, 30)],
         plan=SimulationSize(4, 2, seed=3),
@@ -64,7 +64,7 @@ def test_a_search_that_does_not_end_is_said_to_be_one(capsys: pytest.CaptureFixt
 def test_the_populations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, "--list").splitlines()
 
-    assert [line.split()[0] for line in lines] == list(ALL) == list(ABOUT)
+    assert [line.split()[0] for line in lines] == list(POPULATIONS) == list(ABOUT)
     assert all(len(line) <= 100 for line in lines)
 
 

@@ -17,7 +17,8 @@ from grv.backends.generators.completions import seed_of
 from support.commands import Ran, ended, grv, here, records, start, write_problems
 from support.servers import FaultyServer, Received, Status
 
-FIELDS = ["problem", "outcome", "answer", "answer_verified", "generated", "verified", "cost"]
+FIELDS = ["problem", "outcome", "answer", "answer_verified", "answer_program"]
+FIELDS += ["generated", "verified", "cost"]
 
 
 def number_of(request: Received, seed: int) -> int:
@@ -78,6 +79,7 @@ def until(condition: Any, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> None:
     folder = Folder(tmp_path, "a", "b", "hopeless")
     sampling = ["--max-tokens", 50, "--seed", 0]
@@ -86,7 +88,7 @@ def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> No
     assert ran.out.splitlines()[0] == "3 problems: 2 solved, 1 out of budget"
     found = {record["problem"]: record for record in records(folder.out)}
     assert found.keys() == {"a", "b", "hopeless"}
-    assert all(list(record)[:8] == [*FIELDS, "usage"] for record in found.values())
+    assert all(list(record)[:9] == [*FIELDS, "usage"] for record in found.values())
     assert found["a"]["outcome"] == "solved"
     assert found["a"]["answer"].endswith(" right")
     assert found["a"]["answer_verified"] is True
@@ -99,6 +101,7 @@ def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> No
     assert sum(record["generated"] for record in found.values()) == generated(server)
 
 
+@pytest.mark.slow
 def test_all_solved_is_exit_code_0_and_the_same_again_costs_nothing(
     tmp_path: Path, server: FaultyServer
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_signal_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     assert all(record["lost"] == {} for record in records(folder.out))
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "a")
@@ -301,6 +305,7 @@ def test_a_second_run_does_not_write_over_the_answers_of_the_first(tmp_path: Pat
         second = folder.solve(server)
         assert second.code == 2
         assert second.err == f"grv: {folder.out}: another grv process writes its answers there\n"
+        server.seconds = 0.0
         assert ended(first).code == 0
     assert len(records(folder.out)) == 2
 

@@ -87,6 +87,7 @@ def test_five_faults_in_a_row_do_not_matter(tmp_path: Path, fault: Fault) -> Non
     assert max(Counter((tmp_path / "seen").read_text().splitlines()).values()) == 1
 
 
+@pytest.mark.alone
 def test_a_server_that_does_not_answer_is_given_up_in_time(tmp_path: Path) -> None:
     write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
     with FaultyServer([Hang(), Hang()], text=text) as server:
@@ -95,6 +96,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(tmp_path: Path) -> No
         assert len(server.received) >= 3
 
 
+@pytest.mark.alone
 def test_when_to_come_back_is_believed(tmp_path: Path) -> None:
     """The pause is the server's, not ours, which would be a minute."""
     write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
@@ -189,7 +191,9 @@ def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
         assert set(tried.values()) == {attempts}
         found = {record["problem"]: record for record in records(tmp_path / "out")}
         assert [found[name]["outcome"] for name in ("a", "bad", "c")] == [
-            *("solved", "failed", "solved")
+            "solved",
+            "failed",
+            "solved",
         ]
         assert fault.message in found["bad"]["message"]
         shown = here("runs", "show", tmp_path / "out.ledger", "bad")
@@ -240,9 +244,9 @@ def test_a_missing_checker_fails_the_search_and_the_next_run_asks_again(tmp_path
 
 
 def test_a_wrong_program_never_shares_the_pass_of_its_twin(tmp_path: Path) -> None:
-    """They differ in a docstring, which the right one reads; their keys are equal."""
-    body = "    return x + 1 if 'right' in '{.__doc__}'.format(f) else x\n"
-    right, wrong = (f"def f(x):\n    '{doc}'\n{body}" for doc in ("right", "wrong"))
+    """They differ in a comment, which the right one reads in its source; their keys are equal."""
+    body = "    return x + 1 if 'ri' 'ght' in open(__file__).read() else x\n"
+    right, wrong = (f"def f(x):  # {word}\n{body}" for word in ("right", "wrong"))
     check = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
     problem = {"problem": "a", "prompt": "Solve a.", "check": check}
     (tmp_path / "problems").write_text(json.dumps(problem) + "\n")

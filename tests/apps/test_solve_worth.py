@@ -49,6 +49,7 @@ def solve(folder: Path, server: FaultyServer, *more: object) -> Ran:
     )
 
 
+@pytest.mark.slow
 def test_a_hopeless_problem_is_given_up_when_it_has_cost_what_it_is_worth(
     folder: Path, server: FaultyServer
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_hopeless_problem_is_given_up_when_it_has_cost_what_it_is_worth(
     assert planned.code == 2  # where shall answers go?
 
 
+@pytest.mark.slow
 def test_measured_costs_are_dollars_and_budgets_hold(folder: Path, server: FaultyServer) -> None:
     measured = ("--costs", "measured:0.01,0.05", "--most", "0.2,0.05", "--budget", 1, "--width", 1)
     ran = solve(folder, server, *measured)
@@ -86,12 +88,19 @@ def test_measured_costs_are_dollars_and_budgets_hold(folder: Path, server: Fault
     assert len(server.received) == requests
 
 
+@pytest.mark.slow
 def test_the_best_get_a_second_score_before_one_is_verified(
     folder: Path, server: FaultyServer
 ) -> None:
     ran = solve(
-        *(folder, server, "--score", "cascade(logprob, length, top=3, cost=0.5)"),
-        *("--value", 200, "--width", 1),
+        folder,
+        server,
+        "--score",
+        "cascade(logprob, length, top=3, cost=0.5)",
+        "--value",
+        200,
+        "--width",
+        1,
     )
 
     assert (ran.code, ran.err) == (1, "")
@@ -103,8 +112,15 @@ def test_the_best_get_a_second_score_before_one_is_verified(
     assert grv("runs", "export", folder / "out.ledger", "--out", log).code == 0
     assert "score_second" in log.read_text().splitlines()[0]
     compared = grv(
-        *("compare", log, "--score", "cascade(score, score_second, top=3, cost=0.5)", "--keys"),
-        *("--policy", "adaptive", "--unlabelled", "fail"),
+        "compare",
+        log,
+        "--score",
+        "cascade(score, score_second, top=3, cost=0.5)",
+        "--keys",
+        "--policy",
+        "adaptive",
+        "--unlabelled",
+        "fail",
     )
     assert compared.code == 0, compared.err
 
@@ -112,7 +128,11 @@ def test_the_best_get_a_second_score_before_one_is_verified(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--costs", "measured"), "--costs measured: give two numbers"),
+        (("--costs", "measured", "--generator", "openai:x"), "the price of x is unknown"),
+        (("--budget", "5usd"), "--budget 5usd: dollars need --costs measured; a price list such"),
+        (("--total-budget", "5USD", "--costs", "2,3"), "--total-budget 5usd: dollars need"),
+        (("--budget", "five"), "--budget five: give a number of at least 0, or dollars, as in"),
+        (("--total-budget", "-1"), "--total-budget -1: give a number of at least 0"),
         (("--costs", "measured:1,-1"), "--costs measured:1,-1: the cost to verify must be"),
         (("--costs", "measured:1,1", "--budget", "5"), "a budget over measured costs needs --most"),
         (("--costs", "measured:1,1", "--total-budget", "5"), "needs --most G,V"),
@@ -130,16 +150,18 @@ def test_what_does_not_go_together_is_said_before_any_work(
     folder: Path, options: tuple[str, ...], message: str
 ) -> None:
     ran = grv(
-        *(
-            "solve",
-            folder / "problems",
-            "--allow-commands",
-            "--generator",
-            "openai:m",
-            "--out",
-            folder / "out",
-        ),
-        *("--base-url", "http://127.0.0.1:9", "--prices", folder / "prices.toml", *options),
+        "solve",
+        folder / "problems",
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        "--out",
+        folder / "out",
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--prices",
+        folder / "prices.toml",
+        *options,
     )
 
     assert ran.code == 2
@@ -175,8 +197,17 @@ def test_a_price_to_verify_has_no_table_of_a_model(folder: Path) -> None:
 
 def test_a_cascade_is_not_collected(folder: Path) -> None:
     ran = grv(
-        *("collect", folder / "problems", "--allow-commands", "--generator", "openai:m", "-n", 2),
-        *("--out", folder / "log.csv", "--score", "cascade(logprob, length, top=2)"),
+        "collect",
+        folder / "problems",
+        "--allow-commands",
+        "--generator",
+        "openai:m",
+        "-n",
+        2,
+        "--out",
+        folder / "log.csv",
+        "--score",
+        "cascade(logprob, length, top=2)",
     )
 
     assert ran.code == 2

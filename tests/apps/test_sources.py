@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
+from grv.comparing.compare import compare
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Costs
-from grv.experiments.compare import compare
 from grv.logs.converting import write_log
 from grv.logs.log import Log
-from grv.logs.reading import Reading, Unlabelled
+from grv.logs.reading_options import Reading, Unlabelled
 from grv.report.build import make_report
-from grv.report.inputs.given import Given
-from grv.report.inputs.reading import read_sources
-from grv.report.request import Request
+from grv.report.inputs import read_sources
+from grv.report.request import ReportRequest, SourceFile
 
 LEDGER = Path(__file__).parents[1] / "assets" / "ledger-1.sqlite"
 
@@ -43,57 +42,57 @@ def ledger(tmp_path: Path) -> str:
 
 
 def test_a_log_is_read_as_compare_reads_it(log: Path) -> None:
-    (source,) = read_sources([Given(str(log), score="score_x")])
+    (source,) = read_sources([SourceFile(str(log), score="score_x")])
     assert (source.name, source.kind, source.warnings) == ("log", "log", ())
     assert source.facts().solvable == 2
     assert source.facts().score == "score_x"
 
 
 def test_scores_of_one_log_are_told_apart(log: Path) -> None:
-    given = [Given(str(log), score="score_x"), Given(str(log), score="score_y")]
+    given = [SourceFile(str(log), score="score_x"), SourceFile(str(log), score="score_y")]
     assert [source.name for source in read_sources(given)] == ["log score_x", "log score_y"]
     with pytest.raises(UsageError, match="given twice"):
         read_sources([given[0], given[0]])
 
 
 def test_a_name_can_be_given(log: Path) -> None:
-    assert Given.parse(f"mine={log}") == Given(str(log), "mine")
-    assert Given.parse(str(log)) == Given(str(log))
+    assert SourceFile.parse(f"mine={log}") == SourceFile(str(log), "mine")
+    assert SourceFile.parse(str(log)) == SourceFile(str(log))
     with pytest.raises(UsageError, match="NAME=FILE"):
-        Given.parse("=x")
+        SourceFile.parse("=x")
 
 
 def test_a_saved_comparison_is_told_from_a_log(log: Path, tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
     saved = compare(["adaptive"], Log.load(log, score="score_x"), Costs(1, 10), orders=2)
     saved.save(path)
-    (source,) = read_sources([Given(str(path))])
+    (source,) = read_sources([SourceFile(str(path))])
     assert source.kind == "comparison"
     assert make_report([source])["summary"].column("cost") == [saved.rows[0].cost]
     assert source.facts().candidates == 4
     lines = tmp_path / "log.json"
     lines.write_text(log.read_text())
-    assert read_sources([Given(str(lines), score="score_x")])[0].kind == "log"
+    assert read_sources([SourceFile(str(lines), score="score_x")])[0].kind == "log"
     path.write_text(json.dumps({**saved.to_json(), "format": 9}))
     with pytest.raises(LogError, match="format 1"):
-        read_sources([Given(str(path))])
+        read_sources([SourceFile(str(path))])
 
 
 def test_a_ledger_is_a_log_of_what_was_verified(ledger: str) -> None:
-    (source,) = read_sources([Given(ledger)])
+    (source,) = read_sources([SourceFile(ledger)])
     assert source.kind == "ledger"
     facts = source.facts()
     assert facts.candidates > 0
     assert ("never verified" in " ".join(source.warnings)) == (facts.unlabelled > 0)
-    made = make_report([source], Request(orders=2, many_orders=2))
+    made = make_report([source], ReportRequest(orders=2, many_orders=2))
     assert all(table.rows or table.notes for table in made.tables)
     with pytest.raises(LogError, match="only one score, not 'other'"):
-        read_sources([Given(ledger, score="other")])
+        read_sources([SourceFile(ledger, score="other")])
 
 
 def test_files_are_named_in_job_files() -> None:
-    given = Given.parse({"name": "a", "path": "b.csv", "score": "s", "unlabelled": "drop"})
-    assert given == Given("b.csv", "a", "s", Reading(unlabelled=Unlabelled.DROP))
+    given = SourceFile.parse({"name": "a", "path": "b.csv", "score": "s", "unlabelled": "drop"})
+    assert given == SourceFile("b.csv", "a", "s", Reading(unlabelled=Unlabelled.DROP))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +105,4 @@ def test_files_are_named_in_job_files() -> None:
 )
 def test_a_mistake_in_a_job_file_is_told(record: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        Given.parse(record)
+        SourceFile.parse(record)

@@ -16,6 +16,7 @@ import pytest
 from grv.apps import cli
 from grv.theory.stars.class_files import load_class
 from grv.theory.stars.search import is_star
+from support.commands import as_from_a_terminal
 
 GRV = str(Path(sys.executable).with_name("grv"))
 
@@ -139,6 +140,7 @@ def test_when_the_time_is_up_the_interval_is_the_answer(
     assert f"s_0 is from {saved['lower']} to {saved['upper']} (stopped after 0 s)" in said
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_the_interval_so_far(tmp_path: Path) -> None:
     path, out = hard(tmp_path / "hard.npy"), tmp_path / "star.json"
     here, there = pty.openpty()
@@ -147,7 +149,7 @@ def test_ctrl_c_prints_the_interval_so_far(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=there,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=as_from_a_terminal,
     )
     os.close(there)
     seen = b""

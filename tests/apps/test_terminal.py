@@ -69,6 +69,7 @@ def test_progress_is_shown_before_the_data_are_read(words: list[str], bar: bytes
     assert bar in ESCAPE.sub(b"", on_a_terminal(*words, until=bar))
 
 
+@pytest.mark.slow
 def test_a_table_has_colour_on_a_terminal_and_none_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

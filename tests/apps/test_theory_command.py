@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grv.apps import cli
-from grv.experiments import star_trials
+from grv.comparing.simulation import star_trials
 from grv.policies import POLICIES
 from grv.theory.proofs import separation
 

@@ -92,6 +92,7 @@ def complaint(folder: Path, capsys: pytest.CaptureFixture[str]) -> Said:
     return run
 
 
+@pytest.mark.slow
 def test_a_score_is_trained_judged_and_replayed(said: Said) -> None:
     text = said("learn", "log.jsonl", "--scorer", "--score", "judge", "-o", "scorer.json")
 
@@ -117,6 +118,7 @@ def test_failures_may_count_by_another_column(said: Said, complaint: Said) -> No
     assert "no score 'kid'" in complaint(*how, "--alike", "kid")
 
 
+@pytest.mark.slow
 def test_a_prior_remembers_by_what_failures_are_counted(said: Said, complaint: Said) -> None:
     text = said("learn", "log.jsonl", "--score", "judge", "--alike", "kind", "-o", "prior.json")
     assert "failures count against candidates with the same kind" in text
@@ -126,8 +128,16 @@ def test_a_prior_remembers_by_what_failures_are_counted(said: Said, complaint: S
 
 
 LIVE = (
-    *("solve", "problems.jsonl", "--generator", "my.py:write", "--verifier", "my.py:is_right"),
-    *("--policy", "verify-all", "--concurrency", "1"),
+    "solve",
+    "problems.jsonl",
+    "--generator",
+    "my.py:write",
+    "--verifier",
+    "my.py:is_right",
+    "--policy",
+    "verify-all",
+    "--concurrency",
+    "1",
 )
 
 
@@ -140,6 +150,7 @@ def scorers(path: str) -> list[str]:
         ledger.close()
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_itself_and_another_goes_on_from_there(said: Said) -> None:
     said(*LIVE, "--score", "trained:first.ledger", "--out", "first")
     first, paid = scorers("first.ledger"), Path("paid").read_text()
@@ -157,6 +168,7 @@ def test_a_run_trains_on_itself_and_another_goes_on_from_there(said: Said) -> No
     assert "verdicts on 12 problems" in said("learn", "first.ledger", "--scorer", "-o", "s.json")
 
 
+@pytest.mark.slow
 def test_a_live_run_counts_failures_by_another_score(said: Said) -> None:
     said(*LIVE, "--score", "length", "--alike", "my.py:letters", "--out", "first")
 

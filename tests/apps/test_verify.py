@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,28 +11,11 @@ from typing import Any
 
 import pytest
 
-from support.commands import ended, here
+from grv.backends.verifiers.verdict_store import VerdictStore
+from support.commands import ended, here, start
 
-SOURCE = str(Path(__file__).parents[2] / "src")
-# A process in the background may have been told to ignore Ctrl-C; this one listens.
-RUN = """
-import signal, sys
-from grv.apps.cli import run
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(run(sys.argv[1:]))
-"""
 CHECK = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
 RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return x"
-
-
-def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    )
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -57,6 +37,7 @@ def slow(count: int, seconds: float = 0.05) -> list[str]:
     return [body.format(seconds, 1 + (i % 2) * (i + 1)) for i in range(count)]
 
 
+@pytest.mark.slow
 def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
     file = problems(
         tmp_path / "in",
@@ -71,7 +52,8 @@ def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
     assert [found[i]["verdict"] for i in range(3)] == ["passed", "failed", "failed"]
     assert found[2]["reason"] == "refuted: does not parse: line 1: '(' was never closed"
     assert "1 refuted without verification" in ran.out
-    assert list(found[0]) == ["problem", "candidate", "verdict", "reason", "seconds", "key", "of"]
+    names = ["problem", "candidate", "verdict", "reason", "seconds", "key", "of", "isolation"]
+    assert list(found[0]) == list(found[2]) == names
 
 
 def test_started_again_it_does_nothing_twice(tmp_path: Path) -> None:
@@ -84,6 +66,7 @@ def test_started_again_it_does_nothing_twice(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     tmp_path: Path, number: signal.Signals, code: int
@@ -120,6 +103,24 @@ def test_broken_verdicts_are_exit_code_one_and_tried_again(tmp_path: Path) -> No
     flag.touch()
     assert run("verify", file, "--allow-commands", "-o", tmp_path / "out")[0] == 0
     assert [label["verdict"] for label in labels(tmp_path / "out")] == ["passed"]
+
+
+def test_the_cache_is_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = []
+
+    class Kept(VerdictStore):
+        """A store that is not closed by being forgotten."""
+
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            stores.append(self)
+
+    monkeypatch.setattr("grv.backends.verifiers.verdict_store.VerdictStore", Kept)
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [RIGHT]})
+    ran = run("verify", file, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    assert (ran[0], len(stores)) == (0, 1), ran
+    # SQLite removes the file of recent changes when the last user closes the database.
+    assert sorted(path.name for path in tmp_path.glob("cache*")) == ["cache"]
 
 
 def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
@@ -174,6 +175,29 @@ def test_a_label_belongs_to_the_text_and_the_check_it_is_of(tmp_path: Path) -> N
         assert "with another text, check or limits; give another --out" in err
     assert run("verify", given(RIGHT, CHECK), "-o", tmp_path / "out")[0] == 0
     assert (tmp_path / "out").read_bytes() == before
+
+
+def test_a_label_that_is_of_no_text_is_not_continued(tmp_path: Path) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [WRONG]})
+    forged = '{"problem": "a", "candidate": 0, "verdict": "passed", "isolation": "strict"}\n'
+    (tmp_path / "out").write_text(forged)
+    code, _, err = run("verify", file, "-o", tmp_path / "out")
+    assert code == 2
+    assert "candidate 0 that does not say which text it is of; give another --out" in err
+    assert (tmp_path / "out").read_text() == forged
+
+
+def test_a_label_is_joined_only_with_the_text_that_it_is_of(tmp_path: Path) -> None:
+    file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [RIGHT]})
+    run("verify", file, "-o", tmp_path / "out.jsonl")
+    for text, expected in ((RIGHT, 0), (WRONG, 2)):
+        record = {"problem": "a", "candidate": 0, "text": text, "score": 1}
+        (tmp_path / "texts.jsonl").write_text(json.dumps(record))
+        for first, second in (("texts", "out"), ("out", "texts")):
+            files = [tmp_path / f"{first}.jsonl", tmp_path / f"{second}.jsonl"]
+            code, _, err = run("convert", *files, "-o", tmp_path / "log.jsonl")
+            assert code == expected
+            assert ("or its label is of another text" in err) == bool(expected)
 
 
 def test_labels_of_another_file_are_not_added_to(tmp_path: Path) -> None:

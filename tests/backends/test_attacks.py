@@ -17,6 +17,7 @@ from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
+pytestmark = pytest.mark.slow
 ECHO = Problem("echo", check={"kind": "stdin", "tests": [{"input": "1", "output": "1"}]})
 
 

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Problem
-from grv.backends.sandbox.limits import Limits
-from grv.backends.verifiers.checks import KINDS, TextCheck, parse_check
+from grv.backends.sandbox.limits import Isolation, RunLimits
+from grv.backends.verifiers import checks
+from grv.backends.verifiers.checks import (
+    DATA_KINDS,
+    KINDS,
+    CheckKind,
+    TextCheck,
+    parse_check,
+)
+from grv.backends.verifiers.command import check_allowed
 from grv.backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
 from grv.core.errors import UsageError
 
@@ -45,18 +53,18 @@ def test_strings_of_livecodebench_are_read() -> None:
 
 def test_limits_of_the_record_come_before_the_defaults() -> None:
     record = STDIN | {"limits": {"seconds": 3, "files_mb": 0}}
-    check = parse_check(Problem("p", check=record), Limits(seconds=7, memory_mb=99))
+    check = parse_check(Problem("p", check=record), RunLimits(seconds=7, memory_mb=99))
     assert isinstance(check.how, StdinCheck)
-    assert check.how.limits == Limits(seconds=3, memory_mb=99, files_mb=0)
+    assert check.how.limits == RunLimits(seconds=3, memory_mb=99, files_mb=0)
 
 
 def test_the_digest_knows_the_record_and_the_limits() -> None:
-    def digest(record: Any, limits: Limits | None = None) -> str:
+    def digest(record: Any, limits: RunLimits | None = None) -> str:
         return parse_check(Problem("p", check=record), limits).digest
 
     assert digest(STDIN) == digest(dict(reversed(STDIN.items())))
     assert digest(STDIN) != digest(STDIN | {"tolerance": 0.1})
-    assert digest(STDIN) != digest(STDIN, Limits(seconds=1))
+    assert digest(STDIN) != digest(STDIN, RunLimits(seconds=1))
     one, other = (parse_check(Problem("p", text, ASSERTS)).digest for text in ("a", "b"))
     assert one != other  # the prompt is the beginning of the program
 
@@ -68,7 +76,7 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
         ({"kind": 3}, "check.kind: must be a string, not 3"),
         (
             {"kind": "x"},
-            "check.kind: must be one of asserts, command, function, http, human, math, stdin, not",
+            f"check.kind: must be one of {', '.join(KINDS)}, not",
         ),
         ([], "check: must be a record"),
         ({"kind": "stdin"}, "check.tests: is missing"),
@@ -86,6 +94,7 @@ def test_the_digest_knows_the_record_and_the_limits() -> None:
             "check.limits: unknown field 'second'; did you mean seconds",
         ),
         (STDIN | {"limits": {"seconds": -3}}, "check.limits: seconds must be positive, not -3"),
+        (STDIN | {"limits": {"seconds": 10**400}}, "check.limits: seconds must be positive, not 1"),
         (STDIN | {"tolerance": "x"}, "check.tolerance: must be a number"),
         (FUNCTION | {"entry_point": "a b"}, "check.entry_point: must be a name, not 'a b'"),
         (FUNCTION | {"tests": [{"args": [1]}]}, r"tests\[0\].expected: is missing"),
@@ -102,5 +111,51 @@ def test_mistakes_are_named_in_one_line(record: Any, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_long_test_is_not_compiled_here_because_that_stops_all_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compiled(*given: object, **named: object) -> None:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(checks, "compile", compiled, raising=False)
+    parsed(ASSERTS | {"test": "pass\n" * 20_000})
+    with pytest.raises(AssertionError, match="compiled"):
+        parsed(ASSERTS | {"test": "pass"})
+
+
 def test_the_kinds_are_listed() -> None:
     assert sorted(KINDS) == list(KINDS)
+
+
+def test_what_a_guest_may_give_does_nothing_outside() -> None:
+    """A kind that is added is not for guests before its entry says so."""
+    assert CheckKind(KINDS["math"].parse).for_guests is False
+    assert DATA_KINDS
+    for name in DATA_KINDS:
+        assert KINDS[name].outside is None, name
+
+
+def test_verdicts_depend_on_what_a_check_reads() -> None:
+    """The checksums of the kinds that are in ledgers already do not change."""
+    assert KINDS["asserts"].reads == ("prompt",)
+    assert KINDS["http"].reads == ("id", "prompt")
+    for name in ("command", "function", "human", "math", "stdin"):
+        assert KINDS[name].reads == ()
+    assert CheckKind(KINDS["math"].parse).reads == ("id", "prompt")
+
+
+def test_any_kind_that_works_outside_must_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = CheckKind(KINDS["math"].parse, outside=lambda record: f"sends {record['answer']} away")
+    monkeypatch.setitem(KINDS, "mail", kind)
+    problem = Problem("p", check={"kind": "mail", "answer": "letters"})
+
+    with pytest.raises(UsageError, match="problem p: its check sends letters away; if you trust"):
+        check_allowed(problem, allowed=False, isolation=Isolation.JAIL)
+    check_allowed(problem, allowed=True, isolation=Isolation.JAIL)
+    with pytest.raises(UsageError, match="strict isolation forbids"):
+        check_allowed(problem, allowed=True, isolation=Isolation.STRICT)
+
+
+@pytest.mark.parametrize("record", [[], {}, {"kind": 3}, {"kind": "x"}])
+def test_what_is_no_check_is_left_to_the_parser(record: Any) -> None:
+    check_allowed(Problem("p", check=record), allowed=False, isolation=Isolation.STRICT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -93,7 +94,19 @@ def test_a_command_killed_by_a_signal_could_not_tell() -> None:
 def test_a_command_that_is_not_there_could_not_tell(tmp_path: Path) -> None:
     finding = CommandCheck([str(tmp_path / "none")]).compare("text")
     assert (finding.verdict, finding.reason) == (Verdict.BROKEN, "checker could not start")
-    assert "none" in finding.evidence["detail"]
+    assert "none" in str(finding.evidence)
+
+
+def test_a_command_that_is_not_there_could_not_tell_under_nohup_either(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from grv.backends.verifiers.command import CommandCheck\n"
+        "print(CommandCheck([sys.argv[1]]).compare('text').reason)\n"
+    )
+    missing = str(tmp_path / "none")
+    ran = subprocess.run([sys.executable, "-c", script, missing], capture_output=True, text=True)
+    assert ran.stdout == "checker could not start\n", ran.stderr
 
 
 def alive(pid: int) -> bool:
@@ -125,6 +138,7 @@ FORKING = (
 )
 
 
+@pytest.mark.alone
 def test_a_command_that_takes_too_long_is_broken_and_its_group_killed() -> None:
     started = time.monotonic()
     finding = python(FORKING + "time.sleep(1000)", timeout_seconds=1).compare("text")
@@ -133,6 +147,7 @@ def test_a_command_that_takes_too_long_is_broken_and_its_group_killed() -> None:
     assert gone(int(finding.evidence["stdout"]))
 
 
+@pytest.mark.alone
 def test_a_child_that_holds_the_outputs_keeps_nobody_waiting_and_is_not_left_behind() -> None:
     started = time.monotonic()
     finding = python(FORKING + "raise SystemExit(1)").compare("text")
@@ -152,6 +167,7 @@ def test_no_file_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_many_at_once_do_not_mix() -> None:
     check = python(
         "import sys; text = sys.stdin.read(); print(text); raise SystemExit(int(text) % 2)"

@@ -12,6 +12,7 @@ from grv.backends.protocols import Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.testing.contracts_backends import GeneratorContract
 
+pytestmark = pytest.mark.slow
 CODE = Problem("add", 'def add(a, b):\n    """Return the sum of a and b."""\n')
 
 
@@ -80,6 +81,7 @@ async def test_a_prompt_that_is_no_prompt_is_an_error_or_an_empty_text(prompt: s
     assert [draft.text for draft in drafts] == [""]
 
 
+@pytest.mark.alone
 @pytest.mark.anyio
 async def test_a_cancelled_call_stops_making_tokens() -> None:
     long = EmbeddedGenerator(max_tokens=1900, batch=4, stop=["never said \x00"])
@@ -127,6 +129,7 @@ print("ended", flush=True)
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "program", [CANCELLED, ABANDONED, UNASKED], ids=["cancelled", "abandoned", "unasked"]
 )

@@ -174,6 +174,7 @@ def test_a_server_that_is_not_there_is_the_verifiers_error() -> None:
             ask(f"http://127.0.0.1:{unused.getsockname()[1]}/")
 
 
+@pytest.mark.alone
 def test_a_server_that_is_too_slow_is_the_verifiers_error(server: Server) -> None:
     release = threading.Event()
 

@@ -92,7 +92,8 @@ def test_a_refused_parameter_stops_the_run_but_a_long_prompt_does_not(
         assert cause == Cause("call", final=True, unpaid=True)
     else:
         assert (cause.fault, cause.hint) == (
-            *("stop", f"the server refuses {name}: change or omit it"),
+            "stop",
+            f"the server refuses {name}: change or omit it",
         )
 
 

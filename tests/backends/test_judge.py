@@ -54,6 +54,7 @@ def said(**logprobs: float) -> Say:
     return Say(json.dumps({"choices": [choice]}))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_real_model_says_yes_or_no_or_neither(model_url: str) -> None:
     scores = await judged(model_url, "It is four.", "It is a fish.")

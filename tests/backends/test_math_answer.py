@@ -20,16 +20,18 @@ pytest.importorskip("mpmath")
 from grv.backends.protocols import Problem
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.math.check import MathCheck, exact_form
+from grv.backends.verifiers.math.exact import Undecided
 from grv.backends.verifiers.math.matching import match
 from grv.backends.verifiers.math.reading import read
 from grv.backends.verifiers.math.scalars import Unreadable
-from grv.backends.verifiers.math.text import final_answer
+from grv.backends.verifiers.math.statement import final_answer
 from grv.backends.verifiers.math.writing import canonical
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
+from support.examples import examples
 
 CORPUS = Path(__file__).parent.parent / "assets" / "math_pairs.jsonl"
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def pairs() -> list[dict[str, Any]]:
@@ -52,7 +54,7 @@ def own(reference: str, candidate: str) -> bool | None:
     """Whether they are equal; None where that cannot be told."""
     try:
         return match(read(canonical(reference)), read(canonical(candidate)), reference)
-    except Unreadable:
+    except (Unreadable, Undecided):
         return None
 
 
@@ -60,6 +62,7 @@ def boxed(answer: str) -> str:
     return rf"So \boxed{{{answer}}}."
 
 
+@pytest.mark.slow
 def test_the_corpus_has_all_its_verdicts() -> None:
     rows = pairs()
     assert len(rows) >= 2_700
@@ -76,6 +79,7 @@ def test_every_reference_of_the_corpus_passes_against_itself() -> None:
     assert [a for a in answers if verdict(a, boxed(a)) != "passed"] == []
 
 
+@pytest.mark.slow
 def test_equal_keys_have_equal_verdicts_over_the_whole_corpus() -> None:
     """For every reference, the verdict of our own check is the same for all texts of a key."""
     rows = [row for row in pairs() if isinstance(row["text"], str)]
@@ -118,23 +122,38 @@ def test_the_key_of_a_very_long_answer_is_short() -> None:
     ("text", "answer"),
     [
         (r"\boxed{1}. Then \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
-        (r"\boxed{1}, no, \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
-        (r"\boxed{1} then \boxed{\frac{1}{2}}", None),
-        (r"\boxed{1}, not \boxed{2}", None),
+        (r"\boxed{1}, no, \boxed{\frac{1}{2}}", r"1, \frac{1}{2}"),
+        (r"\boxed{1} then \boxed{\frac{1}{2}}", r"1, \frac{1}{2}"),
+        (r"\boxed{1}, not \boxed{2}", "1, 2"),
         (r"\boxed{1} and \boxed{2}", "1, 2"),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
-        (r"\boxed{3}. It is not \boxed{}", "3"),
+        (r"\boxed{3}. It is not \boxed{}", None),
         (r"\boxed{3} and \boxed{4", None),
-        (r"$x^2+y^2=2+3=\boxed{5}$ cm", r"2+3=5\text{ cm}"),
-        (r"\boxed{5}. Wait, no.", None),
+        (r"$x^2+y^2=2+3=\boxed{5}$ cm", "2+3=5"),
+        (r"$x=\boxed{5}\text{ cm}$", r"5\text{ cm}"),
+        (r"-\boxed{5}", None),
+        (r"\sqrt{\boxed{5}}", None),
+        (r"\boxed{5}^2", None),
+        (r"The answer is $2.\overline{3}$.", r"$2.\overline{3}$"),
+        (r"The answer is \(3!\). Good", r"\(3!\)"),
+        ("The answer is $5. Then we pay $6.", "$5"),
+        (r"\boxed{5}. Wait, no.", "5"),
+        (r"Twice the answer is \boxed{5}.", "5"),
+        (r"not" + 500 * " " + r"\boxed{5}", "5"),
+        (r"-" + 500 * " " + r"\boxed{5}", None),
+        ("The answer is 6.\n#### 5", "5"),
+        ("#### 5\nThe answer is 6.", "6"),
+        (r"The answer is 6. So \boxed{5}.", "5"),
+        (r"\boxed{5}. The answer is six.", "six"),
+        (", ".join(rf"\boxed{{{n}}}" for n in range(1, 10)), "1, 2, 3, 4, 5, 6, 7, 8, 9"),
         (r"\boxed{5}. So the answer is 5.", "5"),
-        (r"\boxed{5}. So the answer is 6.", None),
+        (r"\boxed{5}. So the answer is 6.", "6"),
         ("blah\n#### 1,234\n", "1,234"),
         ("The answer is $x = 5$, as said.", "$x = 5$"),
         ("the answer is 3.5.", "3.5"),
         ("The answer is at least 5.", "at least 5"),
         ("The answer is 18 dollars a day.", "18 dollars"),
-        ("The answer is 5. Or 6.", None),
+        ("The answer is 5. Or 6.", "5"),
         ("one\ntwo 2\nthree!", "three"),
         ("It costs $3 + $4 = $7", "$3 + $4 = $7"),
         ("", None),
@@ -200,7 +219,7 @@ def test_a_record_may_give_a_number_and_a_solution() -> None:
 def test_a_finding_shows_both_answers() -> None:
     finding = MathCheck(r"\frac{1}{2}").compare(boxed("1/3"))
     assert finding.reason == "wrong answer"
-    assert finding.evidence["answer"] == "1/3"
+    assert finding.evidence["answer_value"] == "1/3"
     assert finding.evidence["reference"] == r"\frac{1}{2}"
     json.dumps(dict(finding.evidence))
 
@@ -345,15 +364,28 @@ def test_no_text_breaks_the_judge(text: str) -> None:
         st.sampled_from(
             [
                 *"0123456789xyie+-*/^!(){}[]|,=<>%_' .",
-                *(r"\frac", r"\sqrt", r"\pi", r"\pm", r"\{", r"\}", r"\text{cm}", r"\cup"),
-                *(r"\infty", r"\sin", r"\ln", r"^{\circ}", r"\binom", "999!", "9^"),
+                r"\frac",
+                r"\sqrt",
+                r"\pi",
+                r"\pm",
+                r"\{",
+                r"\}",
+                r"\text{cm}",
+                r"\cup",
+                r"\infty",
+                r"\sin",
+                r"\ln",
+                r"^{\circ}",
+                r"\binom",
+                "999!",
+                "9^",
             ]
         ),
         max_size=25,
     )
 )
 @example(["0", "=", r"\text{cm}"])
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=examples(300))
 def test_any_tokens_are_read_or_refused_in_bounded_time(tokens: list[str]) -> None:
     text = "".join(tokens)
     started = time.monotonic()

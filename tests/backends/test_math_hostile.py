@@ -16,50 +16,22 @@ pytest.importorskip("mpmath")
 
 from grv.backends.verifiers.math.check import MathCheck
 from grv.core.values import Verdict
+from support.examples import examples
+from support.math_bombs import BOMBS, REPEATED
 
 DATA = Path(os.environ.get("GRV_TEST_DATA", "no such directory"))
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-LONGEST_SECONDS = 2.0  # far more than any of these takes, for a busy machine
-
-REPEATED = [
-    *(
-        "\\(",
-        "\\[",
-        "\\( x ",
-        "{",
-        "}",
-        "\\boxed{",
-        "\\boxed{5} ",
-        "\\fbox",
-        "\\text{",
-        "$",
-        "$ 5 ",
-    ),
-    *(
-        " ",
-        "\n",
-        "a. ",
-        "The answer is ",
-        "####",
-        "9",
-        "0",
-        " because",
-        "5 or ",
-        "so ",
-        "**",
-        "\\\\",
-    ),
-    *(" left", "1**5", " = ", "</think>", "_{", "\\frac{1}{", "1,", "1, ", "((", "\\sqrt{2},", "-"),
-]
+QUICK = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
+LONGEST_SECONDS = 2.0  # of processor time; far more than any of these takes
 
 
 def seconds(check: MathCheck, text: str) -> float:
-    started = time.monotonic()
+    started = time.process_time()
     check.key(text)
     check.compare(text)
-    return time.monotonic() - started
+    return time.process_time() - started
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", REPEATED)
 @pytest.mark.parametrize("place", ["{}", r"\boxed{{{}}}", r"{}\boxed{{5}}", r"\boxed{{5}}{}"])
 def test_a_long_text_takes_time_that_grows_with_its_length(piece: str, place: str) -> None:
@@ -71,42 +43,14 @@ def test_a_long_text_takes_time_that_grows_with_its_length(piece: str, place: st
     assert long < 10 * short + 0.5
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        r"9^{9^{9^{9}}}",
-        r"(10^{9})!",
-        r"\binom{10^{9}}{5\cdot 10^{8}}",
-        r"\frac{1}{" * 1000 + "5" + "}" * 1000,
-        r"\frac{1}{" * 190 + "5" + "}" * 190,
-        r"\sqrt{" * 280 + "5" + "}" * 280,
-        r"\sin " * 390 + "5",
-        "9^" * 900 + "9",
-        "|" * 1900,
-        "(" * 900 + "5" + ")" * 900,
-        "=".join(["5"] * 900),
-        "=".join([r"\sqrt{25}+\sqrt{2}-\sqrt{2}"] * 70),
-        "+".join(rf"\sqrt{{{n}}}" for n in range(2, 180)),
-        "+".join(rf"\sin {n}" for n in range(2, 200)),
-        "+".join(f"{n}^{{1/7}}" for n in range(2, 170)),
-        "+".join(f"x^{{{n}/7}}" for n in range(2, 170)),
-        "+".join(["3000!"] * 300),
-        "+".join([r"\binom{5000}{2500}"] * 100),
-        "+".join(["e^{1300}"] * 200),
-        "(" + "+".join("xyz" * 100) + ")^{40}",
-        ",".join(rf"\sqrt{{{n}}}" for n in range(2, 190)),
-        ",".join(rf"\sqrt{{{n}}}" for n in range(2, 5000)),
-        r"0.\overline{" + "3" * 1900 + "}",
-        "1.5e3999",
-        "9" * 1990 + "/7",
-    ],
-)
-@pytest.mark.parametrize("reference", ["5", r"\{1,2\}", "x^2+1", "x^2=5"])
-def test_no_answer_keeps_the_judge_busy(answer: str, reference: str) -> None:
-    check = MathCheck(reference)
-    started = time.monotonic()
-    assert check.compare(rf"\boxed{{{answer}}}").verdict in {Verdict.FAILED, Verdict.PASSED}
-    assert time.monotonic() - started < LONGEST_SECONDS
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", BOMBS)
+def test_no_answer_keeps_the_judge_busy(answer: str) -> None:
+    for reference in ("5", r"\{1,2\}", "x^2+1", "x^2=5", f"0+{answer}"):
+        check = MathCheck(reference)
+        started = time.process_time()
+        assert check.compare(rf"\boxed{{{answer}}}").verdict in {Verdict.FAILED, Verdict.PASSED}
+        assert time.process_time() - started < LONGEST_SECONDS
 
 
 def test_a_list_of_many_roots_is_compared_in_any_order() -> None:
@@ -114,11 +58,11 @@ def test_a_list_of_many_roots_is_compared_in_any_order() -> None:
     mixed = list(roots)
     random.Random(1).shuffle(mixed)
     check = MathCheck(",".join(roots))
-    started = time.monotonic()
+    started = time.process_time()
     assert check.compare(rf"\boxed{{{','.join(mixed)}}}").verdict is Verdict.PASSED
     mixed[0] = r"\sqrt{1000}"
     assert check.compare(rf"\boxed{{{','.join(mixed)}}}").verdict is Verdict.FAILED
-    assert time.monotonic() - started < LONGEST_SECONDS
+    assert time.process_time() - started < LONGEST_SECONDS
 
 
 _WORDS = """
@@ -181,50 +125,56 @@ FRAMES = [
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-@pytest.mark.parametrize("number", ["5", "$5$", r"\boxed{5}", r"$\boxed{5}$", r"\(\boxed{5}\)"])
+@pytest.mark.parametrize("number", ["5", "$5$"])
 def test_a_sentence_that_does_not_state_the_number_does_not_pass(frame: str, number: str) -> None:
-    if frame.startswith("Twice") and "boxed" in number:
-        return  # the box marks the answer, whatever it is the double of
     assert MathCheck("5").compare(frame.format(number)).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("number", [r"\boxed{5}", r"$\boxed{5}$", r"\(\boxed{5}\)"])
+def test_a_box_is_the_answer_whatever_the_prose_around_it_says(frame: str, number: str) -> None:
+    text = frame.format(number)
+    finding = MathCheck("5").compare(text)
+    if text.endswith("?"):
+        assert finding.verdict is Verdict.FAILED  # a question states nothing
+    else:
+        assert finding.verdict is Verdict.PASSED
+        assert finding.evidence["answer_value"] == "5"
 
 
 @given(
     st.lists(
         st.sampled_from(
             [
-                *(
-                    "5",
-                    "not ",
-                    "the answer is ",
-                    r"\boxed{5}",
-                    r"\boxed{",
-                    "}",
-                    "$",
-                    r"\(",
-                    r"\)",
-                    "=",
-                    "-",
-                ),
-                *(
-                    " or ",
-                    ". ",
-                    "\n",
-                    "#### ",
-                    r"\text{",
-                    " cm",
-                    "%",
-                    "x",
-                    "!",
-                    "?",
-                    ", ",
-                    "</think>",
-                ),
+                "5",
+                "not ",
+                "the answer is ",
+                r"\boxed{5}",
+                r"\boxed{",
+                "}",
+                "$",
+                r"\(",
+                r"\)",
+                "=",
+                "-",
+                " or ",
+                ". ",
+                "\n",
+                "#### ",
+                r"\text{",
+                " cm",
+                "%",
+                "x",
+                "!",
+                "?",
+                ", ",
+                "</think>",
             ]
         ),
         max_size=12,
     )
 )
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=examples(400))
 def test_no_text_raises_and_equal_keys_have_equal_verdicts(pieces: list[str]) -> None:
     text = "".join(pieces)
     check = MathCheck("5")
@@ -248,7 +198,7 @@ SIGNS = [
 
 
 @given(st.randoms(use_true_random=False))
-@settings(QUICK, max_examples=100)
+@settings(QUICK, max_examples=examples(100))
 def test_no_change_of_a_text_of_the_corpus_raises(draw: random.Random) -> None:
     rows = [json.loads(line) for line in draw.sample(CORPUS_LINES, 10)]
     for row in rows:

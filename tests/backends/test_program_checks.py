@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Finding
-from grv.backends.sandbox.limits import Limits
-from grv.backends.sandbox.run import WorkerDied
+from grv.backends.sandbox.limits import RunLimits
+from grv.backends.sandbox.run import SandboxDied
 from grv.backends.verifiers.programs.checks import (
     AssertsCheck,
     FunctionCheck,
@@ -20,8 +20,8 @@ from grv.backends.verifiers.programs.checks import (
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
 
-LIMITS = Limits(seconds=10, memory_mb=256, output_mb=1)
-SHORT = Limits(seconds=1.5, memory_mb=256)
+LIMITS = RunLimits(seconds=10, memory_mb=256, output_mb=1)
+SHORT = RunLimits(seconds=1.5, memory_mb=256)
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,11 @@ def pair() -> Iterator[WorkerPair]:
     pair.close()
 
 
-def function(*tests: tuple[list[Any], Any], limits: Limits = LIMITS) -> FunctionCheck:
+def function(*tests: tuple[list[Any], Any], limits: RunLimits = LIMITS) -> FunctionCheck:
     return FunctionCheck("f", tuple(FunctionTest(tuple(a), e) for a, e in tests), limits)
 
 
-def stdin(*tests: tuple[str, str], limits: Limits = LIMITS) -> StdinCheck:
+def stdin(*tests: tuple[str, str], limits: RunLimits = LIMITS) -> StdinCheck:
     return StdinCheck(tuple(StdinTest(*test) for test in tests), limits)
 
 
@@ -81,6 +81,7 @@ def test_a_failure_has_its_reason(pair: WorkerPair, text: str, reason: str) -> N
     assert said(function(([1], 2)).judge(text, pair)) == ("failed", reason)
 
 
+@pytest.mark.slow
 def test_time_is_kept_per_test(pair: WorkerPair) -> None:
     sleepy = "import time\ndef f(x):\n    time.sleep(x)\n    return x"
     check = function(*(([0.6], 0.6) for _ in range(3)), limits=SHORT)
@@ -127,6 +128,7 @@ def test_a_program_that_ends_badly_fails_whatever_it_printed(
     assert said(stdin(("", "7")).judge(text, pair)) == ("failed", reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -202,7 +204,7 @@ def test_what_a_test_draws_at_random_is_fixed(pair: WorkerPair) -> None:
 def test_what_a_test_draws_from_numpy_is_fixed_too(pair: WorkerPair) -> None:
     pytest.importorskip("numpy")
     test = "import numpy\ndef check(c): assert c(1) == 0, numpy.random.rand()\n"
-    check = asserts(test, limits=Limits(seconds=20))
+    check = asserts(test, limits=RunLimits(seconds=20))
     first, second = (check.judge("def f(x): return 1", pair).evidence["message"] for _ in "12")
     assert first == second
 
@@ -271,6 +273,7 @@ def test_a_test_at_fault_is_no_verdict_on_the_candidate(pair: WorkerPair, test: 
     assert said(finding) == ("broken", "test at fault")
 
 
+@pytest.mark.slow
 def test_time_in_a_test_of_asserts_is_the_candidates_alone(pair: WorkerPair) -> None:
     slow_test = "import time\ndef check(c):\n    time.sleep(2)\n    assert c(1) == 1\n"
     check = asserts(slow_test, limits=SHORT)
@@ -280,7 +283,8 @@ def test_time_in_a_test_of_asserts_is_the_candidates_alone(pair: WorkerPair) -> 
     assert said(finding) == ("failed", "timeout")
 
 
-def test_the_process_of_a_test_is_kept_but_nothing_in_it(pair: WorkerPair) -> None:
+@pytest.mark.slow
+def test_each_candidate_has_a_test_process_of_its_own(pair: WorkerPair) -> None:
     test = (
         "import os\nseen = globals().setdefault('seen', [])\n"
         "def check(c):\n    seen.append(1)\n    assert len(seen) == 1 and c(1) == os.getpid()\n"
@@ -314,7 +318,7 @@ def test_a_worker_that_is_killed_says_nothing_about_the_candidate(pair: WorkerPa
     killer = threading.Thread(target=kill_until_it_is_over)
     killer.start()
     try:
-        with pytest.raises(WorkerDied):
+        with pytest.raises(SandboxDied):
             check.judge("import time\ndef f(x): time.sleep(9)", pair)
     finally:
         over.set()
@@ -333,7 +337,13 @@ def test_an_answer_of_any_shape_is_no_more_than_a_wrong_one(pair: WorkerPair) ->
         text = (
             "import json, sys\nfor name, module in list(sys.modules.items()):\n"
             "    if name.endswith('runner'):\n"
-            f"        module._answer = lambda *a: json.loads({answer!r})\ndef f(x): pass"
+            "        wire = module.wire\n"
+            "        class Wire:\n            read = wire.read\n"
+            "            def write(descriptor, message):\n"
+            f"                forged = json.loads({answer!r}) if 'id' in message else {{}}\n"
+            "                kept = {k: v for k, v in message.items() if k in ('id', 'loaded')}\n"
+            "                wire.write(descriptor, kept | forged)\n"
+            "        module.wire = Wire\ndef f(x): pass"
         )
         verdict, reason = said(function(([1], 2)).judge(text, pair))
         assert verdict == "failed", (answer, reason)

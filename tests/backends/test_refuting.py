@@ -14,19 +14,20 @@ from hypothesis import strategies as st
 
 from grv.backends.attacks import right_programs, suite
 from grv.backends.protocols import Draft, Problem
-from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.programs import refuting
 from grv.backends.verifiers.programs.checks import ProgramCheck
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import REFUTED, Verdict
+from support.examples import examples
 
 FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 2}]}
 ASSERTS = {"kind": "asserts", "entry_point": "f", "test": "assert f(1) == 2"}
 STDIN = {"kind": "stdin", "tests": [{"input": "1\n", "output": "2\n"}]}
 MATH = {"kind": "math", "answer": "5"}
-LIMITS = Limits(seconds=2.0, memory_mb=512)
+LIMITS = RunLimits(seconds=2.0, memory_mb=512)
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +292,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_refuted_or_not_in_a_moment(name: str) -> None:
     text = HOSTILE[name]
@@ -318,6 +320,7 @@ def test_the_modules_that_refuting_knows_offer_no_other_modules() -> None:
             assert not isinstance(getattr(module, attribute), types.ModuleType), (name, attribute)
 
 
+@pytest.mark.slow
 def test_no_right_program_is_refuted_and_attacks_that_are_refuted_fail() -> None:
     with CheckVerifier(workers=1, limits=LIMITS) as verifier, suite.Surroundings() as around:
         for right in right_programs.RIGHT_PROGRAMS:
@@ -336,14 +339,55 @@ def test_no_right_program_is_refuted_and_attacks_that_are_refuted_fail() -> None
 
 
 PIECES = [
-    *("def f(x):", "def g(x):", "    return x + 1", "return x", "    break", "continue", "pass"),
-    *("class Solution:", "    def f(self, x): return x + 1", "for i in [1]:", "    f = g", "f = g"),
-    *("while x: pass", "from __future__ import division", "import math", "import math as f"),
-    *("from math import *", "f = lambda x: x + 1", "g = lambda x: x + 1", "globals()['f'] = g"),
-    *("exec('f = g')", "try:", "finally:", "else:", "    yield 1", "nonlocal f", "global f"),
-    *("def f(x, x): return x", "f: int", "del f", "x = (", ")", '"""', "x = 1  # f", "@g", "#"),
-    *("    global f", "    f = lambda x: x + 1", "g(1)", "print(f)", "async def f(x): pass", "\\"),
-    *("def f(a: q): pass", "global q", "if 0:", "    return 1", "```", "```python", "assert g"),
+    "def f(x):",
+    "def g(x):",
+    "    return x + 1",
+    "return x",
+    "    break",
+    "continue",
+    "pass",
+    "class Solution:",
+    "    def f(self, x): return x + 1",
+    "for i in [1]:",
+    "    f = g",
+    "f = g",
+    "while x: pass",
+    "from __future__ import division",
+    "import math",
+    "import math as f",
+    "from math import *",
+    "f = lambda x: x + 1",
+    "g = lambda x: x + 1",
+    "globals()['f'] = g",
+    "exec('f = g')",
+    "try:",
+    "finally:",
+    "else:",
+    "    yield 1",
+    "nonlocal f",
+    "global f",
+    "def f(x, x): return x",
+    "f: int",
+    "del f",
+    "x = (",
+    ")",
+    '"""',
+    "x = 1  # f",
+    "@g",
+    "#",
+    "    global f",
+    "    f = lambda x: x + 1",
+    "g(1)",
+    "print(f)",
+    "async def f(x): pass",
+    "\\",
+    "def f(a: q): pass",
+    "global q",
+    "if 0:",
+    "    return 1",
+    "```",
+    "```python",
+    "assert g",
 ]
 programs = st.lists(st.sampled_from(PIECES), max_size=7).map("\n".join)
 RIGHT = "def f(x):\n    for i in [1]:\n        if x:\n            return x + 1\n"
@@ -360,7 +404,8 @@ def damaged(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(300), deadline=None)
 @given(text=programs | damaged())
 @example(text="def h():\n    def g(a: q): pass\n    global q\ndef f(x): return x + 1")
 @example(text="from __future__ import division; x = 1; from __future__ import generators")
@@ -370,13 +415,15 @@ def test_what_is_refuted_fails_in_the_sandbox(text: str, pair: WorkerPair) -> No
             assert in_the_sandbox(pair, check, text) is Verdict.FAILED
 
 
+@pytest.mark.slow
 def test_the_verifier_says_that_it_refuted_a_candidate_and_can_be_told_not_to() -> None:
     problem = Problem("p", check=FUNCTION)
     with CheckVerifier(workers=1) as verifier:
         ((_, judged),) = verifier.find_all([("t", problem, "def g(x): return x")])
     assert judged.key == REFUTED
     assert (judged.finding.verdict, judged.finding.reason) == (
-        *(Verdict.FAILED, "refuted: does not define f"),
+        Verdict.FAILED,
+        "refuted: does not define f",
     )
     with CheckVerifier(workers=1, refute=False) as verifier:
         assert verifier.refutation(problem, Draft("(")) is None

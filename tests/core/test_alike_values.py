@@ -7,6 +7,7 @@ import math
 import pytest
 
 from grv.core.errors import EventError
+from grv.core.limits import Limits
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated
 from grv.policies import Fixed, Varied
@@ -14,7 +15,7 @@ from grv.policies.varied import _ScoreRun
 
 
 def search() -> Search:
-    made = Search(Fixed(3, 1), Costs())
+    made = Search(Fixed(3, 1), Costs(), Limits(width=None))
     assert made.ask() == Generate(3)
     return made
 
@@ -55,7 +56,7 @@ def test_a_row_of_equal_values_ends_with_a_higher_score() -> None:
 
 
 def test_the_default_policy_turns_to_candidates_that_differ() -> None:
-    made = Search(Varied(), Costs(1, 10))
+    made = Search(Varied(), Costs(1, 10), Limits(width=None))
     assert made.ask() == Generate(1)
     made.tell(Generated((0.0,), alike=(5.0,)))
     assert list(made.pool.alike) == [5.0]

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.errors import EventError, UsageError
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.search import Policy, Search
 from grv.core.values import (
     Bill,
@@ -27,7 +29,6 @@ from grv.core.values import (
     Verified,
     Verify,
 )
-from grv.pacing import PACE
 from grv.policies import Adaptive, Fixed, Threshold, VerifyAll
 from grv.replay.engine import replayed
 from grv.testing import Scripted, World, run, verified
@@ -54,7 +55,7 @@ SIX = world("9- 8- 7+ 6- 5- 4-", [1, 2, 3, 9, 9, 9])
 
 
 def test_the_best_few_get_a_second_score_and_the_best_by_that_is_verified() -> None:
-    search = run(Fixed(6, 1), COSTS, SIX, cascade=Cascade(top=3, cost=0.5))
+    search = run(Fixed(6, 1), COSTS, SIX, Limits(cascade=Cascade(top=3, cost=0.5), width=None))
 
     assert [turn.action for turn in search.trace][1:] == [Rescore(ids(0, 1, 2)), Verify(ids(2))]
     assert search.bill == Bill(6, 1, 6 + 10 + 1.5, rescored=3)
@@ -64,37 +65,60 @@ def test_the_best_few_get_a_second_score_and_the_best_by_that_is_verified() -> N
 
 def test_with_width_one_the_next_candidates_get_a_second_score_when_others_fail() -> None:
     wrong = dataclasses.replace(SIX, verdicts=World.of("1- 1- 1- 1- 1- 1-").verdicts)
-    search = run(Fixed(6, 4), COSTS, wrong, width=1, cascade=Cascade(top=2))
+    search = run(Fixed(6, 4), COSTS, wrong, Limits(cascade=Cascade(top=2)))
 
     # The choice is between 0 and 1; 1 fails, 2 follows and is better than 0; then 3, then 4.
     assert verified(search) == [1, 2, 3, 4]
     assert asked(search) == [
-        *("generate 6", "rescore 2", "verify 1", "rescore 1", "verify 1"),
-        *("rescore 1", "verify 1", "rescore 1", "verify 1"),
+        "generate 6",
+        "rescore 2",
+        "verify 1",
+        "rescore 1",
+        "verify 1",
+        "rescore 1",
+        "verify 1",
+        "rescore 1",
+        "verify 1",
     ]
 
 
 def test_in_a_whole_step_the_best_by_their_second_scores_are_verified_together() -> None:
-    search = run(Fixed(6, 3), COSTS, SIX, cascade=Cascade(top=5))
+    search = run(Fixed(6, 3), COSTS, SIX, Limits(cascade=Cascade(top=5), width=None))
 
     assert asked(search) == ["generate 6", "rescore 5", "verify 3"]
     assert verified(search) == [3, 4, 2]
     # All three on the shortlist are verified, so none needs a second score.
-    assert run(Fixed(6, 3), COSTS, SIX, cascade=Cascade(top=2)).bill.rescored == 0
+    assert (
+        run(Fixed(6, 3), COSTS, SIX, Limits(cascade=Cascade(top=2), width=None)).bill.rescored == 0
+    )
 
 
 def test_without_a_choice_there_are_no_second_scores() -> None:
-    assert run(VerifyAll(), COSTS, SIX, cascade=Cascade(top=4)).bill.rescored == 0
-    assert run(Fixed(6, 6), COSTS, SIX, cascade=Cascade(top=4)).bill.rescored == 0
+    assert (
+        run(VerifyAll(), COSTS, SIX, Limits(cascade=Cascade(top=4), width=None)).bill.rescored == 0
+    )
+    assert (
+        run(Fixed(6, 6), COSTS, SIX, Limits(cascade=Cascade(top=4), width=None)).bill.rescored == 0
+    )
 
 
 def test_a_policy_that_ignores_scores_gets_the_candidates_it_named() -> None:
-    assert verified(run(VerifyAll(), COSTS, SIX, cascade=Cascade(top=4))) == [0, 1, 2]
-    assert verified(run(Threshold(6.5), COSTS, SIX, cascade=Cascade(top=4))) == [0, 1, 2]
+    assert verified(run(VerifyAll(), COSTS, SIX, Limits(cascade=Cascade(top=4), width=None))) == [
+        0,
+        1,
+        2,
+    ]
+    assert verified(
+        run(Threshold(6.5), COSTS, SIX, Limits(cascade=Cascade(top=4), width=None))
+    ) == [0, 1, 2]
 
 
 def test_candidates_with_a_second_score_come_before_better_new_ones() -> None:
-    search = Search(Scripted((Generate(3), Verify(ids(1)), Generate(1))), COSTS, cascade=Cascade(3))
+    search = Search(
+        Scripted((Generate(3), Verify(ids(1)), Generate(1))),
+        COSTS,
+        Limits(cascade=Cascade(3), width=None),
+    )
     search.ask()
     search.tell(Generated((1.0, 5.0, 3.0)))
     search.ask()
@@ -110,7 +134,9 @@ def test_candidates_with_a_second_score_come_before_better_new_ones() -> None:
 
 
 def test_without_money_for_second_scores_there_are_none() -> None:
-    tight = run(Fixed(6, 1), COSTS, SIX, budget=17, cascade=Cascade(top=3, cost=0.5))
+    tight = run(
+        Fixed(6, 1), COSTS, SIX, Limits(budget=17, cascade=Cascade(top=3, cost=0.5), width=None)
+    )
 
     assert tight.bill.rescored == 2
     assert tight.bill.total == 17
@@ -118,7 +144,7 @@ def test_without_money_for_second_scores_there_are_none() -> None:
 
 def test_refuted_keys_are_not_scored_again() -> None:
     keyed = world("9-a 8-a 7- 6+b 5-c", [1, 2, 3, 9, 0])
-    search = run(Fixed(5, 5), COSTS, keyed, width=1, cascade=Cascade(top=3))
+    search = run(Fixed(5, 5), COSTS, keyed, Limits(cascade=Cascade(top=3)))
 
     rescored = [i for t in search.trace if isinstance(t.action, Rescore) for i in t.action.ids]
     assert rescored == [0, 2, 3]  # one per key
@@ -135,7 +161,7 @@ def test_refuted_keys_are_not_scored_again() -> None:
     ],
 )
 def test_wrong_second_scores_are_refused(event: Rescored) -> None:
-    search = Search(Fixed(3, 1), COSTS, cascade=Cascade(top=2))
+    search = Search(Fixed(3, 1), COSTS, Limits(cascade=Cascade(top=2), width=None))
     search.ask()
     search.tell(Generated((3.0, 2.0, 1.0)))
     assert search.ask() == Rescore(ids(0, 1))
@@ -145,7 +171,7 @@ def test_wrong_second_scores_are_refused(event: Rescored) -> None:
 
 
 def test_what_was_really_paid_for_a_second_score_is_billed() -> None:
-    search = Search(Fixed(3, 1), COSTS, cascade=Cascade(top=2, cost=1))
+    search = Search(Fixed(3, 1), COSTS, Limits(cascade=Cascade(top=2, cost=1), width=None))
     search.ask()
     search.tell(Generated((3.0, 2.0, 1.0)))
     search.ask()
@@ -181,7 +207,9 @@ def test_whatever_the_second_scores_are_the_promises_hold(
     second = tuple(float((7 * i + seed) % (2 + seed % 5)) for i in range(len(world)))
     world = dataclasses.replace(world, second=second)
     cascade = Cascade(top, cost=0.3)
-    search = run(policy, costs, world, width=width, budget=budget, cascade=cascade, pace=PACE)
+    search = run(
+        policy, costs, world, Limits(width=width, budget=budget, cascade=cascade, pace=Pace())
+    )
 
     assert search.bill.total <= budget * (1 + 1e-12)
     rescored = [i for t in search.trace if isinstance(t.action, Rescore) for i in t.action.ids]
@@ -190,14 +218,16 @@ def test_whatever_the_second_scores_are_the_promises_hold(
         costs.of(search.bill.generated, search.bill.verified) + 0.3 * len(rescored)
     )
     # A search told the same events asks for the same actions, so it can be resumed at any point.
-    again = Search(policy, costs, width=width, budget=budget, cascade=cascade, pace=PACE)
+    again = Search(policy, costs, Limits(width=width, budget=budget, cascade=cascade, pace=Pace()))
     for turn in search.trace:
         assert again.ask() == turn.action
         again.tell(turn.event)
     assert again.ask() == search.ask()
     # And so does replay.
     logged = world.logged()
-    there = replayed(policy, logged, costs, width=width, budget=budget, cascade=cascade, keys=True)
+    there = replayed(
+        policy, logged, costs, Limits(width=width, budget=budget, cascade=cascade), keys=True
+    )
     assert [turn.action for turn in there.trace] == [turn.action for turn in search.trace]
 
 
@@ -206,8 +236,8 @@ def test_whatever_the_second_scores_are_the_promises_hold(
 def test_a_second_score_that_says_the_same_changes_nothing_but_the_bill(
     policy: Policy, world: World, costs: Costs, top: int
 ) -> None:
-    plain = run(policy, costs, world, width=1)
-    twice = run(policy, costs, world, width=1, cascade=Cascade(top))
+    plain = run(policy, costs, world)
+    twice = run(policy, costs, world, Limits(cascade=Cascade(top)))
 
     if not world.keys:
         assert verified(twice) == verified(plain)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.pool import Pool
 from grv.core.search import Search
 from grv.core.values import (
@@ -32,7 +34,7 @@ def pool_of(text: str, *verified: int) -> Pool:
     """The pool of a search that generated this world and verified these, one by one."""
     world = World.of(text)
     steps = [Verify((CandidateId(id),)) for id in verified]
-    return run(Scripted((Generate(len(world)), *steps)), Costs(), world).pool
+    return run(Scripted((Generate(len(world)), *steps)), Costs(), world, Limits(width=None)).pool
 
 
 class TestRefutedCandidates:
@@ -54,7 +56,12 @@ class TestRefutedCandidates:
 
     def test_are_in_the_bill_and_in_the_trace(self) -> None:
         world = World.of(self.WORLD)
-        search = run(Scripted((Generate(4), Verify((CandidateId(1),)))), Costs(1, 10), world)
+        search = run(
+            Scripted((Generate(4), Verify((CandidateId(1),)))),
+            Costs(1, 10),
+            world,
+            Limits(width=None),
+        )
 
         assert search.bill == Bill(4, 1, 14.0, refuted=2)
         assert str(search.trace[0]) == "generated 4, 2 of them refuted without verification"
@@ -106,7 +113,9 @@ class TestWithoutKeys:
 
     def test_it_is_exhausted_when_fewer_came_than_were_asked_for(self) -> None:
         assert not pool_of("1- 2-").exhausted
-        assert run(Scripted((Generate(3),)), Costs(), World.of("1- 2-")).pool.exhausted
+        assert run(
+            Scripted((Generate(3),)), Costs(), World.of("1- 2-"), Limits(width=None)
+        ).pool.exhausted
 
 
 class TestWithKeys:
@@ -164,7 +173,7 @@ class TestWithKeys:
         world = World.of("2?a 1-b 3-a 0-b 5-b")
         steps = (Generate(2), Verify((CandidateId(0), CandidateId(1))), Generate(3))
 
-        pool = run(Scripted(steps), Costs(), world).pool
+        pool = run(Scripted(steps), Costs(), world, Limits(width=None)).pool
 
         assert pool.best(5) == (2,)  # b was refuted before they came
         assert pool.waiting == 1
@@ -223,7 +232,10 @@ class Whims:
 
 @given(worlds(), st.lists(st.integers(0, 14), max_size=12), st.sampled_from([None, 1]))
 def test_it_agrees_with_its_definition(world: World, numbers: list[int], width: int | None) -> None:
-    search, naive = Search(Whims(tuple(numbers)), Costs(), width=width), NaivePool()
+    search, naive = (
+        Search(Whims(tuple(numbers)), Costs(), Limits(width=width, pace=Pace(overlap=False))),
+        NaivePool(),
+    )
     while not isinstance(action := search.ask(), Stop):
         event = world.event(action, seen=len(search.pool))
         search.tell(event)

@@ -20,19 +20,23 @@ from hypothesis.stateful import (
 )
 
 from grv.core.errors import EventError, PolicyError, UsageError
+from grv.core.limits import Limits
 from grv.core.pace import Pace
 from grv.core.pool import Pool
-from grv.core.search import Policy, Search
+from grv.core.search import Policy, Search, _largest
 from grv.core.values import (
     Action,
     Bill,
     CandidateId,
+    Cascade,
     Costs,
     Event,
     Generate,
     Generated,
     Outcome,
     Reason,
+    Rescore,
+    Rescored,
     Rounds,
     Step,
     Stop,
@@ -42,7 +46,7 @@ from grv.core.values import (
     Verify,
 )
 from grv.policies import Adaptive, Fixed, KnownLaw, Threshold, VerifyAll
-from grv.testing import Scripted, SearchLimits, World, all_wrong, dialogue, empty, run, verified
+from grv.testing import Scripted, World, all_wrong, dialogue, empty, run, verified
 from grv.testing.strategies import limits, price_lists, worlds
 
 COSTS = Costs(generate=1, verify=10)
@@ -66,7 +70,7 @@ def script(*steps: Step) -> Scripted:
 
 def told(policy: Policy, *events: Event, budget: float = math.inf) -> Search:
     """A search that was told these events, and has asked for what comes next."""
-    search = Search(policy, COSTS, budget=budget)
+    search = Search(policy, COSTS, Limits(budget=budget, width=None))
     search.ask()
     for event in events:
         search.tell(event)
@@ -82,7 +86,7 @@ def outcome(search: Search) -> Outcome:
 
 class TestASearch:
     def test_asks_for_the_steps_of_the_plan_and_tells_how_it_ended(self) -> None:
-        search = Search(Fixed(3, 2), COSTS)
+        search = Search(Fixed(3, 2), COSTS, Limits(width=None))
 
         assert search.ask() == Generate(3)
         search.tell(Generated((1.0, 5.0, 3.0)))
@@ -93,20 +97,22 @@ class TestASearch:
         assert search.outcome == Outcome(Reason.SOLVED, CandidateId(2), Bill(3, 2, 23.0))
 
     def test_asks_the_same_until_it_is_told(self) -> None:
-        search = Search(Fixed(3, 2), COSTS)
+        search = Search(Fixed(3, 2), COSTS, Limits(width=None))
 
         assert search.ask() is search.ask()
         search.tell(Generated((1.0, 5.0, 3.0)))
         assert search.ask() is search.ask()
 
     def test_stays_stopped(self) -> None:
-        search = run(Fixed(1, 1), COSTS, World.of("1+"))
+        search = run(Fixed(1, 1), COSTS, World.of("1+"), Limits(width=None))
 
         assert search.ask() is search.ask()
         assert isinstance(search.ask(), Stop)
 
     def test_keeps_all_actions_and_results(self) -> None:
-        search = Search(script(Generate(1, "to begin"), check(0, why="the only one")), COSTS)
+        search = Search(
+            script(Generate(1, "to begin"), check(0, why="the only one")), COSTS, Limits(width=None)
+        )
         made, found = Generated((1.0,)), say({0: FAILED})
         search.ask()
         assert list(search.trace) == []
@@ -119,7 +125,12 @@ class TestASearch:
 
     def test_keeps_the_policys_reason_when_it_cuts_a_step(self) -> None:
         steps = (Generate(3, "some"), check(0, 1, 2, why="all"))
-        search = run(script(*steps), COSTS, all_wrong(3), width=2, budget=23)
+        search = run(
+            script(*steps),
+            COSTS,
+            all_wrong(3),
+            Limits(width=2, budget=23, pace=Pace(overlap=False)),
+        )
 
         assert [(turn.action, turn.action.why) for turn in search.trace] == [
             (Generate(3), "some"),
@@ -127,15 +138,15 @@ class TestASearch:
         ]
 
     def test_waits_once_for_each_action_also_for_one_that_brings_nothing(self) -> None:
-        search = run(Fixed(3, 3), COSTS, all_wrong(3), width=2)
+        search = run(Fixed(3, 3), COSTS, all_wrong(3), Limits(width=2, pace=Pace(overlap=False)))
         assert search.rounds == Rounds(generate=1, verify=2)
         assert search.rounds.total == len(search.trace) == 3
 
-        search = run(VerifyAll(), COSTS, all_wrong(3))
+        search = run(VerifyAll(), COSTS, all_wrong(3), Limits(width=None))
         assert search.rounds == Rounds(generate=4, verify=3)
 
     def test_gives_up_before_it_spends_more_than_an_answer_is_worth(self) -> None:
-        search = run(VerifyAll(), COSTS, all_wrong(9), value=35)
+        search = run(VerifyAll(), COSTS, all_wrong(9), Limits(value=35, width=None))
 
         assert search.outcome == Outcome(Reason.FINISHED, None, Bill(3, 3, 33.0))
         assert outcome(search).why == (
@@ -143,18 +154,22 @@ class TestASearch:
         )
 
     def test_generates_nothing_that_it_cannot_afford_to_verify(self) -> None:
-        assert run(VerifyAll(), COSTS, World.of("1+"), value=10).bill == Bill(0, 0, 0.0)
-        assert run(VerifyAll(), COSTS, World.of("1+"), value=11).bill == Bill(1, 1, 11.0)
+        assert run(VerifyAll(), COSTS, World.of("1+"), Limits(value=10, width=None)).bill == Bill(
+            0, 0, 0.0
+        )
+        assert run(VerifyAll(), COSTS, World.of("1+"), Limits(value=11, width=None)).bill == Bill(
+            1, 1, 11.0
+        )
 
     def test_cuts_a_step_so_that_a_verification_is_left(self) -> None:
-        search = run(Fixed(8, 3), COSTS, all_wrong(9), value=17)
+        search = run(Fixed(8, 3), COSTS, all_wrong(9), Limits(value=17, width=None))
 
-        assert dialogue(Fixed(8, 3), COSTS, all_wrong(9))[0] == "generate 8"
+        assert dialogue(Fixed(8, 3), COSTS, all_wrong(9), Limits(width=None))[0] == "generate 8"
         assert search.bill == Bill(7, 1, 17.0)
 
     def test_is_out_of_budget_if_the_budget_is_below_the_value(self) -> None:
-        search = Search(VerifyAll(), COSTS, budget=12, value=35)
-        for event in (Generated((1.0,)), say({0: FAILED}), Generated((1.0,))):
+        search = Search(VerifyAll(), COSTS, Limits(budget=12, value=35, width=None))
+        for event in (Generated((1.0,)), say({0: FAILED})):
             search.ask()
             search.tell(event)
 
@@ -163,16 +178,19 @@ class TestASearch:
     @pytest.mark.parametrize("wrong", [-1, math.nan, -math.inf])
     def test_refuses_a_negative_value(self, wrong: float) -> None:
         with pytest.raises(UsageError, match=f"what an answer is worth cannot be {wrong}"):
-            Search(VerifyAll(), COSTS, value=wrong)
+            Search(VerifyAll(), COSTS, Limits(value=wrong, width=None))
 
     def test_ends_with_the_plan(self) -> None:
-        assert dialogue(script(), COSTS, all_wrong(3)) == ["finished"]
+        assert dialogue(script(), COSTS, all_wrong(3), Limits(width=None)) == ["finished"]
 
     def test_of_an_empty_world_is_exhausted_at_once(self) -> None:
-        assert dialogue(Adaptive(), COSTS, empty()) == ["generate 8", "exhausted"]
+        assert dialogue(Adaptive(), COSTS, empty(), Limits(width=None)) == [
+            "generate 8",
+            "exhausted",
+        ]
 
     def test_takes_the_best_ranked_of_several_passes_in_one_action(self) -> None:
-        search = run(Fixed(4, 3), COSTS, World.of("1+ 2+ 3- 0-"))
+        search = run(Fixed(4, 3), COSTS, World.of("1+ 2+ 3- 0-"), Limits(width=None))
 
         assert verified(search) == [2, 1, 0]
         assert outcome(search).answer == 1
@@ -180,7 +198,7 @@ class TestASearch:
     def test_passes_over_a_generation_that_cannot_succeed(self) -> None:
         steps = (Generate(3), Generate(2), check(0))
 
-        assert dialogue(script(*steps), COSTS, all_wrong(2)) == [
+        assert dialogue(script(*steps), COSTS, all_wrong(2), Limits(width=None)) == [
             "generate 3",
             "verify 1",
             "finished",
@@ -189,7 +207,7 @@ class TestASearch:
     def test_is_exhausted_when_nothing_is_left_to_generate_or_to_verify(self) -> None:
         steps = (Generate(3), check(0, 1), Generate(5))
 
-        assert dialogue(script(*steps), COSTS, all_wrong(2)) == [
+        assert dialogue(script(*steps), COSTS, all_wrong(2), Limits(width=None)) == [
             "generate 3",
             "verify 2",
             "exhausted",
@@ -198,22 +216,22 @@ class TestASearch:
     @pytest.mark.parametrize("budget", [-1, -math.inf, math.nan])
     def test_refuses_an_impossible_budget(self, budget: float) -> None:
         with pytest.raises(UsageError, match=f"the budget cannot be {budget}"):
-            Search(VerifyAll(), COSTS, budget=budget)
+            Search(VerifyAll(), COSTS, Limits(budget=budget, width=None))
 
     @pytest.mark.parametrize("width", [0, -3])
     def test_refuses_a_width_below_one(self, width: int) -> None:
         with pytest.raises(UsageError, match=f"the width must be at least 1, not {width}"):
-            Search(VerifyAll(), COSTS, width=width)
+            Search(VerifyAll(), COSTS, Limits(width=width, pace=Pace(overlap=False)))
 
 
 class TestABrokenVerdict:
     def test_is_paid_for_and_proves_nothing(self) -> None:
-        search = run(Fixed(2, 2), COSTS, World.of("2? 1+"))
+        search = run(Fixed(2, 2), COSTS, World.of("2? 1+"), Limits(width=None))
 
         assert outcome(search) == Outcome(Reason.SOLVED, CandidateId(1), Bill(2, 2, 22.0))
 
     def test_is_no_pass(self) -> None:
-        search = run(Fixed(2, 2), COSTS, World.of("2? 1?"))
+        search = run(Fixed(2, 2), COSTS, World.of("2? 1?"), Limits(width=None))
 
         assert outcome(search) == Outcome(Reason.FINISHED, None, Bill(2, 2, 22.0))
 
@@ -222,14 +240,14 @@ class TestWidth:
     WORLD = World.of("5- 4- 3+ 2- 1+")
 
     def test_none_pays_for_the_whole_step_though_its_third_passes(self) -> None:
-        assert dialogue(Fixed(5, 5), COSTS, self.WORLD) == [
+        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, Limits(width=None)) == [
             "generate 5",
             "verify 5",
             "solved by 2",
         ]
 
     def test_one_stops_at_the_first_pass(self) -> None:
-        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, width=1) == [
+        assert dialogue(Fixed(5, 5), COSTS, self.WORLD) == [
             "generate 5",
             "verify 1",
             "verify 1",
@@ -238,7 +256,9 @@ class TestWidth:
         ]
 
     def test_two_stops_at_the_first_pair_with_a_pass(self) -> None:
-        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, width=2) == [
+        assert dialogue(
+            Fixed(5, 5), COSTS, self.WORLD, Limits(width=2, pace=Pace(overlap=False))
+        ) == [
             "generate 5",
             "verify 2",
             "verify 2",
@@ -246,19 +266,88 @@ class TestWidth:
         ]
 
     def test_wider_than_the_step_is_the_whole_step(self) -> None:
-        whole = dialogue(Fixed(5, 5), COSTS, self.WORLD)
-        assert dialogue(Fixed(5, 5), COSTS, self.WORLD, width=9, pace=Pace(ramp=False)) == whole
+        whole = dialogue(Fixed(5, 5), COSTS, self.WORLD, Limits(width=None))
+        assert (
+            dialogue(
+                Fixed(5, 5),
+                COSTS,
+                self.WORLD,
+                Limits(width=9, pace=Pace(ramp=False, overlap=False)),
+            )
+            == whole
+        )
 
 
 class TestBudget:
     def test_covers_the_affordable_part_of_a_generation(self) -> None:
-        assert dialogue(Fixed(8, 2), COSTS, all_wrong(8), budget=5) == [
+        assert dialogue(Fixed(8, 2), COSTS, all_wrong(8), Limits(budget=15, width=None)) == [
             "generate 5",
+            "verify 1",
             "out of budget",
         ]
 
+    @pytest.mark.parametrize("least", [1e-9, 2e-9, 1.4e-8])
+    def test_covers_all_that_the_bill_covers_however_small_their_price(self, least: float) -> None:
+        """Beside a verification for 1e9, many candidates for 1e-9 do not change the bill."""
+        costs = Costs(generate=least, verify=1e9)
+        budget = costs.of(4, 1)
+        world = World.of("0- 1- 2- 3+") + all_wrong(30)
+        search = run(Fixed(4, 1), costs, world, Limits(budget=budget, width=None))
+
+        assert [turn.action for turn in search.trace] == [Generate(4), check(3)]
+        assert search.bill == Bill(4, 1, budget)
+
+    @pytest.mark.parametrize("number", [0, 1, 2, 59, 10**12, 2**62 - 1, 2**62])
+    @pytest.mark.parametrize("guess", [0, 1, 2, 58, 60, 10**12 + 1, 2**62])
+    def test_is_used_up_in_a_few_steps_whatever_the_guess(self, number: int, guess: int) -> None:
+        tried: list[int] = []
+
+        def fits(n: int) -> bool:
+            tried.append(n)
+            return n <= number
+
+        assert _largest(fits, guess) == number
+        assert len(tried) <= 130
+        assert all(0 <= n <= 2**62 for n in tried)
+
+    def test_that_covers_no_verification_buys_no_candidate(self) -> None:
+        assert dialogue(Fixed(8, 2), COSTS, all_wrong(8), Limits(budget=10.5, width=None)) == [
+            "out of budget"
+        ]
+
+    @pytest.mark.parametrize("limit", ["budget", "value"])
+    def test_verifies_the_best_open_candidate_with_the_last_money(self, limit: str) -> None:
+        """A plan that would only generate: 20 are open, and 10 is left."""
+        world = World.of(" ".join(f"{score % 7}-" for score in range(30)))
+        options: dict[str, Any] = {limit: 30}
+        limits = Limits(width=None, **options)
+        search = run(script(Generate(20), Generate(10)), COSTS, world, limits)
+
+        assert [turn.action for turn in search.trace] == [Generate(20), check(6)]
+        assert search.bill == Bill(20, 1, 30.0)
+
+    def test_goes_on_with_the_next_best_as_long_as_the_money_lasts(self) -> None:
+        costs = Costs(generate=10, verify=2)
+        world = World.of("1-a 3-b 2+c 3-b 9-")
+        search = run(script(Generate(4), Generate(1)), costs, world, Limits(budget=46))
+
+        assert [turn.action for turn in search.trace] == [Generate(4), check(1), check(2)]
+        assert outcome(search).answer == 2
+
+    def test_of_a_cascade_goes_to_the_best_by_its_second_score(self) -> None:
+        steps = (Generate(3), Generate(3))
+        search = Search(
+            script(*steps), Costs(2, 10), Limits(budget=17.5, cascade=Cascade(2, 0.5), width=None)
+        )
+        assert search.ask() == Generate(3)
+        search.tell(Generated((3.0, 2.0, 1.0)))
+        assert search.ask() == Rescore((CandidateId(0), CandidateId(1)))
+        search.tell(Rescored({CandidateId(0): 0.0, CandidateId(1): 1.0}))
+
+        assert search.ask() == check(1)
+
     def test_covers_the_affordable_part_of_a_step_of_verifications(self) -> None:
-        assert dialogue(Fixed(8, 4), COSTS, all_wrong(8), budget=30) == [
+        assert dialogue(Fixed(8, 4), COSTS, all_wrong(8), Limits(budget=30, width=None)) == [
             "generate 8",
             "verify 2",
             "out of budget",
@@ -267,20 +356,22 @@ class TestBudget:
     def test_goes_on_after_a_cut_generation_if_verifying_is_cheaper(self) -> None:
         costs = Costs(generate=3, verify=1)
 
-        assert dialogue(Fixed(8, 4), costs, all_wrong(8), budget=8) == [
+        assert dialogue(Fixed(8, 4), costs, all_wrong(8), Limits(budget=8, width=None)) == [
             "generate 2",
             "verify 2",
             "finished",
         ]
 
     def test_of_zero_buys_nothing(self) -> None:
-        assert dialogue(VerifyAll(), COSTS, all_wrong(2), budget=0) == ["out of budget"]
+        assert dialogue(VerifyAll(), COSTS, all_wrong(2), Limits(budget=0, width=None)) == [
+            "out of budget"
+        ]
 
     def test_is_not_spent_on_candidates_of_a_refuted_key(self) -> None:
         world = World.of("2-a 1-a")
         steps = (Generate(2), check(0), check(1))
 
-        assert dialogue(script(*steps), COSTS, world, budget=12) == [
+        assert dialogue(script(*steps), COSTS, world, Limits(budget=12, width=None)) == [
             "generate 2",
             "verify 1",
             "finished",
@@ -290,13 +381,19 @@ class TestBudget:
         # 7 * 0.1 is a little more than 0.7, and 0.7 / 0.1 a little less than 7.
         costs = Costs(generate=0.1, verify=0.1)
 
-        assert dialogue(Fixed(9, 1), costs, all_wrong(9), budget=7 * 0.1)[0] == "generate 7"
-        assert dialogue(Fixed(9, 1), costs, all_wrong(9), budget=0.7)[0] == "generate 6"
+        assert (
+            dialogue(Fixed(9, 1), costs, all_wrong(9), Limits(budget=6 * 0.1 + 0.1, width=None))[0]
+            == "generate 6"
+        )
+        assert (
+            dialogue(Fixed(9, 1), costs, all_wrong(9), Limits(budget=0.3, width=None))[0]
+            == "generate 1"
+        )
 
     def test_may_be_astronomical(self) -> None:
         costs = Costs(generate=1e-300, verify=1e-300)
 
-        assert dialogue(Fixed(2, 1), costs, all_wrong(2), budget=1e300) == [
+        assert dialogue(Fixed(2, 1), costs, all_wrong(2), Limits(budget=1e300, width=None)) == [
             "generate 2",
             "verify 1",
             "finished",
@@ -306,9 +403,9 @@ class TestBudget:
     def test_is_used_to_the_last_candidate_and_never_exceeded(
         self, costs: Costs, budget: float, n: int
     ) -> None:
-        asked = Search(Fixed(n, 1), costs, budget=budget).ask()
+        asked = Search(Fixed(n, 1), costs, Limits(budget=budget, width=None)).ask()
 
-        most = max(m for m in range(n + 1) if costs.of(m, 0) <= budget)
+        most = max(m for m in range(n + 1) if m == 0 or costs.of(m, 1) <= budget)
         assert asked == (Generate(most) if most else Stop(Reason.OUT_OF_BUDGET))
 
 
@@ -330,13 +427,13 @@ class TestTheBill:
         assert search.bill == Bill(3, 2, 5.5 + 0.25 + 1 + 10)
 
     def test_of_nothing_is_nothing(self) -> None:
-        assert Search(VerifyAll(), COSTS).bill == Bill(0, 0, 0.0)
+        assert Search(VerifyAll(), COSTS, Limits(width=None)).bill == Bill(0, 0, 0.0)
 
     def test_may_be_paid_for_with_nothing(self) -> None:
         assert told(Fixed(4, 2), Generated((1.0,) * 4, paid=0)).bill == Bill(4, 0, 0.0)
 
     def test_moves_the_costs_that_the_policy_sees(self) -> None:
-        search = Search(Fixed(3, 2), Costs(1, 10), width=1)
+        search = Search(Fixed(3, 2), Costs(1, 10))
         seen = [search.pool.costs]
         search.ask()
         search.tell(Generated((1.0, 1.0, 1.0), paid=9))
@@ -353,19 +450,21 @@ class TestTheBill:
         assert search.costs == Costs(1, 10)
 
     def test_reserves_as_much_as_the_dearest_so_far(self) -> None:
-        search = told(script(Generate(1), Generate(4)), Generated((1.0,), paid=5), budget=16)
+        search = told(script(Generate(1), Generate(4)), Generated((1.0,), paid=5), budget=26)
 
         assert search.ask() == Generate(2)
 
     def test_reserves_the_most_that_one_can_cost(self) -> None:
         most = Costs(generate=4, verify=50)
-        search = Search(script(Generate(9), check(0, 1)), COSTS, budget=70, most=most)
+        search = Search(
+            script(Generate(9), check(0, 1)), COSTS, Limits(budget=86, most=most, width=None)
+        )
         assert search.ask() == Generate(9)
         search.tell(Generated((1.0,) * 9, paid=18))
-        assert search.ask() == check(0)  # 18 + 50 is within 70
-        search.tell(say({0: FAILED}, paid=3))
-        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)  # 21 + 50 is not
-        assert outcome(search).bill.total == 21
+        assert search.ask() == check(0)  # 18 + 50 is within 86
+        search.tell(say({0: FAILED}, paid=30))
+        assert search.ask() == Stop(Reason.OUT_OF_BUDGET)  # 48 + 50 is not
+        assert outcome(search).bill.total == 48
 
     def test_counts_against_the_budget_as_it_was_really_paid(self) -> None:
         dear = told(Fixed(4, 2), Generated((1.0,) * 4, paid=100), budget=24)
@@ -386,21 +485,21 @@ class TestTheBill:
 class TestKeys:
     def test_two_of_one_key_are_never_in_flight_together(self) -> None:
         world = World.of("1?a 1?a 1- 1?a")
-        search = run(script(Generate(4), check(0, 1, 2, 3)), COSTS, world)
+        search = run(script(Generate(4), check(0, 1, 2, 3)), COSTS, world, Limits(width=None))
 
         asked = [turn.action for turn in search.trace[1:]]
         assert asked == [check(0, 2), check(1), check(3)]
 
     def test_the_rest_of_a_step_keeps_its_order(self) -> None:
         world = World.of("1?a 1?a 1?b 1?b 1- 1-")
-        search = run(script(Generate(6), check(*range(6))), COSTS, world)
+        search = run(script(Generate(6), check(*range(6))), COSTS, world, Limits(width=None))
 
         asked = [turn.action for turn in search.trace[1:]]
         assert asked == [check(0, 2, 4, 5), check(1, 3)]
 
     def test_the_rest_of_a_step_is_passed_over_once_its_key_is_refuted(self) -> None:
         world = World.of("1-a 1-a 1- 1-a")
-        search = run(script(Generate(4), check(0, 1, 2, 3)), COSTS, world)
+        search = run(script(Generate(4), check(0, 1, 2, 3)), COSTS, world, Limits(width=None))
 
         assert verified(search) == [0, 2]
         assert outcome(search).bill == Bill(4, 2, 24.0)
@@ -409,12 +508,12 @@ class TestKeys:
         world = World.of("1-a 1-a 1-")
         steps = (Generate(3), check(0), check(1), check(2))
 
-        assert verified(run(script(*steps), COSTS, world)) == [0, 2]
+        assert verified(run(script(*steps), COSTS, world, Limits(width=None))) == [0, 2]
 
     def test_a_world_whose_keys_are_all_refuted_is_exhausted(self) -> None:
         world = World.of("1-a 1-a 1-a")
 
-        assert dialogue(VerifyAll(), COSTS, world) == [
+        assert dialogue(VerifyAll(), COSTS, world, Limits(width=None)) == [
             "generate 1",
             "verify 1",
             "generate 1",
@@ -439,7 +538,7 @@ class TestAnIllegalStep:
         ids=["unknown", "negative", "repeated", "verified", "nothing", "less than nothing", "stop"],
     )
     def test_is_a_policy_error_and_the_end(self, step: Step, message: str) -> None:
-        search = Search(script(Generate(3), check(0), step), COSTS)
+        search = Search(script(Generate(3), check(0), step), COSTS, Limits(width=None))
         search.ask()
         search.tell(Generated((1.0, 2.0, 3.0)))
         search.ask()
@@ -456,9 +555,9 @@ class TestAnIllegalStep:
     def test_includes_a_thousand_that_change_nothing(self) -> None:
         idle = [check()] * 999
 
-        assert Search(script(*idle, Generate(1)), COSTS).ask() == Generate(1)
+        assert Search(script(*idle, Generate(1)), COSTS, Limits(width=None)).ask() == Generate(1)
         with pytest.raises(PolicyError, match="the plan took 1000 steps in a row that change"):
-            Search(script(*idle, check(), Generate(1)), COSTS).ask()
+            Search(script(*idle, check(), Generate(1)), COSTS, Limits(width=None)).ask()
 
 
 GENERATING = script(Generate(3), check(2, 0), check(1))
@@ -509,7 +608,7 @@ class TestAWrongEvent:
 
     def test_is_anything_told_before_it_was_asked_for(self) -> None:
         with pytest.raises(EventError, match="asked None, told Generated"):
-            Search(GENERATING, COSTS).tell(MADE)
+            Search(GENERATING, COSTS, Limits(width=None)).tell(MADE)
 
 
 def visible(search: Search) -> object:
@@ -572,9 +671,9 @@ class Conversation(RuleBasedStateMachine):
         costs=price_lists(),
         limits=limits(),
     )
-    def begin(self, policy: Policy, costs: Costs, limits: SearchLimits) -> None:
+    def begin(self, policy: Policy, costs: Costs, limits: Limits) -> None:
         self.policy, self.costs, self.limits = policy, costs, limits
-        self.search = Search(policy, costs, **limits)
+        self.search = Search(policy, costs, limits)
         self.action: Action | None = None
 
     @rule()
@@ -591,7 +690,7 @@ class Conversation(RuleBasedStateMachine):
         bill, seen = self.search.bill, self.search.arrived
         self.search.tell(Generated(some.scores, some.keys, paid))
         assert self.search.arrived == seen + len(some)
-        if self.limits["width"] in (None, 1):
+        if not self.limits.looks_ahead:
             assert len(self.search.pool) == self.search.arrived
             assert self.search.pool.exhausted == (len(some) < self.action.n)
         self.check_bill(bill, Bill(len(some), 0, self.costs.of(len(some), 0)), paid)
@@ -641,7 +740,7 @@ class Conversation(RuleBasedStateMachine):
 
     def resume(self) -> None:
         turns, asked = self.search.trace, self.action
-        self.search = Search(self.policy, self.costs, **self.limits)
+        self.search = Search(self.policy, self.costs, self.limits)
         for turn in turns:
             assert self.search.ask() == turn.action
             self.search.tell(turn.event)
@@ -675,11 +774,13 @@ class Odd:
 )
 def test_a_plan_may_yield_nothing_but_steps(step: object) -> None:
     with pytest.raises(PolicyError, match="not a legal step"):
-        Search(Odd((step,)), Costs()).ask()
+        Search(Odd((step,)), Costs(), Limits(width=None)).ask()
 
 
 def test_a_plan_that_raised_something_cannot_go_on() -> None:
-    search = Search(Odd((ZeroDivisionError("in the plan"), Generate(1))), Costs())
+    search = Search(
+        Odd((ZeroDivisionError("in the plan"), Generate(1))), Costs(), Limits(width=None)
+    )
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="in the plan"):
             search.ask()

@@ -15,7 +15,7 @@ from support.fuzzing.running import run
 from support.fuzzing.serving import served
 
 EACH = 25  # cases of one test
-INPUTS = 500  # of `make test`
+INPUTS = 100  # of `make test`
 SOAKED = 20_000  # of `make soak`
 SPAWNED = 50  # every 50th case runs in a new process instead of a fork
 SEED = int(os.environ.get("GRV_FUZZ_SEED", "0"))

@@ -80,7 +80,7 @@ def test_a_combination_counts_failures_by_the_column_that_agrees_most() -> None:
 
 def test_labels_of_equal_values_count_for_less_than_their_number() -> None:
     ranked = PastProblem(
-        *("p", np.arange(6.0), PASSED, ALL), alike=np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0])
+        "p", np.arange(6.0), PASSED, ALL, alike=np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.0])
     )
     placed = Placed.of([ranked], scale_of(ranked.scores))
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grv.comparing.tune import TIES, TILTS, costs_of, learn, tilted_at
 from grv.core.errors import LogError, UsageError
 from grv.core.values import CandidateId, Costs, Verdict
 from grv.learning.fit import completed, prior_of, scale_of
 from grv.learning.history import History, PastProblem, past, read_past
 from grv.learning.prior_file import from_text
 from grv.learning.score_combination import combine, combined_name, read_scored
-from grv.learning.tune import TIES, TILTS, costs_of, learn, tilted_at
 from grv.logs.log import Log, LoggedProblem
-from grv.logs.reading import Reading, Unlabelled
+from grv.logs.reading_options import Reading, Unlabelled
 from grv.policies import Balanced
 from grv.policies.learned.prior import Prior
 from grv.replay.engine import replayed
@@ -47,7 +47,7 @@ def censored(problems: list[LoggedProblem], costs: Costs) -> list[PastProblem]:
     """What searches of the problems leave behind: all scores, and labels up to the first pass."""
     found = []
     for problem in problems:
-        search = replayed(Balanced(), problem, costs, width=1)
+        search = replayed(Balanced(), problem, costs)
         n = len(search.pool)
         labelled = np.zeros(n, dtype=np.bool_)
         labelled[list(search.pool.verdicts)] = True
@@ -146,6 +146,7 @@ def test_missing_labels_are_drawn_given_those_that_are_there() -> None:
     assert 0.1 < drawn.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_labels_of_tied_scores_count_for_less() -> None:
     chance = np.random.default_rng(3)
     problems = []
@@ -170,6 +171,7 @@ def answers(problems: int, *, seed: int = 0) -> list[LoggedProblem]:
     return [problem for problem in found if problem.solvable]
 
 
+@pytest.mark.slow
 def test_where_right_answers_are_given_more_often_votes_count() -> None:
     prior = learn(history_of(answers(20)))
 
@@ -202,6 +204,7 @@ def test_labels_that_are_drawn_agree_within_a_class() -> None:
         assert np.array_equal(drawn.passed[known], before[drawn.id].passed[known])
 
 
+@pytest.mark.slow
 def test_the_learned_tilts_are_cheaper_than_others() -> None:
     history = history_of(made_up(0.1, 0.3, problems=15, candidates=40))
     prior = learn(history)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -170,10 +171,15 @@ def test_a_message_of_sqlite_that_is_not_utf_8_is_a_ledger_error(
     damaged = damaged.replace(b"CREATE TABLE", b"CREATE \xb6ABLE")
     assert damaged != template.content
     path.write_bytes(damaged)
-    with pytest.raises(LedgerError):
+    descriptors = Path("/proc/self/fd")
+    with pytest.raises(LedgerError) as caught:
         SqliteLedger(path, key=KEY)
+    # The error keeps what was open, if it was not closed.
+    links = [os.path.realpath(each) for each in descriptors.iterdir()]
+    assert not [each for each in links if each.startswith(str(path))], caught.value
 
 
+@pytest.mark.slow
 def test_edits_without_the_key_are_detected_or_harmless(template: Template, tmp_path: Path) -> None:
     run(template, tmp_path, range(500))
 

@@ -74,6 +74,12 @@ def test_the_format_on_paper() -> None:
     assert to_text(told) == '{"event":{"verified":{"3":"broken"},"paid":null},"why":""}'
 
 
+def test_the_price_of_waiting_is_read_under_its_earlier_name() -> None:
+    record = '{"problem":"p","about":{"width":4,"pace":{"second":0.5,"ramp":false}}}'
+    about = {"width": 4, "pace": {"wait_price": 0.5, "ramp": False}}
+    assert from_text("started", record) == Started("p", about)
+
+
 def test_evidence_that_is_not_json_is_stored_as_its_repr() -> None:
     found = Found(0, Verdict.FAILED, evidence={"set": {1}, "number": float("nan")})
     again = from_text("found", to_text(found))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,20 @@ import pytest
 
 from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
-from grv.ledger.entries import Found, from_text, to_text
+from grv.ledger.entries import (
+    Charged,
+    Ended,
+    Entry,
+    Found,
+    Intended,
+    Made,
+    Settled,
+    Started,
+    from_text,
+    kind_of,
+    to_text,
+)
+from grv.ledger.ledger import Append, Caps
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 from support.commands import here, refuses
@@ -85,6 +100,7 @@ def test_an_index_of_other_types_is_refused_in_one_line(
         assert "\x1b" not in ran.out + ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out")  # of an export, a search that cannot be read
 @pytest.mark.parametrize("entry", LIFE, ids=lambda entry: type(entry).__name__)
 @pytest.mark.parametrize("junk", [None, "x", -1, [], {"a": 1}, 1e999, 10**400, [[0]]], ids=str)
@@ -155,3 +171,56 @@ def test_a_verdict_for_a_candidate_that_was_never_generated_is_refused(ledger: P
     said = "a verdict for candidate 7 but no draft; it is damaged: run grv runs check"
     refuses(["runs", "export", ledger, "-o", f"{ledger}.csv"], said)
     refuses(["learn", ledger, "-o", f"{ledger}.json"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["entries", "texts", "searches"])
+def test_a_record_above_the_limit_is_not_read(ledger: Path, table: str) -> None:
+    column = {"entries": "body", "texts": "text", "searches": "problem"}[table]
+    change(ledger, f"UPDATE {table} SET {column} = printf('%.*c', 70000000, 'x')")
+    tracemalloc.start()
+    try:
+        with closing(SqliteLedger(ledger, read_only=True)) as book:
+            assert "more than 64 MB" in " ".join(book.check())
+            with pytest.raises(LedgerError, match="a record of more than 64 MB"):
+                book.searches() if table == "searches" else book.read("s1")
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    if table == "searches":
+        refuses(["runs", "list", ledger], "more than 64 MB")
+
+
+def test_what_could_not_be_read_is_not_written_and_others_are(tmp_path: Path) -> None:
+    with closing(SqliteLedger(tmp_path / "new")) as book:
+        large = Append("large", [Started("p", {}), Made(0, "x" * ((64 << 20) + 1))])
+        error, none = book.append_all([large, Append("small", LIFE)])
+        assert "an entry 'made' of more than 64 MB cannot be recorded" in str(error)
+        assert none is None
+        assert list(book.read("small")) == list(LIFE)
+        assert list(book.read("large")) == []
+        assert book.check() == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Intended("generate", (0,), -1000.0),
+        Intended("generate", (0,), math.inf),
+        Charged(-1000.0, "a gift"),
+        Settled("generate", (0,), math.nan),
+        Ended("solved", None, -1, 0, 0.0),
+        Ended("solved", None, 0, 0, -5.0),
+    ],
+)
+def test_an_entry_with_an_amount_that_cannot_be_is_no_entry(entry: Entry) -> None:
+    with pytest.raises(LedgerError, match="not an entry of kind"):
+        from_text(kind_of(entry), to_text(entry))
+
+
+def test_a_negative_amount_of_the_index_gives_nobody_more_to_spend(ledger: Path) -> None:
+    change(ledger, "UPDATE accounts SET paid = -1000")
+    with closing(SqliteLedger(ledger)) as book:
+        with pytest.raises(LedgerError, match=r"-1000\.0 is not an amount"):
+            book.append("s2", [Started("p", {}), Intended("generate", (0,), 5.0)], Caps(total=1))
+        assert book.check() != []

@@ -23,7 +23,7 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.policies.fixed import Fixed
 from grv.runtime.calls import Caller
 from grv.runtime.options import Calls
-from grv.runtime.results.solution import Solution
+from grv.runtime.solution import Solution
 from grv.runtime.solve import SolveOptions, solve_many
 from grv.testing.contracts_ledger import LIFE
 
@@ -91,6 +91,7 @@ def test_entries_of_this_process_are_reported_at_once(path: Path, kind: str) -> 
         ledger.close()
 
 
+@pytest.mark.alone
 def test_entries_of_another_process_are_reported_within_two_seconds(path: Path) -> None:
     with closing(SqliteLedger(path)) as ledger:
         heard = Heard()
@@ -103,6 +104,7 @@ def test_entries_of_another_process_are_reported_within_two_seconds(path: Path) 
         assert max(late) < 2
 
 
+@pytest.mark.alone
 def test_entries_of_both_are_reported_once_each_and_in_order(path: Path) -> None:
     with closing(SqliteLedger(path)) as ledger:
         heard = Heard()
@@ -216,6 +218,7 @@ def parked_search(path: Path) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_a_parked_call_holds_no_slot_and_is_picked_up(path: Path) -> None:
     """There is one slot for calls: the other problems end while one waits."""
     desk, caller = Desk("parked"), Caller(Calls(concurrency=1))
@@ -243,6 +246,7 @@ def test_a_parked_call_holds_no_slot_and_is_picked_up(path: Path) -> None:
         assert ledger.possibly_paid() == 4 * (1 + 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["while it is down", "after the restart"])
 def test_a_parked_call_survives_its_process(path: Path, when: str) -> None:
     first = SPAWN.Process(target=search_and_wait, args=(str(path),))

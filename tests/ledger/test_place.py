@@ -16,7 +16,8 @@ import pytest
 from grv.core.errors import LedgerError
 from grv.ledger import place
 from grv.ledger.checking import repair
-from grv.ledger.entries import Made, Started
+from grv.ledger.entries import Intended, Made, Started
+from grv.ledger.opening import is_ledger
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 from support.commands import here
@@ -57,6 +58,7 @@ def killed_writer(path: Path) -> None:
     writer.join()
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_log_has_the_newest_entries(path: Path) -> None:
     killed_writer(path)
     assert log_of(path).exists()
@@ -65,6 +67,7 @@ def test_after_a_kill_the_log_has_the_newest_entries(path: Path) -> None:
         assert ledger.check() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_deleted_log_is_detected_after_a_kill(path: Path, read_only: bool) -> None:
     killed_writer(path)
@@ -76,6 +79,7 @@ def test_a_deleted_log_is_detected_after_a_kill(path: Path, read_only: bool) -> 
     assert not log_of(path).exists(), "a new log would hide that the old one is missing"
 
 
+@pytest.mark.slow
 def test_a_copy_without_its_log_is_detected(path: Path, tmp_path: Path) -> None:
     killed_writer(path)
     copy = tmp_path / "copy"
@@ -87,6 +91,7 @@ def test_a_copy_without_its_log_is_detected(path: Path, tmp_path: Path) -> None:
         assert list(ledger.read("s")) == list(LIFE)
 
 
+@pytest.mark.slow
 def test_solve_and_check_name_the_missing_log(path: Path) -> None:
     killed_writer(path)
     log_of(path).unlink()
@@ -96,6 +101,7 @@ def test_solve_and_check_name_the_missing_log(path: Path) -> None:
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_is_left_without_the_log_can_be_saved(path: Path, tmp_path: Path) -> None:
     with closing(SqliteLedger(path)) as ledger:
         ledger.append("before", LIFE)
@@ -132,6 +138,7 @@ def test_a_reader_that_closes_last_leaves_the_log(path: Path) -> None:
         assert list(again.read("s")) == list(LIFE)
 
 
+@pytest.mark.slow
 def test_a_migrated_ledger_whose_log_is_deleted_is_detected(path: Path) -> None:
     shutil.copy(Path(__file__).parents[1] / "assets" / "ledger-1.sqlite", path)
     killed_writer(path)
@@ -152,6 +159,7 @@ def test_searches_run_while_a_reader_is_open(path: Path) -> None:
         assert list(ledger.read("s")) == list(LIFE)
 
 
+@pytest.mark.slow
 def test_processes_that_open_and_close_at_once_never_miss_the_log(path: Path) -> None:
     """The last to close removes the log, and the next to open makes a new one."""
     workers = [
@@ -167,6 +175,7 @@ def test_processes_that_open_and_close_at_once_never_miss_the_log(path: Path) ->
         assert ledger.check() == []
 
 
+@pytest.mark.slow
 def test_a_second_opening_in_a_process_keeps_the_locks_of_the_first(path: Path) -> None:
     """Closing any descriptor of a file gives up all locks of the process on it."""
     with closing(SqliteLedger(path)) as first:
@@ -213,3 +222,58 @@ def test_the_deepest_mount_of_a_path_counts(
         SqliteLedger(folder.parent / "ledger")
     SqliteLedger(folder / "ledger").close()
     SqliteLedger(tmp_path / "my mount 2").close()
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_is_no_ledger_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for special in (pipe, Path(os.devnull)):
+        with pytest.raises(LedgerError, match="it is not a file"):
+            SqliteLedger(special)
+        with pytest.raises(LedgerError, match="no such ledger"):
+            SqliteLedger(special, read_only=True)
+        assert not is_ledger(str(special))
+
+
+def linked(path: Path) -> Path:
+    """A link to the ledger, in another folder."""
+    link = path.parent / "links" / "other-name"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    return link
+
+
+def test_a_ledger_that_is_named_by_a_link_has_its_log_and_its_owners_beside_the_file(
+    path: Path,
+) -> None:
+    link = linked(path)
+    with closing(SqliteLedger(link)) as one, closing(SqliteLedger(path)) as other:
+        assert one.claim("s")
+        assert not other.claim("s")
+        assert log_of(path).exists()
+        with closing(SqliteLedger(link, read_only=True)) as reader:
+            assert reader.claimed(["s"]) == {"s"}
+
+
+@pytest.mark.slow
+def test_a_ledger_that_is_named_by_a_link_continues_after_a_kill(path: Path) -> None:
+    killed_writer(path)
+    with closing(SqliteLedger(linked(path))) as ledger:
+        assert list(ledger.read("s")) == list(LIFE)
+
+
+def test_a_link_that_leads_elsewhere_is_noticed(path: Path) -> None:
+    link = linked(path)
+    with closing(SqliteLedger(link)) as ledger:
+        link.unlink()
+        link.symlink_to(path.parent / "another")
+        with pytest.raises(LedgerError, match="other-name: deleted, moved or replaced"):
+            ledger.append("s", [Started("p", {}), Intended("generate", (0,), 3.0)])
+
+
+def test_the_log_of_a_linked_ledger_is_watched(path: Path) -> None:
+    with closing(SqliteLedger(linked(path))) as ledger:
+        log_of(path).rename(path.parent / "moved")
+        with pytest.raises(LedgerError, match="-wal: deleted, moved or replaced"):
+            ledger.append("s", [Started("p", {}), Intended("generate", (0,), 3.0)])

@@ -19,6 +19,7 @@ from grv.ledger.entries import Intended, Started
 from grv.ledger.ledger import Caps, Ledger, OverBudget
 from grv.ledger.opening import open_ledger
 from grv.ledger.postgres import PostgresLedger
+from grv.ledger.tables import SoFar
 from grv.testing.contracts_ledger import LIFE, LedgerContract
 from support.commands import here
 from support.postgres import PASSWORD, Server, pooler
@@ -52,7 +53,7 @@ def test_a_ledger_is_checked_and_listed_like_one_in_a_file(ledger: PostgresLedge
     (summary,) = ledger.searches()
     assert (summary.id, summary.problem, summary.outcome, summary.total) == ("s", "p", "solved", 12)
     ledger.append("t", LIFE[:4])
-    assert ledger.so_far() == {"t": (2, 0)}
+    assert ledger.so_far() == {"t": SoFar(generated=2, verified=0, waiting=0)}
 
 
 @pytest.mark.parametrize(

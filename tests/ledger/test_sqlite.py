@@ -16,7 +16,7 @@ import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
-from grv.ledger.entries import Ended, Failed, Made, Started
+from grv.ledger.entries import Ended, Failed, Intended, Made, Started
 from grv.ledger.ledger import Append
 from grv.ledger.seals import Seals
 from grv.ledger.sqlite import SqliteLedger
@@ -64,6 +64,7 @@ def test_two_connections_see_what_the_other_wrote(path: Path, ledger: SqliteLedg
     assert ledger.check() == []
 
 
+@pytest.mark.slow
 def test_processes_write_to_one_ledger_at_once(path: Path) -> None:
     """They begin at once, too: only one of them makes the tables."""
     workers = [FORK.Process(target=append_many, args=(str(path), f"w{i}")) for i in range(3)]
@@ -78,6 +79,7 @@ def test_processes_write_to_one_ledger_at_once(path: Path) -> None:
         assert ledger.check() == []
 
 
+@pytest.mark.slow
 def test_a_claim_ends_with_its_owner_however_that_ends(
     path: Path, tmp_path: Path, ledger: SqliteLedger
 ) -> None:
@@ -255,6 +257,30 @@ def test_check_finds_faults(path: Path, statement: str, complaint: str) -> None:
         change(path, statement)
         wrong = ledger.check()
     assert any(complaint in fault for fault in wrong), wrong
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM ledger",
+        "INSERT INTO ledger SELECT * FROM ledger",
+        "UPDATE ledger SET count = NULL, head = NULL",
+        "UPDATE ledger SET count = 'x'",
+        "UPDATE ledger SET head = x'ff'",
+        "UPDATE ledger SET count = 9223372036854775807",
+        "UPDATE entries SET number = 9223372036854775807 WHERE number = 1",
+        "UPDATE entries SET seal = x'ff'",
+    ],
+)
+def test_nothing_is_appended_to_what_cannot_be_continued(path: Path, statement: str) -> None:
+    with closing(SqliteLedger(path)) as ledger:
+        ledger.append("s", [Started("p", {}), Intended("generate", (0,), 3.0)])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+    with closing(SqliteLedger(path)) as ledger:
+        with pytest.raises(LedgerError, match="the ledger is broken"):
+            ledger.append("s", [Intended("generate", (1,), 3.0)])
+        assert ledger.possibly_paid() == 3
 
 
 def test_cut_anywhere_it_reads_as_far_as_it_was_written_or_says_so(

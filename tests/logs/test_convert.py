@@ -318,6 +318,13 @@ def test_what_is_missing_altogether_is_said_and_what_there_is(
     assert message in str(caught.value)
 
 
+def test_two_texts_of_one_candidate_are_an_error() -> None:
+    texts = [{"problem": "a", "candidate": 0, "text": "x = 1"}]
+    with pytest.raises(LogError, match=r"1: candidate 0 of 'a' has another text in another file"):
+        joined([FLAT[0] | {"text": "x = 2"}], texts)
+    assert joined([FLAT[0] | {"text": "x = 1"}], texts).columns["passed"] == [True]
+
+
 def test_a_log_has_one_of_three_endings() -> None:
     with pytest.raises(
         UsageError, match=r"log.txt: the name of a log must end in .parquet, .jsonl, .csv"

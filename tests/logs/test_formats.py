@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -153,6 +154,21 @@ def header(model: str = "m", status: str = "success") -> SimpleNamespace:
 
 def converted(*paths: str, **fields: Any) -> Joined:
     return join(paths, Fields(**fields))
+
+
+@pytest.mark.parametrize("declared", [200 << 20, 100])
+def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(
+    monkeypatch: pytest.MonkeyPatch, declared: int
+) -> None:
+    """Also if it lies about the size of its files."""
+    monkeypatch.setattr(inspect_logs, "_UNPACKED", 100 << 20)
+    with zipfile.ZipFile("bomb.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("samples/1.json", b" " * (200 << 20))
+    content = Path("bomb.eval").read_bytes()
+    size, other = (number.to_bytes(4, "little") for number in (200 << 20, declared))
+    Path("bomb.eval").write_bytes(content.replace(size, other))
+    with pytest.raises(LogError, match=r"unpacks to more than 0.1 GB|not a readable archive"):
+        converted("bomb.eval")
 
 
 def test_each_epoch_of_each_inspect_log_is_a_candidate(

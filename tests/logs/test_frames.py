@@ -120,6 +120,7 @@ def test_without_pandas_it_is_a_polars_frame(monkeypatch: pytest.MonkeyPatch) ->
         comparison.to_frame()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_pyarrow_is_not_needed(library: str) -> None:
     code = f"""

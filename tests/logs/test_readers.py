@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grv.comparing.compare import compare
 from grv.core.errors import LogError, UsageError
 from grv.core.values import REFUTED, Costs, Measured
-from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.text import csv_text
+from support.examples import examples
 
 Row = Mapping[str, Any]
 
@@ -118,7 +119,7 @@ def tables(draw: st.DrawFn) -> list[Row]:
     return draw(st.permutations(drawn))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=tables())
 def test_a_log_is_the_same_in_every_format(
     rows: list[Row], tmp_path_factory: pytest.TempPathFactory
@@ -431,6 +432,17 @@ def test_prices_of_which_none_is_known_are_none(tmp_path: Path) -> None:
 def test_prices_must_not_be_negative(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"verify_cost must be finite and not negative, .* not -1"):
         loaded(tmp_path, [row("a", 0, True, 1, verify_cost=-1)])
+
+
+def test_prices_are_small_enough_to_be_added(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match=r"generate_cost must be .* at most 1e\+100, .* not 1e\+308"):
+        loaded(tmp_path, [row("a", 0, True, 1, generate_cost=1e308)])
+
+
+def test_a_cell_of_a_csv_file_may_be_as_long_as_a_candidate(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text(f"problem,candidate,passed,score,text\np,0,1,0.5,{'x' * 1_000_000}\n")
+    assert Log.load(path)["p"].pass_rate == 1
 
 
 def test_a_log_knows_its_problems_by_name(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from grv.core.limits import Limits
 from grv.core.values import Bill, Costs
 from grv.policies import Alternate, VerifyAll
 from grv.testing import World, all_wrong, dialogue, run, tied, verified
@@ -18,10 +19,21 @@ class TestAlternate(PolicyContract):
 
 
 def test_its_rounds_at_a_ratio_of_ten() -> None:
-    assert dialogue(Alternate(), Costs(generate=1, verify=10), all_wrong(18)) == [
-        *("generate 1", "verify 1", "generate 3", "verify 1"),  # an early look: a quarter of 10
-        *("generate 1", "verify 1", "generate 10", "verify 1"),
-        *("generate 1", "verify 1", "generate 10", "verify 1"),  # two are left
+    assert dialogue(
+        Alternate(), Costs(generate=1, verify=10), all_wrong(18), Limits(width=None)
+    ) == [
+        "generate 1",
+        "verify 1",
+        "generate 3",
+        "verify 1",  # an early look: a quarter of 10
+        "generate 1",
+        "verify 1",
+        "generate 10",
+        "verify 1",
+        "generate 1",
+        "verify 1",
+        "generate 10",
+        "verify 1",  # two are left
         *("verify 1",) * 12,  # there is nothing more to draw: the best, the next best, ...
         "exhausted",
     ]
@@ -51,14 +63,21 @@ def test_the_sizes_of_its_rounds(costs: Costs, first: int, later: int) -> None:
 def test_every_other_verification_is_of_the_newest_whatever_its_score() -> None:
     world = World.of("1- 3-  0- 5- 9- 4-  0- 7- 2- 8+ 9-")
 
-    search = run(Alternate(), Costs(generate=1, verify=3), world)  # 1 + 1, then 1 + 3 at a time
+    search = run(
+        Alternate(), Costs(generate=1, verify=3), world, Limits(width=None)
+    )  # 1 + 1, then 1 + 3 at a time
 
     assert verified(search) == [0, 1, 2, 4, 6, 9]
     assert search.bill == Bill(10, 6, 28.0)
 
 
 def test_what_was_passed_over_stays_in_the_pool() -> None:
-    search = run(Alternate(), Costs(generate=1, verify=2), World.of("1- 1- 0- 8- 9- 0- 1- 2- 0-"))
+    search = run(
+        Alternate(),
+        Costs(generate=1, verify=2),
+        World.of("1- 1- 0- 8- 9- 0- 1- 2- 0-"),
+        Limits(width=None),
+    )
 
     assert verified(search)[:6] == [0, 1, 2, 4, 5, 3]  # 8 waits for one round, then is the best
 
@@ -67,22 +86,32 @@ def test_what_was_passed_over_stays_in_the_pool() -> None:
 def test_where_generating_is_dear_it_verifies_everything(verify: float) -> None:
     costs, world = Costs(generate=1, verify=verify), tied(40, pass_rate=0.02, seed=1)
 
-    assert dialogue(Alternate(), costs, world) == dialogue(VerifyAll(), costs, world)
+    assert dialogue(Alternate(), costs, world, Limits(width=None)) == dialogue(
+        VerifyAll(), costs, world, Limits(width=None)
+    )
 
 
 def test_a_blind_draw_of_a_refuted_key_is_neither_verified_nor_drawn_again() -> None:
     world = World.of("1-a 2-b  5-a 3-b 4-b 4-a  5-b 3+c 1- 1-")
 
-    assert dialogue(Alternate(), Costs(generate=1, verify=3), world) == [
-        *("generate 1", "verify 1", "generate 1", "verify 1"),  # a and b
-        *("generate 1", "generate 3"),  # all of them refuted: no verification in either slot
-        *("generate 1", "generate 3", "verify 1"),
+    assert dialogue(Alternate(), Costs(generate=1, verify=3), world, Limits(width=None)) == [
+        "generate 1",
+        "verify 1",
+        "generate 1",
+        "verify 1",  # a and b
+        "generate 1",
+        "generate 3",  # all of them refuted: no verification in either slot
+        "generate 1",
+        "generate 3",
+        "verify 1",
         "solved by 7",
     ]
 
 
 def test_where_nothing_comes_any_more_an_old_candidate_is_not_taken_for_a_new_one() -> None:
-    search = run(Alternate(), Costs(generate=1, verify=3), World.of("1- 1- 1- 9- 8- 0-"))
+    search = run(
+        Alternate(), Costs(generate=1, verify=3), World.of("1- 1- 1- 9- 8- 0-"), Limits(width=None)
+    )
 
     # The blind slot of the third round gets nothing: the best of those left is next, not the last.
     assert verified(search) == [0, 1, 2, 3, 4, 5]
@@ -90,7 +119,7 @@ def test_where_nothing_comes_any_more_an_old_candidate_is_not_taken_for_a_new_on
 
 
 def test_it_says_why() -> None:
-    search = run(Alternate(), Costs(), all_wrong(4))
+    search = run(Alternate(), Costs(), all_wrong(4), Limits(width=None))
 
     assert [turn.action.why for turn in search.trace][:4] == [
         "one to verify whatever its score",

@@ -13,6 +13,7 @@ from statistics import NormalDist
 
 import pytest
 
+from grv.core.limits import Limits
 from grv.core.pool import Pool
 from grv.core.search import Search
 from grv.core.values import (
@@ -93,7 +94,7 @@ def test_the_ranking_offers_the_candidate_with_the_highest_merit(
     """Compared with a computation over all candidates, each time from the start."""
     chance = random.Random(candidates * levels)
     prior = from_text(PRIOR.to_text().replace(f'"tie": {PRIOR.tie}', f'"tie": {tie}'))
-    search = Search(VerifyAll(), Costs(1, 10), width=1)
+    search = Search(VerifyAll(), Costs(1, 10))
     belief = Belief(prior, 10.0)
     ranking = MeritRanking(search.pool, prior, belief)
     asked: list[CandidateId] = []
@@ -142,7 +143,13 @@ def test_a_scale_is_linear_in_between_and_flat_outside() -> None:
     scale = Scale((0.0, 1.0, 3.0), (-1.0, 0.0, 2.0))
 
     assert [scale.normal(x) for x in (-math.inf, -5, 0, 0.5, 2, 3, 9)] == [
-        *(-1, -1, -1, -0.5, 1, 2, 2)
+        -1,
+        -1,
+        -1,
+        -0.5,
+        1,
+        2,
+        2,
     ]
 
 
@@ -214,7 +221,7 @@ def test_the_ranking_counts_candidates_with_the_same_key(
     """Compared with all candidates; some have no key, and some verdicts are broken."""
     chance = random.Random(7)
     prior = dataclasses.replace(PRIOR, tie=tie, votes=votes)
-    search = Search(VerifyAll(), Costs(1, 10), width=1)
+    search = Search(VerifyAll(), Costs(1, 10))
     belief = Belief(prior, 10.0)
     ranking = MeritRanking(search.pool, prior, belief)
     asked: list[CandidateId] = []
@@ -263,7 +270,7 @@ def test_a_failure_need_not_be_of_the_best_of_its_key() -> None:
             yield Generate(3)
             yield Verify((CandidateId(1),))
 
-    search = run(Second(), Costs(), World.of("2.5-a 2-a 1-"))
+    search = run(Second(), Costs(), World.of("2.5-a 2-a 1-"), Limits(width=None))
     ranking = MeritRanking(search.pool, dataclasses.replace(PRIOR, tie=0.5), Belief(PRIOR, 10.0))
 
     ranking.update([CandidateId(1)])

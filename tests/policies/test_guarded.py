@@ -17,11 +17,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from grv.comparing.simulation.laws import Binormal, Pieces
+from grv.comparing.simulation.populations import flat_law, needle_law
+from grv.comparing.simulation.streams import CandidateLaw, Stream
+from grv.core.limits import Limits
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
 from grv.core.values import (
     REFUTED,
     CandidateId,
+    Cascade,
     Costs,
     Generate,
     Generated,
@@ -30,9 +35,6 @@ from grv.core.values import (
     Verified,
     Verify,
 )
-from grv.experiments.laws import Binormal, Pieces
-from grv.experiments.populations import flat_law, needle_law
-from grv.experiments.streams import CandidateLaw, Stream
 from grv.learning.prior_file import load_prior
 from grv.policies import Balanced, Learned, VerifyAll
 from grv.policies.learned.guard import Guard, guarded
@@ -42,6 +44,7 @@ from grv.testing.worlds import all_wrong
 from grv.theory.decimals import exact_ratio
 from grv.theory.guard import FACTOR, LEAST_FOR_BOTH, allowance, oldest_limit
 from grv.theory.slots import block_draws
+from support.examples import examples
 
 PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
 Inner = Callable[[Pool, Costs], Iterator[Step]]
@@ -172,16 +175,17 @@ def assert_the_oldest_was_verified_in_time(search: Search, costs: Costs, factor:
 
 
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(worlds(broken=False), price_lists())
 def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
     inner: Inner, world: World, costs: Costs
 ) -> None:
-    search = run(Guarded(inner), costs, world, width=1)
+    search = run(Guarded(inner), costs, world)
     assert_the_guard_was_kept(search, costs, FACTOR)
     assert_the_oldest_was_verified_in_time(search, costs, FACTOR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [2.0, LEAST_FOR_BOTH, FACTOR])
 @pytest.mark.parametrize("rho", [0.5, 0.99, 3, 3.9, 10, 30])
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
@@ -192,7 +196,7 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
     costs, world = Costs(1, rho), labelled(300, lambda i: (float(i), False))
     both = factor >= LEAST_FOR_BOTH
 
-    search = run(Guarded(inner, factor, oldest=both), costs, world, width=1)
+    search = run(Guarded(inner, factor, oldest=both), costs, world)
 
     assert_the_guard_was_kept(search, costs, factor)
     if both:
@@ -200,11 +204,11 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(worlds(broken=False), price_lists())
 def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> None:
     for factor in (LEAST_FOR_BOTH, FACTOR):
-        search = run(Learned(PRIOR, factor=factor), costs, world, width=1)
+        search = run(Learned(PRIOR, factor=factor), costs, world)
         assert_the_guard_was_kept(search, costs, factor)
         assert_the_oldest_was_verified_in_time(search, costs, factor)
 
@@ -214,8 +218,8 @@ def test_after_a_policy_gives_up_equal_rounds_follow(rho: float) -> None:
     """At whole ratios these are the rounds of Balanced, without the second guard."""
     costs = Costs(1, rho)
     first, later = block_draws(exact_ratio(costs))
-    ours = run(Guarded(gives_up, oldest=False), costs, all_wrong(200))
-    theirs = run(Balanced(), costs, all_wrong(200))
+    ours = run(Guarded(gives_up, oldest=False), costs, all_wrong(200), Limits(width=None))
+    theirs = run(Balanced(), costs, all_wrong(200), Limits(width=None))
 
     draws = [t.action.n for t in ours.trace if isinstance(t.action, Generate)]
     assert draws == [first, *[later] * (len(draws) - 1)]
@@ -227,7 +231,7 @@ def test_after_a_policy_gives_up_equal_rounds_follow(rho: float) -> None:
 
 @pytest.mark.parametrize("inner", INNERS, ids=lambda inner: inner.__name__)
 def test_all_that_there_is_is_tried_before_it_ends(inner: Inner) -> None:
-    search = run(Guarded(inner), Costs(1, 10), all_wrong(50))
+    search = run(Guarded(inner), Costs(1, 10), all_wrong(50), Limits(width=None))
 
     assert search.bill.verified == 50
 
@@ -327,6 +331,7 @@ def test_a_wrong_prior_costs_at_most_the_factor_times_verify_all(
     assert over_verify_all(Learned(PRIOR), MISLEADING[law], Costs(1, rho)) <= FACTOR
 
 
+@pytest.mark.slow
 def test_without_the_second_guard_an_inverted_score_costs_more_than_that() -> None:
     """So the second guard is what keeps the bound. The mean is over it too, not only the worst."""
     law, costs = Pieces((0.85, 0.15), (0.9, 0.0)), Costs(1, 30)
@@ -351,7 +356,20 @@ def test_a_block_whose_best_is_refuted_is_for_the_best_of_the_pool() -> None:
     """So a search with keys goes on to verify, also where all scores are the same."""
     world = World.of(" ".join(f"0{'+' if i % 11 == 7 else '-'}k{i % 11}" for i in range(300)))
     for policy in (Guarded(gives_up), Learned(PRIOR)):
-        search = run(policy, Costs(1, 10), world, width=1)
+        search = run(policy, Costs(1, 10), world)
         assert search.outcome is not None
         assert search.outcome.solved
         assert len(search.pool) < 11 * 12
+
+
+@pytest.mark.parametrize("rho", [10, 30])
+@pytest.mark.parametrize("top", [2, 3, 8])
+def test_second_scores_do_not_replace_the_oldest_candidate(rho: float, top: int) -> None:
+    """The first candidate passes. Its second score is the lowest, and each later one is higher."""
+    first = World((0.5,), (Verdict.PASSED,), second=(-1.0,))
+    later = World((0.5,) * 999, (Verdict.FAILED,) * 999, second=tuple(map(float, range(999))))
+    cascade = Cascade(top, cost=1e-6)
+
+    for policy in (Learned(PRIOR), Guarded(only_generates), Guarded(verifies_the_best)):
+        search = run(policy, Costs(1, rho), first + later, Limits(cascade=cascade))
+        assert search.bill.total <= FACTOR * (1 + rho) + 1e-6 * search.bill.rescored

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from grv.core.errors import UsageError
+from grv.core.limits import Limits
 from grv.core.values import Costs, Generate, Generated, Verify
 from grv.learning.prior_file import load_prior
 from grv.learning.prior_file import parse_policy as parse
@@ -18,23 +19,24 @@ from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.policies.spec import spec
 from grv.testing import World, empty, run, verified
 from grv.testing.contracts import PolicyContract
+from support.examples import examples
 
 ASSET = Path(__file__).parent.parent / "assets" / "prior-1.json"
 PRIOR = load_prior(str(ASSET))
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
-class TestLearned(PolicyContract, max_examples=60):
+class TestLearned(PolicyContract, max_examples=examples(60)):
     policy = Learned(PRIOR)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
-class TestLearnedWithAnotherFactor(PolicyContract, max_examples=20):
+class TestLearnedWithAnotherFactor(PolicyContract, max_examples=examples(20)):
     policy = Learned(PRIOR, factor=3)
 
 
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
-class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=40):
+class TestLearnedWithTiesAndVotes(PolicyContract, max_examples=examples(40)):
     policy = Learned(load_prior(str(ASSET.with_name("prior-1-ties.json"))))
 
 
@@ -62,8 +64,8 @@ def like_history(n: int, *, top: float = 3.0) -> str:
 
 
 def test_a_good_score_is_verified_and_a_poor_one_waits() -> None:
-    poor = run(Learned(PRIOR), Costs(1, 10), World.of("-1- -1.2- 4+"))
-    good = run(Learned(PRIOR), Costs(1, 10), World.of("4+ -1- -1.2-"))
+    poor = run(Learned(PRIOR), Costs(1, 10), World.of("-1- -1.2- 4+"), Limits(width=None))
+    good = run(Learned(PRIOR), Costs(1, 10), World.of("4+ -1- -1.2-"), Limits(width=None))
 
     assert verified(good) == [0]
     assert len(good.pool) == 1
@@ -72,7 +74,7 @@ def test_a_good_score_is_verified_and_a_poor_one_waits() -> None:
 
 def test_failures_make_it_less_particular() -> None:
     """The merit of the other candidates rises with every failure of a better one."""
-    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(60)))
+    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(60)), Limits(width=None))
 
     assert search.outcome is not None
     assert search.outcome.solved
@@ -82,21 +84,21 @@ def test_failures_make_it_less_particular() -> None:
 
 
 def test_each_step_says_why() -> None:
-    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(40)))
+    search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(40)), Limits(width=None))
 
     known = ("no open candidate", "verifying the best one saves ", "guard: ")
     assert all(turn.action.why.startswith(known) for turn in search.trace)
 
 
 def test_an_empty_world_has_nothing_to_verify() -> None:
-    search = run(Learned(PRIOR), Costs(), empty())
+    search = run(Learned(PRIOR), Costs(), empty(), Limits(width=None))
 
     assert search.outcome is not None
     assert not search.outcome.solved
 
 
 def test_the_rest_is_verified_by_merit_when_no_more_can_be_generated() -> None:
-    search = run(Learned(PRIOR), Costs(1, 1000), World.of("0- 2- 1- -1-"))
+    search = run(Learned(PRIOR), Costs(1, 1000), World.of("0- 2- 1- -1-"), Limits(width=None))
 
     assert verified(search) == [1, 2, 0, 3]
 
@@ -211,13 +213,13 @@ def test_a_prior_is_for_one_score() -> None:
 def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
     world = World.of(" ".join(f"{1000 + i}-" for i in range(40)) + " 2000+")
     with pytest.warns(UnlikeHistoryWarning, match="differ from its history"):
-        search = run(Learned(PRIOR), Costs(1, 10), world)
+        search = run(Learned(PRIOR), Costs(1, 10), world, Limits(width=None))
 
     assert search.outcome is not None
     assert search.outcome.solved
     strange = [turn.action.why.startswith("unlike the history (100% of ") for turn in search.trace]
     assert any(strange)
-    default = run(DEFAULT, Costs(1, 10), world)
+    default = run(DEFAULT, Costs(1, 10), world, Limits(width=None))
     own = [turn for turn, odd in zip(search.trace, strange, strict=True) if odd]  # not the guard's
     ours = [type(turn.action) for turn in own[:2]]
     assert ours == [type(turn.action) for turn in default.trace[:2]] == [Generate, Verify]
@@ -226,7 +228,9 @@ def test_scores_unlike_the_history_are_left_to_the_default_policy() -> None:
 def test_scores_like_the_history_are_not_complained_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search = run(Learned(PRIOR), Costs(1, 10), World.of(like_history(300, top=2.5)))
+        search = run(
+            Learned(PRIOR), Costs(1, 10), World.of(like_history(300, top=2.5)), Limits(width=None)
+        )
 
     generated = [turn for turn in search.trace if isinstance(turn.event, Generated)]
     assert generated

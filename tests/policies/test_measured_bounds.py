@@ -15,6 +15,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from grv.comparing.simulation.laws import Pieces
+from grv.comparing.simulation.populations import flat_law, needle_law
+from grv.comparing.simulation.streams import CandidateLaw
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
 from grv.core.values import (
@@ -28,9 +31,6 @@ from grv.core.values import (
     Verified,
     Verify,
 )
-from grv.experiments.laws import Pieces
-from grv.experiments.populations import flat_law, needle_law
-from grv.experiments.streams import CandidateLaw
 from grv.policies import Alternate, Balanced, Varied
 from grv.policies.learned.guard import Guard, guarded
 from grv.theory.constants import balanced_constant
@@ -72,7 +72,7 @@ class Greedy:
 def spent(policy: Policy, law: CandidateLaw, rho: float, guess: float, seed: int) -> float:
     """The cost of one search in candidates, if only its payments reveal the ratio."""
     chance = np.random.default_rng((17, seed))
-    search, passed = Search(policy, Measured(1, guess), width=1), list[bool]()
+    search, passed = Search(policy, Measured(1, guess)), list[bool]()
     while not isinstance(action := search.ask(), Stop):
         if isinstance(action, Generate):
             drawn = law.sample(chance, action.n)
@@ -92,6 +92,7 @@ def low_end(policy: Policy, law: CandidateLaw, rho: float, guess: float, runs: i
     return float(np.mean(costs)) - 4 * float(np.std(costs, ddof=1)) / math.sqrt(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("rho", RATIOS)
@@ -106,6 +107,7 @@ def test_alternate_and_varied_keep_their_bounds_whatever_the_guess(
         assert found <= 3 * (1 + rho) / LAWS[law].pass_rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("rho", RATIOS)
 def test_alternate_and_varied_do_not_depend_on_the_guess(rho: float, wrong: float) -> None:
@@ -126,6 +128,7 @@ def guarded_bound(rho: float, guess: float, law: CandidateLaw) -> float:
     return FACTOR * law.optimum(Costs(1, rho)) + block_draws(guess).first + rho
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("rho", RATIOS)
@@ -135,11 +138,12 @@ def test_a_wrong_guess_costs_balanced_one_round(rho: float, wrong: float, law: s
     assert found <= balanced_bound(rho, rho * wrong, LAWS[law])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [*RATIOS, 0.75, 10.5, 142.875])
 @pytest.mark.parametrize("wrong", [1 / 1000, 30.0])
 def test_after_its_first_round_balanced_draws_as_with_known_costs(rho: float, wrong: float) -> None:
     """So the exact programme proves its bound for every step law."""
-    search, right = Search(Balanced(), Measured(1, rho * wrong), width=1), Costs(1, rho)
+    search, right = Search(Balanced(), Measured(1, rho * wrong)), Costs(1, rho)
     draws: list[int] = []
     while len(draws) < 12:
         action = search.ask()
@@ -161,6 +165,7 @@ def test_after_its_first_round_balanced_draws_as_with_known_costs(rho: float, wr
         assert step_cost(path, law, rho, most=40).high <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("rho", RATIOS)
@@ -170,6 +175,7 @@ def test_a_wrong_guess_costs_a_guarded_search_one_round(rho: float, wrong: float
     assert low_end(Greedy(), each, rho, rho * wrong) <= guarded_bound(rho, rho * wrong, each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("rho", [1.0, 30.0])
 def test_a_wrong_guess_costs_one_round_more_than_the_factor_times_verify_all(
@@ -180,6 +186,29 @@ def test_a_wrong_guess_costs_one_round_more_than_the_factor_times_verify_all(
     bound = FACTOR * (1 + rho) / inverted.pass_rate + block_draws(rho * wrong).first + rho
     for inner in (_everything, _nothing):
         assert low_end(Greedy(inner), inverted, rho, rho * wrong) <= bound
+
+
+@pytest.mark.parametrize("right", [1, 2, 5])
+@pytest.mark.parametrize("guess", [10.0, 30.0, 100.0])
+@pytest.mark.parametrize("rho", [1.0, 2.0, 10.0])
+def test_on_every_sequence_a_wrong_guess_adds_one_block_and_one_verification(
+    rho: float, guess: float, right: int
+) -> None:
+    """Scores rise, but the one candidate that passes has the lowest."""
+    for inner in (_everything, _nothing):
+        search, drawn = Search(Greedy(inner), Costs(1, guess)), 0
+        while not isinstance(action := search.ask(), Stop):
+            if isinstance(action, Generate):
+                numbers = range(drawn, drawn + action.n)
+                scores = tuple(-1.0 if number == right else float(number) for number in numbers)
+                search.tell(Generated(scores, paid=float(action.n)))
+                drawn += action.n
+            elif isinstance(action, Verify):
+                passed = action.ids == (right,)
+                verdict = Verdict.PASSED if passed else Verdict.FAILED
+                search.tell(Verified(dict.fromkeys(action.ids, verdict), paid=rho))
+        verify_all = (1 + rho) * (right + 1)
+        assert search.bill.total <= FACTOR * verify_all + block_draws(guess).first + rho
 
 
 @pytest.mark.soak

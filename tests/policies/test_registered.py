@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.search import Policy
 from grv.core.values import Costs
 from grv.policies import (
@@ -60,8 +62,15 @@ def test_the_default_is_registered() -> None:
 @pytest.mark.parametrize(
     "policy",
     [
-        *(Adaptive(), Alternate(), Balanced(), Fixed(6, 3), Hedged(), Hedged(0.2, 2, 0)),
-        *(KnownLaw((0.0, 1.0), (0.1, 0.5)), Threshold(1), VerifyAll()),
+        Adaptive(),
+        Alternate(),
+        Balanced(),
+        Fixed(6, 3),
+        Hedged(),
+        Hedged(0.2, 2, 0),
+        KnownLaw((0.0, 1.0), (0.1, 0.5)),
+        Threshold(1),
+        VerifyAll(),
     ],
     ids=repr,
 )
@@ -73,8 +82,13 @@ def test_knowing_the_keys_never_costs_more_and_never_loses_an_answer(
 
     What was refuted with keys contains what was refuted without, step by step.
     """
-    blind = run(policy, costs, dataclasses.replace(world, keys=()), width=width).outcome
-    keyed = run(policy, costs, world, width=width).outcome
+    blind = run(
+        policy,
+        costs,
+        dataclasses.replace(world, keys=()),
+        Limits(width=width, pace=Pace(overlap=False)),
+    ).outcome
+    keyed = run(policy, costs, world, Limits(width=width, pace=Pace(overlap=False))).outcome
 
     assert blind is not None
     assert keyed is not None

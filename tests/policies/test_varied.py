@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from grv.comparing.compare import compare
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Reason, Stop, Turn, Verdict, Verify
-from grv.experiments.compare import compare
 from grv.logs.log import Log
 from grv.policies import Alternate, Varied, VerifyAll
 from grv.testing import World, dialogue, labelled, run, tied, verified
@@ -41,7 +43,10 @@ def test_where_no_score_is_there_twice_it_is_alternate_to_the_last_draw(
 ) -> None:
     apart = World(tuple(range(len(world))), world.verdicts)  # all different, no keys
 
-    ours, theirs = (run(policy, costs, apart, width=width) for policy in (Varied(), Alternate()))
+    ours, theirs = (
+        run(policy, costs, apart, Limits(width=width, pace=Pace(overlap=False)))
+        for policy in (Varied(), Alternate())
+    )
 
     drawn = max((i for i, t in enumerate(ours.trace) if isinstance(t.action, Generate)), default=0)
     assert ours.trace[:drawn] == theirs.trace[:drawn]
@@ -51,13 +56,15 @@ def test_where_no_score_is_there_twice_it_is_alternate_to_the_last_draw(
 def test_where_generating_is_dear_it_verifies_everything(verify: float) -> None:
     costs, world = Costs(generate=1, verify=verify), tied(40, pass_rate=0.02, seed=1)
 
-    assert dialogue(Varied(), costs, world) == dialogue(VerifyAll(), costs, world)
+    assert dialogue(Varied(), costs, world, Limits(width=None)) == dialogue(
+        VerifyAll(), costs, world, Limits(width=None)
+    )
 
 
 def test_no_score_gets_three_best_slots_in_a_row_but_another_one_the_third() -> None:
     world = World.of("0- 9-  0- 9- 9- 5-  0- 9- 6- 9-  0- 9- 9- 9-  0- 9- 9- 9-  0- 1- 1- 1-")
 
-    search = run(Varied(), THREE, world)
+    search = run(Varied(), THREE, world, Limits(width=None))
 
     best = verified(search)[1::2]
     assert [world.scores[id] for id in best[:6]] == [9, 9, 6, 9, 9, 5]
@@ -68,7 +75,7 @@ def test_no_score_gets_three_best_slots_in_a_row_but_another_one_the_third() -> 
 def test_a_new_best_score_is_verified_at_once() -> None:
     world = World.of("0- 9-  0- 9- 9- 9-  0- 9- 10- 9-  0- 9- 9- 9-  0- 9- 9- 9-  0- 1- 1- 1-")
 
-    best = verified(run(Varied(), THREE, world))[1::2]
+    best = verified(run(Varied(), THREE, world, Limits(width=None)))[1::2]
 
     assert [world.scores[id] for id in best[:5]] == [9, 9, 10, 9, 9]
 
@@ -76,7 +83,7 @@ def test_a_new_best_score_is_verified_at_once() -> None:
 def test_the_slot_of_a_refuted_draw_goes_to_the_key_with_the_most_candidates() -> None:
     world = World.of("1-a 5-b  2-e 4-c 3-d 3-d  1-a 4-f 1- 1-")
 
-    search = run(Varied(), THREE, world)
+    search = run(Varied(), THREE, world, Limits(width=None))
 
     # a, e blindly, b, c as the best; then a comes again, and of what is there d came twice.
     assert verified(search)[:6] == [0, 1, 2, 3, 4, 7]
@@ -90,7 +97,7 @@ def test_with_keys_equal_scores_are_nothing_special() -> None:
     rounds = [f"0-x{i} " + ties.format(*(f"y{i}{j}" for j in range(3))) for i in range(4)]
     world = World.of("0-x 9-y  " + "  ".join(rounds) + "  0- 0- 0- 0-")
 
-    best = verified(run(Varied(), THREE, world))[1::2]
+    best = verified(run(Varied(), THREE, world, Limits(width=None)))[1::2]
 
     assert [world.scores[id] for id in best[:5]] == [9, 9, 9, 9, 9]
 
@@ -99,7 +106,7 @@ def test_the_rest_is_verified_by_worth_and_every_third_time_by_age() -> None:
     """Of ten candidates three have 90, so the worth of 50 is a quarter of theirs, and so on."""
     world = World.of("0- 90-  1- 90- 90- 50-  0- 20- 30- 40-")  # then there are no more
 
-    search = run(Varied(), THREE, world)
+    search = run(Varied(), THREE, world, Limits(width=None))
 
     assert verified(search)[:6] == [0, 1, 2, 3, 6, 5]
     left = [world.scores[id] for id in verified(search)[6:]]
@@ -111,7 +118,7 @@ def test_the_rest_is_verified_by_worth_and_every_third_time_by_age() -> None:
 def test_marks_on_a_scale_are_tried_from_the_top_and_every_third_time_by_age() -> None:
     world = World.of("3- 5-  1- 5- 4- 2-  3- 5- 4- 5-")
 
-    search = run(Varied(), THREE, world)
+    search = run(Varied(), THREE, world, Limits(width=None))
 
     assert verified(search)[1:6:2] == [1, 3, 7]  # no slot is given away: all of them have a 5
     assert [world.scores[id] for id in verified(search)[6:]] == [5, 4, 2, 4]  # 2 is the oldest
@@ -140,10 +147,10 @@ def test_with_keys_it_costs_no_more_than_alternate_without(world: World, costs: 
     first = tuple(key or "its-own" for key in keys[:1])
     world = dataclasses.replace(world, keys=first + keys[1:])
     world += labelled(3 * math.ceil(costs.ratio) + 6, lambda _: (0.0, True))  # one of them is drawn
-    plain = run(Alternate(), costs, dataclasses.replace(world, keys=()), width=1)
+    plain = run(Alternate(), costs, dataclasses.replace(world, keys=()))
     assert not plain.pool.exhausted
 
-    keyed = run(Varied(), costs, world, width=1)
+    keyed = run(Varied(), costs, world)
 
     assert plain.outcome is not None
     assert keyed.outcome is not None
@@ -159,7 +166,7 @@ def poor_run(world: World, costs: Costs) -> float:
     """
     failing = World(world.scores, (Verdict.FAILED,) * len(world))
     waiting, seen, cost = set[int](), 0, 0.0
-    for turn in run(Varied(), costs, failing, width=1).trace:
+    for turn in run(Varied(), costs, failing).trace:
         if isinstance(turn.event, Generated):
             drawn = len(turn.event.scores)
             waiting.update(range(seen, seen + drawn))
@@ -183,7 +190,7 @@ def test_with_keys_that_come_at_any_time_it_is_no_dearer_than_the_poor_run(
 ) -> None:
     world += labelled(3 * math.ceil(costs.ratio) + 6, lambda _: (0.0, True))  # one of them is drawn
 
-    search = run(Varied(), costs, world, width=1)
+    search = run(Varied(), costs, world)
 
     assert search.outcome is not None
     assert search.outcome.solved
@@ -193,14 +200,14 @@ def test_with_keys_that_come_at_any_time_it_is_no_dearer_than_the_poor_run(
 def test_a_key_that_comes_after_a_slot_was_given_away() -> None:
     """Then it may be dearer than Alternate, which gives none away."""
     world = World.of("0- 9-  0- 9- 9+ 5-  0- 9- 6- 9-  0-k 9- 9- 9-  0- 9- 9- 9-")
-    alternate = run(Alternate(), THREE, dataclasses.replace(world, keys=()), width=1)
-    ours = run(Varied(), THREE, world, width=1)
+    alternate = run(Alternate(), THREE, dataclasses.replace(world, keys=()))
+    ours = run(Varied(), THREE, world)
 
     assert alternate.bill.total < ours.bill.total <= poor_run(world, THREE)
 
 
 def test_a_broken_verdict_is_no_failure() -> None:
-    search = run(Varied(), THREE, World.of("0- 9?  0- 9? 9? 9?  0- 9? 8- 9?"))
+    search = run(Varied(), THREE, World.of("0- 9?  0- 9? 9? 9?  0- 9? 8- 9?"), Limits(width=None))
 
     assert search.outcome is not None
     assert search.outcome.reason is Reason.EXHAUSTED
@@ -210,7 +217,7 @@ def test_a_broken_verdict_is_no_failure() -> None:
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_decision_at_ten_thousand_candidates_does_not_visit_them_all(keyed: bool) -> None:
     """Time is not asserted on; the steps of the interpreter are."""
-    search = Search(Varied(), Costs(generate=1, verify=10), width=1)
+    search = Search(Varied(), Costs(generate=1, verify=10))
     world = labelled(10_200, lambda i: (float(i * 7919 % 1000), False))
     keys = tuple(f"k{i % 5000}" for i in range(len(world))) if keyed else ()
     world = dataclasses.replace(world, keys=keys)

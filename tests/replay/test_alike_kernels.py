@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grv.core.limits import Limits
 from grv.core.values import Costs
 from grv.learning.fit import prior_of
 from grv.learning.history import History, past
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Learned, Varied
 from grv.policies.learned.prior import Prior
-from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials, trials
+from grv.replay.kernels.dispatch import engine_trials, many_trials, trials
 from grv.replay.orders import batches
 from grv.replay.trials import Trials
 from grv.testing import World
 from grv.testing.strategies import worlds
+from support.examples import examples
 
 
 def made_up(*, keyed: bool, seed: int = 0, problems: int = 8) -> list[LoggedProblem]:
@@ -47,6 +49,7 @@ def fitted(problems: list[LoggedProblem], tie: float, ratio: float) -> Prior:
     return dataclasses.replace(prior, ratios=(ratio,), tilts=(-0.6,), keyed_tilts=(-0.3,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("tie", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("ratio", [0.7, 10, 33.3])
@@ -55,13 +58,13 @@ def test_the_kernel_of_learned_equals_the_engine(keyed: bool, tie: float, ratio:
     policy = Learned(fitted(problems, tie, ratio))
     made = list(batches(problems, 2, keyed=keyed))
 
-    together = many_trials(policy, made, Costs(1, ratio), width=1)
+    together = many_trials(policy, made, Costs(1, ratio))
 
     for batch, fast in zip(made, together, strict=True):
-        assert equal(fast, engine_trials(policy, batch, Costs(1, ratio), Conditions(width=1)))
+        assert equal(fast, engine_trials(policy, batch, Costs(1, ratio), Limits(width=1)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     world=worlds(candidates=24, broken=False, keys=False).filter(len),
     values=st.lists(st.sampled_from([0.13, 0.9, 4.0, 17.5, float("-inf")]), min_size=24),
@@ -74,8 +77,8 @@ def test_the_kernel_of_varied_equals_the_engine(
     problem = world.logged()
     problem = dataclasses.replace(problem, alike=np.array(values[: len(problem)]))
     for batch in batches([problem], 3, seed=seed):
-        fast = trials(Varied(), batch, Costs(1, ratio), width=1)
-        assert equal(fast, engine_trials(Varied(), batch, Costs(1, ratio), Conditions(width=1)))
+        fast = trials(Varied(), batch, Costs(1, ratio))
+        assert equal(fast, engine_trials(Varied(), batch, Costs(1, ratio), Limits(width=1)))
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -90,8 +93,8 @@ def test_the_score_itself_as_alike_changes_nothing(keyed: bool) -> None:
     for policy in (Varied(), Learned(prior)):
         for one, other in zip(batches(plain, 3), batches(same, 3), strict=True):
             assert equal(
-                engine_trials(policy, one, Costs(1, 10), Conditions(width=1)),
-                engine_trials(policy, other, Costs(1, 10), Conditions(width=1)),
+                engine_trials(policy, one, Costs(1, 10), Limits(width=1)),
+                engine_trials(policy, other, Costs(1, 10), Limits(width=1)),
             )
 
 
@@ -112,7 +115,7 @@ def test_failures_of_equal_values_lower_the_merit_of_others() -> None:
             for b in batches([dataclasses.replace(problem, alike=values)], 1)
         ]
         found[name] = int(
-            engine_trials(Learned(prior), batch, Costs(1, 10), Conditions(width=1)).verified[0]
+            engine_trials(Learned(prior), batch, Costs(1, 10), Limits(width=1)).verified[0]
         )
     assert found["alike"] < found["score"]
 

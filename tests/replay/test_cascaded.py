@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grv.comparing.compare import compare
 from grv.core.errors import LogError, UsageError
+from grv.core.limits import Limits
 from grv.core.values import Cascade, Costs
-from grv.experiments.compare import compare
 from grv.logs.readers import read_log
 from grv.policies import Adaptive
 from grv.replay.engine import replay
@@ -55,7 +56,7 @@ def test_each_stage_is_billed(path: str) -> None:
     row, baseline = comparison.rows
 
     outcomes = [
-        replay(Adaptive(), batch.problem, Costs(1, 10), order=order, width=1, cascade=cascade)
+        replay(Adaptive(), batch.problem, Costs(1, 10), Limits(cascade=cascade), order=order)
         for batch in batches(log.problems, 3)
         for order in batch.orders.tolist()
     ]
@@ -86,4 +87,4 @@ def test_a_cascade_needs_second_scores(path: str) -> None:
     with pytest.raises(LogError, match="read without second scores"):
         compare(["adaptive"], read_log(path, score="cheap"), cascade=Cascade(2))
     with pytest.raises(UsageError, match="no second scores"):
-        replay(Adaptive(), World.of("1+").logged(), Costs(), cascade=Cascade(2))
+        replay(Adaptive(), World.of("1+").logged(), Costs(), Limits(cascade=Cascade(2), width=None))

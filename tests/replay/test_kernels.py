@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grv.core.limits import Limits
 from grv.core.pace import Pace
 from grv.core.search import Policy
 from grv.core.values import REFUTED, Costs, Latency
 from grv.logs.log import LoggedProblem
-from grv.pacing import PACE
 from grv.policies import (
     Adaptive,
     Alternate,
@@ -28,13 +28,15 @@ from grv.policies import (
     VerifyAll,
 )
 from grv.replay.hindsight import hindsight_trials, least_checks_of
-from grv.replay.kernels.dispatch import KERNELS, WIDE, Conditions, engine_trials, trials
+from grv.replay.kernels.dispatch import KERNELS, WIDE, engine_trials, trials
 from grv.replay.orders import batches
 from grv.replay.trials import Trials
 from grv.testing import World
 from grv.testing.strategies import paces, worlds
 from grv.testing.worlds import all_wrong, tied
+from support.examples import examples
 
+DEFAULT_PACE = Pace()
 ORDERS = 4
 
 # At least one entry for each kernel.
@@ -70,15 +72,15 @@ def assert_kernels_equal_the_engine(
     *,
     seed: int = 0,
     keyed: bool = False,
-    pace: Pace = PACE,
+    pace: Pace = DEFAULT_PACE,
 ) -> None:
     for batch in batches([problem], ORDERS, seed=seed, keyed=keyed):
         for policy in POLICIES:
-            found = trials(policy, batch, costs, width=width, pace=pace)
-            assert_equal(found, engine_trials(policy, batch, costs, Conditions(width, pace=pace)))
+            found = trials(policy, batch, costs, Limits(width=width, pace=pace))
+            assert_equal(found, engine_trials(policy, batch, costs, Limits(width=width, pace=pace)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     world=worlds(candidates=14, broken=False).filter(len),
     costs=prices,
@@ -92,8 +94,10 @@ def test_every_kernel_equals_the_engine_where_it_gives_up(
 ) -> None:
     for batch in batches([world.logged()], ORDERS, keyed=keyed):
         for policy in POLICIES:
-            found = trials(policy, batch, costs, width=width, value=value, pace=pace)
-            expected = engine_trials(policy, batch, costs, Conditions(width, value, pace))
+            found = trials(policy, batch, costs, Limits(width=width, value=value, pace=pace))
+            expected = engine_trials(
+                policy, batch, costs, Limits(width=width, value=value, pace=pace)
+            )
             assert_equal(found, expected)
 
 
@@ -116,7 +120,7 @@ def test_every_kernel_has_an_example() -> None:
     assert all(type(policy) is kind for kind in EXAMPLES for policy in EXAMPLES[kind])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     world=worlds(candidates=20, broken=False).filter(len),
     costs=prices,
@@ -132,6 +136,7 @@ def test_every_kernel_equals_the_engine_in_worlds_full_of_ties(
     assert_kernels_equal_the_engine(problem, costs, width, seed=seed, keyed=keyed, pace=pace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2, 5, None])
 @pytest.mark.parametrize(
     "world",
@@ -151,6 +156,7 @@ def test_every_kernel_equals_the_engine_at_the_edges(world: World, width: int | 
         assert_kernels_equal_the_engine(world.logged(), costs, width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("width", [1, 16, None])
 @pytest.mark.parametrize("verify", [0.1, 10, 1000])
@@ -174,6 +180,7 @@ def with_classes(world: World) -> World:
     return dataclasses.replace(world, keys=keys)
 
 
+@pytest.mark.slow
 def test_more_candidates_than_sixteen_bits_can_number_are_ranked_all_the_same() -> None:
     n = 2**15 + 10
     scores = np.arange(n, dtype=np.float64)
@@ -184,29 +191,30 @@ def test_more_candidates_than_sixteen_bits_can_number_are_ranked_all_the_same() 
     (batch,) = batches([problem], 1)
 
     for policy in (Adaptive(checks=300), Fixed(n, n - 5000), Fixed(n, n - 5001)):
-        found = trials(policy, batch, Costs(1, 10), width=1)
-        assert_equal(found, engine_trials(policy, batch, Costs(1, 10), Conditions(1)))
+        found = trials(policy, batch, Costs(1, 10))
+        assert_equal(found, engine_trials(policy, batch, Costs(1, 10), Limits(width=1)))
 
 
 def test_a_policy_without_a_kernel_goes_through_the_engine() -> None:
     policy = KnownLaw(scores=(0, 1, 2), passes=(0, 0.1, 0.5))
     (batch,) = batches([tied(30, seed=3).logged()], ORDERS)
 
-    found = trials(policy, batch, Costs(), width=None)
+    found = trials(policy, batch, Costs(), Limits(width=None))
 
     assert type(policy) not in KERNELS
-    assert_equal(found, engine_trials(policy, batch, Costs(), Conditions(None)))
+    assert_equal(found, engine_trials(policy, batch, Costs(), Limits(width=None)))
 
 
 def test_with_keys_a_class_is_verified_once() -> None:
     problem = World.of("5-a 5-a 5-a 4- 3+b 3+b").logged()
     (batch,) = batches([problem], ORDERS, keyed=True)
 
-    found = trials(Fixed(6, 6), batch, Costs(), width=None)
+    found = trials(Fixed(6, 6), batch, Costs(), Limits(width=None))
 
     assert found.verified.tolist() == [3] * ORDERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("width", [1, 16, None])
 @pytest.mark.parametrize("verify", [1, 30])
@@ -225,20 +233,20 @@ def test_no_row_verifies_refuted_candidates() -> None:
     (batch,) = batches([problem], 20)
 
     for policy in POLICIES:
-        found = trials(policy, batch, Costs(1, 10), width=None)
+        found = trials(policy, batch, Costs(1, 10), Limits(width=None))
         assert (found.verified <= 2).all()
-    found = trials(Fixed(5, 5), batch, Costs(1, 10), width=None)
+    found = trials(Fixed(5, 5), batch, Costs(1, 10), Limits(width=None))
     assert found.generated.tolist() == [5] * 20
     assert found.verified.tolist() == [2] * 20
     least = least_checks_of(batch)
     assert (least[least <= 5] <= 2).all()
-    assert (hindsight_trials(batch, least, Costs(1, 10)).verified <= 2).all()
+    assert (hindsight_trials(batch, least, Costs(1, 10), Limits(width=None)).verified <= 2).all()
 
 
 def test_hindsight_pays_for_the_cheapest_pair_and_nothing_where_none_suffices() -> None:
     solvable, hopeless = World.of("1- 9+").logged("a"), World.of("1- 9-").logged("b")
     found = [
-        hindsight_trials(batch, least_checks_of(batch), Costs(1, 10))
+        hindsight_trials(batch, least_checks_of(batch), Costs(1, 10), Limits(width=None))
         for batch in batches([solvable, hopeless], ORDERS)
     ]
 
@@ -265,7 +273,7 @@ def test_hindsight_waits_once_for_candidates_and_for_as_many_rounds_as_the_width
     least = least_checks_of(batch)
 
     for width in (1, 2, None):
-        found = hindsight_trials(batch, least, Costs(1, 10), width=width)
+        found = hindsight_trials(batch, least, Costs(1, 10), Limits(width=width))
         whole = 1 if width is None else width
         checks = [1 if width is None else -(-k // whole) for k in found.verified.tolist()]
         assert found.rounds.tolist() == [[1, k, 0, 0] for k in checks]

@@ -9,19 +9,19 @@ import warnings
 import numpy as np
 import pytest
 
+from grv.comparing.tune import costs_of
+from grv.core.limits import Limits
 from grv.core.pace import Pace
 from grv.core.values import Costs, Latency
 from grv.learning.fit import prior_of
 from grv.learning.history import History, past
-from grv.learning.tune import costs_of
 from grv.logs.log import Log, LoggedProblem
-from grv.pacing import PACE
 from grv.policies import Learned
 from grv.policies.learned.drift import Drift
 from grv.policies.learned.policy import UnlikeHistoryWarning
-from grv.policies.learned.prior import Prior
+from grv.policies.learned.prior import Looks, Prior
 from grv.replay.engine import replayed
-from grv.replay.kernels.dispatch import Conditions, engine_trials, many_trials
+from grv.replay.kernels.dispatch import engine_trials, many_trials
 from grv.replay.kernels.learned import MeritLimits, StackedOrders, learned_trials
 from grv.replay.orders import OrderBatch, batches
 from grv.theory.guard import FACTOR, LEAST_FOR_BOTH
@@ -62,10 +62,7 @@ def by_the_engine(
     for batch in made:
         for order in batch.orders.tolist():
             search = replayed(
-                *(Learned(prior), batch.problem, Costs(1, ratio)),
-                order=order,
-                width=1,
-                keys=batch.keyed,
+                Learned(prior), batch.problem, Costs(1, ratio), order=order, keys=batch.keyed
             )
             assert search.outcome is not None
             bill = search.outcome.bill
@@ -84,6 +81,7 @@ def with_refuted(problems: list[LoggedProblem], share: float = 0.4) -> list[Logg
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refuted", [False, True])
 @pytest.mark.parametrize("ratio", [0.7, 10, 33.3])
 @pytest.mark.parametrize(
@@ -155,14 +153,22 @@ def test_searches_unlike_the_history_are_left_to_the_engine() -> None:
     assert costs[0].tolist() == [generated + 10 * verified for _, generated, verified, _ in rows]
 
 
-TIMED = Pace(overlap=True, second=1.0, latency=Latency(5, 30))
+TIMED = Pace(wait_price=1.0, latency=Latency(5, 30))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.inf, 40.0])
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize(
     ("width", "pace"),
-    [(1, PACE), (2, PACE), (16, Pace()), (16, PACE), (5, Pace(False, True)), (16, TIMED)],
+    [
+        (1, Pace()),
+        (2, Pace()),
+        (16, Pace(overlap=False)),
+        (16, Pace()),
+        (5, Pace(False, True)),
+        (16, TIMED),
+    ],
 )
 def test_a_comparison_runs_learned_as_the_engine_does(
     width: int, pace: Pace, keyed: bool, value: float
@@ -174,8 +180,10 @@ def test_a_comparison_runs_learned_as_the_engine_does(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlikeHistoryWarning)
-        together = many_trials(policy, made, Costs(1, 10), width=width, value=value, pace=pace)
-        how = Conditions(width, value, pace)
+        together = many_trials(
+            policy, made, Costs(1, 10), Limits(width=width, value=value, pace=pace)
+        )
+        how = Limits(width=width, value=value, pace=pace)
         each = [engine_trials(policy, batch, Costs(1, 10), how) for batch in made]
 
     for fast, slow in zip(together, each, strict=True):
@@ -206,6 +214,7 @@ def test_drift_is_detected_where_the_policy_detects_it(tied: bool) -> None:
     assert len(set(expected)) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize(
@@ -233,9 +242,10 @@ def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
         if found.unlike[0, at]:
             continue
         search = replayed(
-            *(Learned(prior, factor=factor), batch.problem, Costs(1, ratio)),
+            Learned(prior, factor=factor),
+            batch.problem,
+            Costs(1, ratio),
             order=order,
-            width=1,
             keys=keyed,
         )
         oldest += sum(turn.action.why.startswith("guard: the oldest") for turn in search.trace)
@@ -244,3 +254,28 @@ def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
         ranks = np.flatnonzero(found.checked[0, at, : len(batch.problem)])
         assert set(batch.ranked[row][ranks].tolist()) == set(map(int, search.pool.verdicts))
     assert oldest > 10
+
+
+@pytest.mark.parametrize("ratio", [30, 100])
+@pytest.mark.parametrize("kind", ["refuted", "repeated", "plain"])
+def test_the_guard_of_the_oldest_is_that_of_the_engine(ratio: float, kind: str) -> None:
+    """Most candidates are known to fail, and the lowest score passes: the guard has to act."""
+    chance = np.random.default_rng(5)
+    problems = []
+    for at in range(6):
+        size = int(chance.integers(100, 500))
+        passed = np.arange(size) == chance.integers(20, size)
+        scores = np.where(passed, -9.0, chance.standard_normal(size))
+        keys = np.where(passed, 999, chance.integers(0, 20, size)) if kind == "repeated" else None
+        refuted = ~passed & (chance.random(size) < 0.9) if kind == "refuted" else None
+        problems.append(LoggedProblem(f"p{at}", scores, passed, keys, refuted=refuted))
+    prior = tilted(fitted(made_up(tied=False, keyed=False), 0.5, 0.5), ratio, -0.3, -0.3)
+    prior = dataclasses.replace(prior, looks=Looks(1.0, 1.0))
+    made = list(batches(problems, 3, seed=1, keyed=kind == "repeated"))
+
+    found = learned_trials(prior, StackedOrders.of(made), [MeritLimits.of(prior, ratio)])
+
+    arrays = (found.solved, found.generated, found.verified, found.rounds[..., 0])
+    rows = [tuple(row) for row in np.stack([array[0] for array in arrays]).T.tolist()]
+    assert not found.unlike.any()
+    assert rows == by_the_engine(prior, made, ratio)

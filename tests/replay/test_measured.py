@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from grv.comparing.compare import compare
 from grv.core.errors import LogError
+from grv.core.limits import Limits
 from grv.core.pool import Pool
 from grv.core.search import Policy
 from grv.core.values import Bill, Costs, Generate, Measured, Step, Verify
-from grv.experiments.compare import compare
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Varied, VerifyAll
 from grv.replay.engine import replay, replayed
@@ -26,6 +27,7 @@ from grv.replay.kernels.dispatch import trials
 from grv.replay.orders import batches
 from grv.testing import World, population
 from grv.testing.strategies import worlds
+from support.examples import examples
 
 GUESS = Measured(1, 10)
 
@@ -58,23 +60,25 @@ LOG = random_costs(population("coding", problems=6, candidates=60, seed=4))
 
 
 def test_each_candidate_costs_what_the_log_says() -> None:
-    outcome = replay(Fixed(4, 3), PROBLEM, GUESS, width=1)
+    outcome = replay(Fixed(4, 3), PROBLEM, GUESS)
 
     assert outcome.bill == Bill(4, 3, 1 + 2 + 4 + 8 + 20 + 80 + 40)
 
 
 def test_the_costs_travel_with_their_candidates() -> None:
-    assert replay(VerifyAll(), PROBLEM, GUESS, order=[3, 2, 0, 1]).bill == Bill(2, 2, 132)
+    assert replay(VerifyAll(), PROBLEM, GUESS, Limits(width=None), order=[3, 2, 0, 1]).bill == Bill(
+        2, 2, 132
+    )
 
 
 def test_costs_that_the_log_has_are_not_used_unless_asked_for() -> None:
-    assert replay(Fixed(4, 3), PROBLEM, Costs(1, 10), width=1).bill == Bill(4, 3, 34)
+    assert replay(Fixed(4, 3), PROBLEM, Costs(1, 10)).bill == Bill(4, 3, 34)
 
 
 def test_what_the_log_does_not_say_costs_what_was_guessed() -> None:
     half = dataclasses.replace(PROBLEM, verify_costs=None)
 
-    assert replay(Fixed(4, 3), half, GUESS, width=1).bill == Bill(4, 3, 15 + 30)
+    assert replay(Fixed(4, 3), half, GUESS).bill == Bill(4, 3, 15 + 30)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Watching:
 def test_a_policy_sees_the_current_estimate_of_the_costs() -> None:
     seen: list[float] = []
     cheap = priced(World.of("1- 1- 1-").logged(), [1, 1, 1], [2, 3, 1])
-    replay(Watching(seen), cheap, GUESS, width=1)
+    replay(Watching(seen), cheap, GUESS)
 
     assert seen == pytest.approx([10, 2, 5 / 2, 6 / 3])  # the guess counts until a payment
 
@@ -101,9 +105,9 @@ def test_a_policy_sees_the_current_estimate_of_the_costs() -> None:
 def test_adaptive_takes_the_shells_of_the_costs_as_they_turn_out_to_be() -> None:
     hard = World.of("1- " * 300)
     problem = priced(hard.logged(), [1.0] * 300, [100.0] * 300)
-    learned = replayed(Adaptive(), problem, Measured(1, 1))
-    told = replayed(Adaptive(), problem, Costs(1, 100))
-    naive = replayed(Adaptive(), problem, Costs(1, 1))
+    learned = replayed(Adaptive(), problem, Measured(1, 1), Limits(width=None))
+    told = replayed(Adaptive(), problem, Costs(1, 100), Limits(width=None))
+    naive = replayed(Adaptive(), problem, Costs(1, 1), Limits(width=None))
 
     # After its first shell it generates like a policy that knows that verifying is expensive.
     assert learned.trace[0].action == naive.trace[0].action
@@ -118,7 +122,7 @@ def test_a_path_goes_on_at_the_costs_as_they_turn_out_to_be(policy: Policy) -> N
     problem = priced(World.of("1- " * 600).logged(), [1.0] * 600, [100.0] * 600)
 
     def largest(costs: Costs) -> int:
-        turns = replayed(policy, problem, costs).trace
+        turns = replayed(policy, problem, costs, Limits(width=None)).trace
         return max(turn.action.n for turn in turns if isinstance(turn.action, Generate))
 
     assert largest(Costs(1, 4)) <= 5
@@ -133,7 +137,7 @@ def test_rows_are_the_means_of_the_engines_bills(width: int | None) -> None:
     policies: list[Policy] = [Adaptive(), Fixed(9, 3), VerifyAll()]
     for row, policy in zip(comparison.rows, policies, strict=False):
         bills = [
-            replay(policy, batch.problem, GUESS, order=order, width=width).bill.total
+            replay(policy, batch.problem, GUESS, Limits(width=width), order=order).bill.total
             for batch in batches(LOG.problems, 3)
             for order in batch.orders.tolist()
         ]
@@ -172,7 +176,7 @@ def test_pairs_are_chosen_by_the_mean_costs_of_the_log_whatever_was_guessed() ->
     assert wrong["uniform-matched"].cost <= wrong["adaptive"].cost * 1.5
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     world=worlds(candidates=9, broken=False, keys=False).filter(lambda world: world.solvable),
     data=st.data(),
@@ -186,12 +190,12 @@ def test_hindsight_is_the_cheapest_of_all_pairs_at_their_own_costs(
     problem = priced(world.logged("a"), data.draw(prices), data.draw(prices))
     (batch,) = batches([problem], 2)
 
-    found = hindsight_trials(batch, least_checks_of(batch), GUESS)
+    found = hindsight_trials(batch, least_checks_of(batch), GUESS, Limits(width=None))
 
     n = len(problem)
     for order, total in zip(batch.orders.tolist(), found.costs(GUESS).tolist(), strict=True):
         outcomes = [
-            replay(Fixed(m, k), problem, GUESS, order=order, width=1)
+            replay(Fixed(m, k), problem, GUESS, order=order)
             for m in range(1, n + 1)
             for k in range(1, m + 1)
         ]
@@ -203,7 +207,7 @@ def test_hindsight_spends_nothing_where_nothing_passes() -> None:
     problem = priced(World.of("1- 2-").logged(), [1, 1], [1, 1])
     (batch,) = batches([problem], 2)
 
-    found = hindsight_trials(batch, least_checks_of(batch), GUESS)
+    found = hindsight_trials(batch, least_checks_of(batch), GUESS, Limits(width=None))
 
     assert found.costs(GUESS).tolist() == [0, 0]
     assert found.rounds.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0]]
@@ -214,7 +218,7 @@ def test_with_keys_costs_are_measured_too() -> None:
     (batch,) = batches([problem], 1, keyed=True)
     there = batch.orders[0].tolist().index(0) < batch.orders[0].tolist().index(1)
 
-    found = trials(Fixed(4, 4), batch, GUESS, width=1)
+    found = trials(Fixed(4, 4), batch, GUESS)
 
     assert found.costs(GUESS).tolist() == [4 + (7 if there else 100) + 5 + 3]
 

@@ -89,7 +89,7 @@ def test_unsolvable_problems_do_not_disturb_the_papers_orders() -> None:
     [
         ({"orders": 0}, "at least 1 order, not 0"),
         ({"seed": -1}, "must not be negative, not -1"),
-        ({"scheme": "random"}, "stable, paper, not 'random'"),
+        ({"scheme": "random"}, "stable, paper, logged, not 'random'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments: dict[str, int], message: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grv.comparing.simulation.laws import Pieces
+from grv.comparing.simulation.populations import flat_law, inverted_law, needle_law
+from grv.comparing.simulation.streams import Drawn, Stream
 from grv.core.search import Policy
 from grv.core.values import Costs, Verdict
-from grv.experiments.laws import Pieces
-from grv.experiments.populations import flat_law, inverted_law, needle_law
-from grv.experiments.streams import Drawn, Stream
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Threshold, VerifyAll
 from grv.testing import World, run
 
@@ -52,7 +52,7 @@ def test_it_fares_as_in_a_world_that_is_long_enough(policy: Policy) -> None:
         parts = [law.sample(chance, n) for n in (256, 768, 3072, 12288)]  # as it is drawn
         scores, passed = (np.concatenate(each).tolist() for each in zip(*parts, strict=True))
         verdicts = tuple(Verdict.PASSED if each else Verdict.FAILED for each in passed)
-        outcome = run(policy, COSTS, World(tuple(scores), verdicts), width=1).outcome
+        outcome = run(policy, COSTS, World(tuple(scores), verdicts)).outcome
         assert outcome is not None
 
         found = Stream(law, (seed,)).run(policy, COSTS)

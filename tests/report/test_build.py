@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 
+from grv.comparing.compare import compare
+from grv.comparing.rows import DEFAULT_ROWS
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Cascade, Costs
-from grv.experiments.compare import compare
-from grv.experiments.rows import DEFAULT_ROWS
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
-from grv.report.inputs.source import Source, parse_comparison
+from grv.report.inputs import ReportSource, parse_comparison
 from grv.report.parts import PARTS, TABLES
 from grv.report.report import Report
-from grv.report.request import Request
+from grv.report.request import ReportRequest
 from support.reports import FEW, LOG, OTHER, PRICES, REQUEST, two_logs, with_columns
 
 
@@ -35,16 +35,19 @@ def test_what_is_saved_is_json_and_comes_back() -> None:
     assert again.to_json() == json.loads(text)
 
 
+@pytest.mark.slow
 def test_the_same_report_is_made_twice() -> None:
     report = two_logs()
-    again = make_report([Source("first", log=LOG), Source("second", log=OTHER)], REQUEST)
+    again = make_report(
+        [ReportSource("first", log=LOG), ReportSource("second", log=OTHER)], REQUEST
+    )
     assert again.to_json() == report.to_json()
 
 
 def test_a_cascade_is_that_of_compare() -> None:
     log, cascade = with_columns(Log(OTHER.problems[:4])), Cascade(4, 0.5)
-    asked = Request(policies=FEW, orders=2, many_orders=1)
-    made = make_report([Source("x", log=log, cascade=cascade)], asked)
+    asked = ReportRequest(policies=FEW, orders=2, many_orders=1)
+    made = make_report([ReportSource("x", log=log, cascade=cascade)], asked)
     saved = compare(FEW, log, Costs(), orders=2, cascade=cascade).rows
     assert made["summary"].column("cost") == [row.cost for row in saved]
     assert made.logs[0].score == "score, then second for the best 4"
@@ -56,7 +59,7 @@ def test_a_saved_comparison_gives_the_same_costs_and_says_what_is_left_out() -> 
     saved = json.loads(json.dumps(compare(DEFAULT_ROWS, OTHER, PRICES, orders=4).to_json()))
     comparison = parse_comparison(saved)
     assert json.loads(json.dumps(comparison.to_json())) == saved
-    made = make_report([Source("second", "comparison", None, comparison)])
+    made = make_report([ReportSource("second", "comparison", None, comparison)])
     wanted = [r for r in report["summary"].only(log="second").rows if r[2] in DEFAULT_ROWS]
     assert [row for row in made["summary"].rows if row[2] != "default"] == wanted
     for part in PARTS:
@@ -75,15 +78,15 @@ def test_what_is_no_comparison_is_refused() -> None:
 
 def test_progress_ends_where_it_said_it_would() -> None:
     told: list[tuple[int, int]] = []
-    asked = Request(orders=2, many_orders=2)
-    make_report([Source("x", log=OTHER)], asked, progress=lambda *now: told.append(now))
+    asked = ReportRequest(orders=2, many_orders=2)
+    make_report([ReportSource("x", log=OTHER)], asked, progress=lambda *now: told.append(now))
     assert told == sorted(told)
     assert told[-1][0] == told[-1][1]
 
 
 def test_logs_need_names_of_their_own() -> None:
     with pytest.raises(UsageError, match="different names"):
-        make_report([Source("x", log=LOG), Source("x", log=OTHER)])
+        make_report([ReportSource("x", log=LOG), ReportSource("x", log=OTHER)])
     with pytest.raises(UsageError, match="at least one log"):
         make_report([])
 
@@ -127,7 +130,7 @@ DEGENERATE = {
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_a_log_that_says_little_is_said_to(name: str) -> None:
     log, words = DEGENERATE[name]
-    made = make_report([Source("x", log=log)], Request(orders=3, many_orders=3))
+    made = make_report([ReportSource("x", log=log)], ReportRequest(orders=3, many_orders=3))
     json.dumps(made.to_json(), allow_nan=False)
     notes = [note for table in made.tables for note in table.notes]
     assert any(words in note for note in notes), notes

@@ -60,7 +60,11 @@ def test_text_is_aligned_and_has_the_notes() -> None:
 def test_small_costs_keep_their_digits() -> None:
     cost = COLUMNS[2]
     assert [cost.shown(value) for value in (0, 0.00123456, 5, 12.34, 1234.5)] == [
-        *("0.0", "0.00123", "5.00", "12.3", "1234.5"),
+        "0.0",
+        "0.00123",
+        "5.00",
+        "12.3",
+        "1234.5",
     ]
     assert [cost.brief(value) for value in (12.34, 123456.7)] == ["12.3", "123,457"]
 
@@ -83,7 +87,11 @@ def test_latex_escapes_what_latex_would_read() -> None:
 def test_side_by_side_rows_that_agree_become_one() -> None:
     wide = TABLE.across("log", ("cost", "solved"))
     assert [c.name for c in wide.columns] == [
-        *("policy", "cost a_1", "solved a_1", "cost b", "solved b")
+        "policy",
+        "cost a_1",
+        "solved a_1",
+        "cost b",
+        "solved b",
     ]
     assert wide.rows == (("x|y", 12.34, 1.0, 7, 0.5), ("z & w", 0.1 + 0.2, None, None, None))
     text = wide.to_latex()

@@ -12,12 +12,11 @@ from grv.backends.protocols import Problem
 from grv.core.errors import BackendError, RunStopped, UsageError
 from grv.policies import VerifyAll
 from grv.runtime.calls import Caller
-from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.options import Calls
 from grv.testing.fakes import ScriptedGenerator, TableScorer, TableVerifier
 from grv.testing.worlds import needle
-from support.live import search_many
+from support.live import one_generator, search_many
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +38,7 @@ class Clock:
 
 
 class Flaky:
-    """Fails so many times, and then works."""
+    """Fails a number of times, and then works."""
 
     def __init__(self, *errors: BackendError) -> None:
         self.errors, self.calls = list(errors), 0
@@ -69,7 +68,26 @@ async def test_a_server_that_says_when_to_come_back_is_believed() -> None:
     waits = [3.5, 0.0, 100.0, 1e9, -1.0]
     errors = [BackendError("wait", retry_after=wait) for wait in waits]
     await Caller(Calls(longest_pause=60), sleep=clock.sleep).make(Flaky(*errors))
-    assert clock.pauses == [3.5, 0.0, 100.0, 600.0, 0.0]  # but not for ever
+    assert clock.pauses == [3.5, 0, 100, 60, 0]  # but not for ever
+
+
+async def test_a_server_that_is_busy_for_a_day_is_tried_again_while_patience_lasts() -> None:
+    clock = Clock()
+    busy = BackendError("busy", fault="wait", retry_after=86_400.0)
+    caller = Caller(Calls(patience=300), sleep=clock.sleep, clock=clock.time)
+    assert await caller.make(Flaky(*[busy] * 5)) == "done"
+    assert max(clock.pauses) <= 25
+    with pytest.raises(RunStopped, match="it asks to come back in 86,400 s"):
+        await caller.make(Flaky(*[busy] * 999))
+    assert clock.now < 2 * 300
+
+
+async def test_a_server_that_is_busy_for_a_minute_is_believed() -> None:
+    clock = Clock()
+    busy = BackendError("busy", fault="wait", retry_after=100.0)
+    caller = Caller(Calls(patience=300), sleep=clock.sleep, clock=clock.time)
+    assert await caller.make(Flaky(busy)) == "done"
+    assert clock.pauses == [100]
 
 
 async def test_a_call_is_tried_six_times_and_its_last_error_counts() -> None:
@@ -333,7 +351,7 @@ async def test_many_searches_together_never_pass_the_bound(concurrency: int) -> 
                 now -= 1
 
     backends = Backends(ScriptedGenerator(world), TableScorer(world), Watching(world))
-    config = SearchConfig(backends, policy=VerifyAll(), width=4)
+    config = one_generator(backends, policy=VerifyAll(), width=4)
     problems = [Problem(f"p{i}") for i in range(6)]
     calls = Caller(Calls(concurrency=concurrency))
     found = [each async for each in search_many(problems, config, calls=calls, at_once=6)]

@@ -17,8 +17,7 @@ from grv.core.errors import UsageError
 from grv.ledger.entries import Ended, Failed, Found, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.runtime.calls import Caller
-from grv.runtime.collecting.collect import Collected, Collection, collect_many
-from grv.runtime.config import SearchConfig
+from grv.runtime.collect import Collected, Collection, collect_many
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
 from grv.testing.fakes import (
@@ -33,7 +32,7 @@ from grv.testing.fakes import (
 )
 from grv.testing.strategies import worlds
 from grv.testing.worlds import World, all_wrong, needle
-from support.live import search
+from support.live import one_generator, search
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
@@ -196,7 +195,7 @@ async def test_what_a_search_for_an_answer_paid_for_is_used() -> None:
     world = needle(60, at=9)
     bench = Bench(world)
     await search(
-        PROBLEM, SearchConfig(bench.collection.backends, costs=Costs(1, 1), width=8), ledger=ledger
+        PROBLEM, one_generator(bench.collection.backends, costs=Costs(1, 1), width=8), ledger=ledger
     )
     verified = set(bench.verifier.verified)
     assert verified
@@ -251,7 +250,8 @@ async def test_many_at_once_each_handed_over_and_those_of_others_when_they_are_f
         group.start_soon(
             partial(
                 collect_many,
-                *(problems, collection),
+                problems,
+                collection,
                 ledger=ledger,
                 done=found.append,
                 progress=steps.append,

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from grv import Costs
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Draft, Problem, Score
 from grv.core.errors import UsageError
+from grv.learning.history import PastProblem
+from grv.learning.ledger_history import entries_past
+from grv.learning.online import fitted_prior
 from grv.learning.prior_file import from_text
-from grv.ledger.entries import Started, Told
+from grv.ledger.entries import Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import Learning
 from grv.policies.learned.policy import UnlikeHistoryWarning
-from grv.runtime.results.solution import Solution
-from grv.runtime.solve import SolveOptions, solve_many
+from grv.runtime.config import config_of
+from grv.runtime.experience import Experience
+from grv.runtime.ledger_writer import LedgerWriter
+from grv.runtime.solution import Solution
+from grv.runtime.solve import SolveOptions, solve, solve_many
 from grv.testing.fakes import Crash
 from grv.theory.guard import FACTOR
 from support.learning import Problems, course
 
 pytestmark = pytest.mark.anyio
-COLD = "varied"
+COLD = "varied(factor=5.0)"
 
 
 @pytest.fixture
@@ -54,6 +66,7 @@ def summary(solutions: Sequence[Solution]) -> dict[str, tuple[str, float]]:
     return {each.problem: (each.policy, each.bill.total) for each in solutions}
 
 
+@pytest.mark.slow
 async def test_the_first_six_problems_are_cold_and_then_history_decides() -> None:
     made = Problems()
     found = await job(made, made.problems(24), MemoryLedger())
@@ -65,6 +78,7 @@ async def test_the_first_six_problems_are_cold_and_then_history_decides() -> Non
     assert all(solution.verified for solution in found)
 
 
+@pytest.mark.slow
 async def test_a_job_that_is_killed_and_continued_takes_the_same_course(tmp_path: Path) -> None:
     problems, whole = Problems().problems(17), MemoryLedger()
     expected = await job(Problems(), problems, whole)
@@ -83,6 +97,7 @@ async def test_a_job_that_is_killed_and_continued_takes_the_same_course(tmp_path
             assert course(ledger, solution.search) == course(whole, solution.search)
 
 
+@pytest.mark.slow
 async def test_searches_that_had_begun_continue_with_their_prior(tmp_path: Path) -> None:
     """With several problems at once, those that had not begun may see more history."""
     problems, path = Problems().problems(24), tmp_path / "ledger"
@@ -100,6 +115,7 @@ async def test_searches_that_had_begun_continue_with_their_prior(tmp_path: Path)
             assert starts(ledger, id) == before  # none was started again
 
 
+@pytest.mark.slow
 async def test_a_second_job_starts_from_the_verdicts_of_the_first(tmp_path: Path) -> None:
     made, path = Problems(), tmp_path / "ledger"
     problems = made.problems(26)
@@ -122,6 +138,7 @@ async def test_a_history_with_another_score_is_an_error(tmp_path: Path) -> None:
         await job(made, made.problems(1), MemoryLedger(), Learning((str(path),)))
 
 
+@pytest.mark.slow
 async def test_only_searches_of_the_same_generator_and_score_are_history() -> None:
     made, ledger = Problems(), MemoryLedger()
     for other in ({"generator": "another"}, {"score": "another"}):
@@ -131,6 +148,7 @@ async def test_only_searches_of_the_same_generator_and_score_are_history() -> No
     assert [each.policy == COLD for each in found] == [True] * 6 + [False] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.0, 1.0])
 async def test_if_all_fail_or_all_pass_it_stays_within_its_bounds(chance: float) -> None:
     made = Problems(chance=chance)
@@ -165,6 +183,7 @@ async def test_scores_unlike_the_history_are_left_to_the_default_and_it_says_so(
     assert all(any("unlike the history" in why for why in each) for each in reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 async def test_a_history_that_misleads_costs_at_most_the_factor() -> None:
     """In the history higher scores fail; now they pass, and then they fail again."""
@@ -208,9 +227,88 @@ async def test_a_search_that_the_default_has_ended_is_not_paid_for_again() -> No
     paid = made.verified
     found = await job(made, problems, ledger)
 
-    assert {each.policy for each in found} == {COLD}
+    assert {each.policy for each in found} == {"varied"}
     assert made.verified == paid
 
 
 def starts(ledger: Ledger, search: str) -> list[Started]:
     return [entry for entry in ledger.read(search) if isinstance(entry, Started)]
+
+
+async def test_clients_learn_apart_unless_their_histories_are_joined() -> None:
+    ledger, made = MemoryLedger(), Problems()
+    problems = made.problems(16)
+    await job(made, problems[:8], ledger, other={"client": "alice"})
+    (apart,) = await job(made, problems[8:9], ledger, other={"client": "bob"})
+    assert apart.policy == COLD
+    (own,) = await job(made, problems[9:10], ledger, other={"client": "alice"})
+    assert own.policy != COLD
+
+    config = config_of({"generator": made, "scorer": made, "verifier": made, "policy": "learning"})
+    about = {"generator": "made up", "score": "made up"}
+    writer = LedgerWriter(ledger)
+    for joined, fits in ((False, False), (True, True)):
+        asked = replace(config, about={**about, "client": "cleo"}, joined=joined)
+        prior = await Experience.of(asked, writer).prior()
+        assert (prior is not None) == fits
+
+
+async def test_a_history_that_does_not_answer_takes_no_thread_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def silent(path: str, score: str) -> tuple[list[PastProblem], str]:
+        asked.set()
+        assert answer.wait(60)
+        return [], score
+
+    monkeypatch.setattr("grv.runtime.experience.ledger_past", silent)
+    writer, made = LedgerWriter(MemoryLedger()), Problems()
+    config = config_of(
+        {"generator": made, "scorer": made, "verifier": made, "policy": "learning('silent')"}
+    )
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(Experience.of(config, writer).prior)
+        while not asked.is_set():  # noqa: ASYNC110 - a thread sets it
+            await anyio.sleep(0.01)
+        with anyio.fail_after(30):
+            assert await anyio.to_thread.run_sync(lambda: "done") == "done"
+        answer.set()
+
+
+@pytest.mark.parametrize("large", [1e308, -1.7e308, math.inf, math.nan])
+async def test_a_score_that_is_too_large_does_not_spoil_what_is_learned(large: float) -> None:
+    """Neither a new one, which is none, nor one that an older ledger has."""
+    ledger, made = MemoryLedger(), Problems()
+    await job(made, made.problems(8), ledger)
+    known = {id: ledger.read(id) for id, _ in ledger.ended_searches()}
+    spoilt = [
+        replace(each, score=large if each.candidate % 2 else -large)
+        for entries in known.values()
+        for each in entries
+        if isinstance(each, Scored)
+    ]
+    past = [
+        entries_past(id, [*entries, *(each for each in spoilt if math.isfinite(large))])
+        for id, entries in known.items()
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prior = fitted_prior(past, "made up")
+    assert prior is not None
+    assert from_text(prior.to_text())
+
+    class Wild(Problems):
+        async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
+            return [Score(large) for _ in drafts]
+
+    wild = Wild()
+    how: SolveOptions = {"generator": wild, "scorer": wild, "verifier": wild}
+    how |= {"ledger": ledger, "budget": 100}
+    solution = await solve(wild.problems(1)[0], **how)
+    scored = [each for each in ledger.read(solution.search) if isinstance(each, Scored)]
+    assert scored
+    assert {each.score for each in scored} == {None}
+    assert "the scorer returned" in scored[0].reason

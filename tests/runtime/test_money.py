@@ -104,7 +104,7 @@ def faults_and_kills(folder: Path, problems: int, kills: int, pause: float, seed
 
 
 def test_after_faults_and_kills_every_candidate_is_accounted_for(tmp_path: Path) -> None:
-    faults_and_kills(tmp_path, problems=18, kills=10, pause=0, seed=7)
+    faults_and_kills(tmp_path, problems=8, kills=4, pause=0, seed=7)
 
 
 @pytest.mark.soak
@@ -149,4 +149,24 @@ def test_limits_of_the_machine_lose_nothing(
             idle(server)
         assert grv(*command).code == 1
         accounts = hold(f"limits {limits}", world, server, total)
+    assert accounts.found.total() > 9
+
+
+def test_a_process_without_memory_loses_nothing(tmp_path: Path) -> None:
+    """The run ends under each limit in turn; without it, the same command goes on."""
+    world, total = World(tmp_path), 400.0
+    file = world.problems([f"p{i}" for i in range(9)])
+    said = ""
+    with CountingServer(right=right) as server:
+        command = world.command(server, file, "--budget", 40, "--total-budget", total)
+        for most in (300, 400, 600):
+            ran = grv(*command, before=limited(resource.RLIMIT_AS, most << 20))
+            assert ran.code in (0, 1, 2), ran
+            assert "Traceback" not in ran.err
+            assert "bug in grv" not in ran.err
+            said += ran.err
+            idle(server)
+        assert "grv: out of memory: lower --workers" in said
+        assert grv(*command).code == 1
+        accounts = hold("little memory", world, server, total)
     assert accounts.found.total() > 9

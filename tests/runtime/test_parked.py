@@ -9,13 +9,14 @@ from typing import Any
 import anyio
 import pytest
 
-from grv import Costs, Measured, Verdict
+from grv import Costs, Verdict
 from grv.backends.protocols import Problem
+from grv.core import Measured
 from grv.ledger.entries import Ended, Entry, Found, Intended, Parked, Settled, Told, charge_of
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.prices import Meter, Prices
-from grv.runtime.results.solution import Solution
-from grv.runtime.search_record import SearchRecord
+from grv.runtime.record import SearchRecord
+from grv.runtime.solution import Solution
 from grv.runtime.solve import solve_many
 from support.pages import HUMAN, Backends, options
 
@@ -30,7 +31,9 @@ async def solve(ledger: SqliteLedger, names: Sequence[str], **more: Any) -> list
 
 
 def parked(ledger: SqliteLedger) -> list[tuple[str, int]]:
-    waits = [(id, SearchRecord(None, id, ledger.read(id)).parked) for id in ledger.search_ids()]
+    waits = [
+        (id, SearchRecord(None, id, ledger.read(id)).tally.parked) for id in ledger.search_ids()
+    ]
     return [(id, candidate) for id, calls in waits for _, candidate in sorted(calls)]
 
 

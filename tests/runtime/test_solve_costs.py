@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from grv.backends.protocols import Problem, Usage
 from grv.core.errors import BackendError, UsageError
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.values import Cascade, Costs, Measured
 from grv.ledger.entries import Ended, ScoredAgain, from_text, kind_of, to_text
 from grv.ledger.ledger import Ledger, MemoryLedger
@@ -21,7 +23,7 @@ from grv.runtime.calls import Caller
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
-from grv.runtime.results.solution import Solution
+from grv.runtime.solution import Solution
 from grv.testing.drivers import run
 from grv.testing.fakes import (
     Crash,
@@ -33,7 +35,7 @@ from grv.testing.fakes import (
 )
 from grv.testing.strategies import worlds
 from grv.testing.worlds import World, all_wrong
-from support.live import search
+from support.live import one_generator, search
 
 pytestmark = pytest.mark.anyio
 PROBLEM = Problem("p", "prompt")
@@ -58,7 +60,7 @@ def config(world: World, **options: object) -> SearchConfig:
     backends = Backends(
         ScriptedGenerator(world), TableScorer(world), TableVerifier(world), None, cascaded
     )
-    return SearchConfig(backends, **{"width": 8, **options})  # type: ignore[arg-type]
+    return one_generator(backends, **{"width": 8, **options})  # type: ignore[arg-type]
 
 
 async def solved(
@@ -86,7 +88,7 @@ async def test_a_measured_run_that_is_resumed_pays_for_nothing_and_decides_alike
     ledger = MemoryLedger()
     whole = await solved(config(world, **settings))
     first = config(world, **settings)
-    verifier = first.backends.verifier
+    verifier = first.first.backends.verifier
     assert isinstance(verifier, TableVerifier)
     died: dict[int, Fault] = {2: _die}
     verifier.faults = died
@@ -96,8 +98,8 @@ async def test_a_measured_run_that_is_resumed_pays_for_nothing_and_decides_alike
     resumed = await solved(again, ledger)
 
     assert resumed.bill == whole.bill
-    assert isinstance(again.backends.generator, ScriptedGenerator)
-    assert again.backends.generator.calls == 0
+    assert isinstance(again.first.backends.generator, ScriptedGenerator)
+    assert again.first.backends.generator.calls == 0
 
 
 async def _die() -> None:
@@ -114,7 +116,7 @@ async def test_the_total_budget_reserves_the_most_and_spends_what_was_paid() -> 
     solution = await solved(measured, ledger, 1000)
 
     assert solution.outcome == "out of budget"
-    assert solution.bill.total == 2 * (2 + 5) + 2  # 16 + 7 would pass 20
+    assert solution.bill.total == 2 * (2 + 5)  # 14 + 3 + 7 would pass 20
     assert ledger.possibly_paid() == solution.bill.total
 
 
@@ -144,7 +146,9 @@ def test_a_live_cascade_equals_the_pure_search(world: World, top: int, width: in
     cascade = Cascade(top, cost=0.5)
     for policy in (Adaptive(), Fixed(6, 3)):
         live = anyio.run(solved, config(world, policy=policy, width=width, cascade=cascade))
-        pure = run(policy, Costs(), world, width=width, cascade=cascade)
+        pure = run(
+            policy, Costs(), world, Limits(width=width, cascade=cascade, pace=Pace(overlap=False))
+        )
         assert pure.outcome is not None
         assert live.outcome == pure.outcome.reason.value
         assert live.bill == pure.outcome.bill
@@ -161,8 +165,8 @@ async def test_second_scores_are_recorded_and_not_asked_for_again() -> None:
     assert first.bill == second.bill
     assert first.bill.total == ledger.possibly_paid()
     assert first.bill.rescored == 4
-    assert isinstance(again.backends.second, Second)
-    assert again.backends.second.calls == 0
+    assert isinstance(again.first.backends.second, Second)
+    assert again.first.backends.second.calls == 0
     entries = [each for each in ledger.read(first.search) if isinstance(each, ScoredAgain)]
     assert [each.candidate for each in entries] == [0, 1, 2, 3]
     assert all(from_text(kind_of(each), to_text(each)) == each for each in entries)
@@ -175,8 +179,8 @@ async def test_a_second_score_that_cannot_be_had_ranks_last() -> None:
     assert solution.outcome == "solved"
 
     dead = config(world, policy=Fixed(3, 3), width=1, cascade=Cascade(2))
-    assert isinstance(dead.backends.second, Second)
-    dead.backends.second.faults = {number: scorer_down() for number in range(1, 99)}
+    assert isinstance(dead.first.backends.second, Second)
+    dead.first.backends.second.faults = {number: scorer_down() for number in range(1, 99)}
     assert (await solved(dead)).outcome == "solved"
 
 
@@ -189,7 +193,7 @@ def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(UsageError, match="a budget over measured costs needs `most`"):
         config(world, costs=Measured(1, 10), meter=METER, budget=5)
     with pytest.raises(UsageError, match="a second scorer a cascade"):
-        SearchConfig(
+        one_generator(
             Backends(ScriptedGenerator(world), TableScorer(world), TableVerifier(world)),
             cascade=Cascade(2),
         )
@@ -203,8 +207,8 @@ def test_a_backend_that_says_a_call_cost_less_than_nothing_is_not_believed(wrong
         METER.cost("verify", Usage(dollars=wrong))
 
 
-def test_a_meter_adds_what_the_backend_and_the_prices_say() -> None:
-    assert METER.cost("generate", Usage(completion_tokens=3, dollars=0.5)) == 6.5
+def test_a_file_that_names_the_model_comes_before_what_the_server_says() -> None:
+    assert METER.cost("generate", Usage(completion_tokens=3, dollars=0.5)) == 6
     assert METER.cost("verify", Usage(seconds=2)) == 40
     assert METER.cost("score", Usage(seconds=2)) == 0
     assert METER.prices.has("generate", "m")

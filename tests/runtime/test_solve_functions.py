@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -74,7 +75,7 @@ async def test_where_nobody_says_the_default_policy_decides() -> None:
 
     assert bills[0] == bills[1] == bills[2]
     counted = labelled(400, lambda i: (-i, i == 4))
-    assert bills[0] == run(DEFAULT, grv.Costs(1, 3), counted, width=1).bill
+    assert bills[0] == run(DEFAULT, grv.Costs(1, 3), counted).bill
 
 
 async def test_coroutines_and_a_policy_by_its_specification() -> None:
@@ -102,7 +103,7 @@ async def test_protocol_objects_are_taken_as_they_are() -> None:
         generator=ScriptedGenerator(world),
         scorer=TableScorer(world),
         verifier=TableVerifier(world),
-        policy=grv.Fixed(3, 1),
+        policy=grv.policies.Fixed(3, 1),
     )
 
     assert solution.draft is not None
@@ -234,7 +235,7 @@ def test_who_stops_reading_stops_the_run() -> None:
     problems = [Problem(f"p{i}", "prompt") for i in range(1000)]
     found = grv.solve_many_now(problems, **options)  # type: ignore[arg-type]
     assert next(iter(found)).outcome == "solved"
-    found.close()  # type: ignore[attr-defined]
+    found.close()
     assert len(options["generator"].made) < 1000  # type: ignore[attr-defined]
 
 
@@ -277,3 +278,22 @@ def test_the_keys_of_a_verifier_are_used_unless_told_otherwise() -> None:
         )
         assert solution.outcome == "exhausted"
         assert verifier.verified == verified
+
+
+@pytest.mark.parametrize("policy", [grv.policies.Balanced, 7], ids=["a class", "a number"])
+def test_what_is_no_policy_is_refused_before_any_call(policy: Any) -> None:
+    calls: list[str] = []
+
+    def generate(problem: grv.Problem) -> str:
+        calls.append(problem.id)
+        return "a text"
+
+    def score(problem: grv.Problem, text: str) -> float:
+        return 0.0
+
+    def verify(problem: grv.Problem, text: str) -> bool:
+        return True
+
+    with pytest.raises(grv.UsageError, match=r"give a policy, as in Balanced\(\), or its name"):
+        grv.solve_now("p", generator=generate, scorer=score, verifier=verify, policy=policy)
+    assert not calls

@@ -23,7 +23,7 @@ from grv.policies import VerifyAll
 from grv.runtime.config import SearchConfig
 from grv.runtime.executor import Backends
 from grv.testing.fakes import Crash
-from support.live import search
+from support.live import one_generator, search
 
 WORDS = [f"word{i}" for i in range(20)]
 
@@ -61,7 +61,7 @@ def config(scorer: object, writer: Writer | None = None) -> SearchConfig:
     from grv.backends.callables import CallableVerifier
 
     backends = Backends(writer or Writer(), scorer, CallableVerifier(is_right))  # type: ignore[arg-type]
-    return SearchConfig(backends, VerifyAll(), about={"score": "trained"})
+    return one_generator(backends, VerifyAll(), about={"score": "trained"})
 
 
 def run(at: int, made: SearchConfig, ledger: Ledger) -> Sequence[Entry]:
@@ -74,6 +74,7 @@ def started(entries: Sequence[Entry]) -> list[Started]:
     return [entry for entry in entries if isinstance(entry, Started)]
 
 
+@pytest.mark.slow
 def test_a_run_learns_from_its_own_ledger(tmp_path: Path) -> None:
     path = str(tmp_path / "runs.ledger")
     made, ledger = config(trained_scorer(path, own=path)), SqliteLedger(path)

@@ -34,6 +34,7 @@ def names(job: str) -> list[str]:
         return [*made]
 
 
+@pytest.mark.slow
 def test_the_first_server_of_the_guide_answers_its_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,6 +189,74 @@ def test_huge_headers_and_deep_json_are_refused(server: Server) -> None:
         assert b"Traceback" not in answer
 
 
+def halved(place: str) -> dict[str, Any]:
+    """A request with half a character in one place."""
+    half = "\ud800"
+    said: dict[str, Any] = json.loads(WHOLE)
+    user = {"role": "user", "content": "x"}
+    inner = {"name": "n", "schema": {"properties": {half: True}}}
+    tests = [{"args": [half], "expected": 1}]
+    function = {"kind": "function", "entry_point": "f", "tests": tests}
+    changes: dict[str, dict[str, Any]] = {
+        "content": {"messages": [{**user, "content": f"a{half}b"}]},
+        "name": {"messages": [{**user, "name": half}]},
+        "part": {"messages": [{**user, "content": [{"type": "text", "text": half}]}]},
+        "model": {"model": half},
+        "field": {half: 1},
+        "stop": {"stop": [half]},
+        "user": {"user": half},
+        "format": {"response_format": {"type": "json_schema", "json_schema": inner}},
+        "fresh": {"grv": {**check(), "fresh": half}},
+        "answer": {"grv": {"check": {"kind": "math", "answer": half}}},
+        "tests": {"grv": {"check": function}},
+        "order": {"messages": [{**user, "content": "\udc00\ud800"}]},
+    }
+    return said | changes[place]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "content",
+        "name",
+        "part",
+        "model",
+        "field",
+        "stop",
+        "user",
+        "format",
+        "fresh",
+        "answer",
+        "tests",
+        "order",
+    ],
+)
+def test_half_a_character_is_refused_before_any_work(
+    server: Server, model: Model, place: str
+) -> None:
+    before = model.served.total()
+    said = halved(place)
+    escaped = json.dumps(said).encode()
+    raw = json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for body in (escaped, raw):
+        length = f"Content-Length: {len(body)}"
+        answer = server.raw(posted(body, length, "Connection: close"))
+        assert status(answer) == 400
+        error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+        assert error["code"] == "invalid_json"
+        assert "\n" not in error["message"]
+    assert model.served.total() == before
+
+
+def test_whole_characters_are_read_however_they_are_written(server: Server) -> None:
+    for text in ("\U0001f600", "\\ud800", "\ufeff"):
+        said = json.loads(WHOLE) | {"messages": [{"role": "user", "content": text}]}
+        body = json.dumps(said).encode()
+        answer = server.raw(posted(body, f"Content-Length: {len(body)}", "Connection: close"))
+        assert status(answer) == 200
+
+
+@pytest.mark.alone
 @pytest.mark.parametrize("part", [0, 40, -1])
 def test_slow_clients_time_out(server: Server, part: int) -> None:
     """A client that sends nothing, half of its headers, or half of its body."""
@@ -199,6 +267,7 @@ def test_slow_clients_time_out(server: Server, part: int) -> None:
     assert answer == b"" or status(answer) == 408
 
 
+@pytest.mark.alone
 def test_a_client_that_drips_its_headers_times_out(server: Server) -> None:
     with socket.create_connection(server.address, timeout=0.1) as connection:
         started = time.monotonic()
@@ -281,6 +350,7 @@ def test_other_methods_and_types_are_refused(server: Server) -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_clients_only_this_machine_is_served(model: Model, tmp_path: Path) -> None:
     write_job(tmp_path, model)
     with serving(tmp_path) as up:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import openai
+import pytest
 
 from grv.ledger.entries import Started
 from grv.ledger.sqlite import SqliteLedger
@@ -29,6 +30,7 @@ def ask(url: str, text: str) -> Any:
         ).model_extra
 
 
+@pytest.mark.slow
 def test_after_six_requests_history_decides_and_a_repeated_request_is_free(tmp_path: Path) -> None:
     with Model(every=3) as model:
         write_job(tmp_path, model, 'policy = "learning"')
@@ -39,6 +41,6 @@ def test_after_six_requests_history_decides_and_a_repeated_request_is_free(tmp_p
             ask(server.url, "request 7")
             assert sum(model.served.values()) == made
     found = policies(tmp_path)
-    assert found[:6] == ["varied"] * 6
+    assert found[:6] == ["varied(factor=5.0)"] * 6
     assert all(each.startswith("learned(prior='history'") for each in found[6:])
     assert len(found) == 8

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
+import re
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+from support.servers import FaultyServer, Received
 from support.serving import RIGHT, Model, Server, check, serving, write_job
+
+IDLE_THREADS = 11  # seconds: anyio ends a thread that was idle for 10 s when it needs one next
 
 
 def memory(server: Server) -> float:
@@ -58,6 +66,7 @@ def under_load(tmp_path: Path, count: int, seconds: float) -> tuple[Server, int,
             return server, answered, before, after
 
 
+@pytest.mark.alone
 def test_thirty_two_streams_for_five_seconds(tmp_path: Path) -> None:
     server, answered, _, _ = under_load(tmp_path, 32, 5)
     assert answered >= 32
@@ -65,6 +74,7 @@ def test_thirty_two_streams_for_five_seconds(tmp_path: Path) -> None:
     assert server.events("bug") == []
 
 
+@pytest.mark.alone
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_two_hundred_and_fifty_six_streams_for_a_minute(tmp_path: Path) -> None:
@@ -73,3 +83,151 @@ def test_two_hundred_and_fifty_six_streams_for_a_minute(tmp_path: Path) -> None:
     assert answered >= 256
     assert {each["status"] for each in server.events("request")} == {200}
     assert after < 1.3 * before + 20
+
+
+@dataclass(frozen=True)
+class Used:
+    """What the process of a server uses."""
+
+    megabytes: float
+    descriptors: int
+    threads: int
+
+    @classmethod
+    def by(cls, server: Server) -> Used:
+        folder = Path(f"/proc/{server.process.pid}")
+        threads = len(list((folder / "task").iterdir()))
+        return cls(round(memory(server), 1), len(list((folder / "fd").iterdir())), threads)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A server under load, and what was wrong with its answers.
+
+    Attributes:
+        before: what it used before the load.
+        filled: what it used when its caches were full.
+        after: what it used when its clients had left.
+    """
+
+    server: Server
+    problems: Counter[str]
+    before: Used
+    filled: Used
+    after: Used
+
+
+def numbered(request: Received, seed: int) -> str:
+    """The answer to "number N" is N: an answer to another question is wrong."""
+    found = re.search(r"number (\d+)", request.prompt)
+    number = int(found[1]) if found else -1
+    return f"It is \\boxed{{{number if seed % 2 else number + 1}}}"
+
+
+async def ask_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int, *, stream: bool
+) -> str:
+    """What is wrong with the answer to one request on an open connection; "" if nothing is."""
+    said = {
+        "model": "m",
+        "messages": [{"role": "user", "content": f"number {number}"}],
+        "stream": stream,
+        "grv": check(number),
+    }
+    body = json.dumps(said).encode()
+    head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines[1:] if line)
+    content = b""
+    if "content-length" in headers:
+        content = await reader.readexactly(int(headers["content-length"]))
+    else:
+        while size := int(await reader.readline(), 16):
+            content += await reader.readexactly(size)
+            await reader.readexactly(2)
+        await reader.readexactly(2)
+    if not lines[0].startswith("http/1.1 200"):
+        return f"{lines[0]} {content[:80]!r}"
+    right = f"boxed{{{number}}}" in content.decode().replace("\\\\", "\\")
+    return "" if right else "wrong answer"
+
+
+async def ask_all(
+    server: Server, clients: int, numbers: Iterator[int], told: Callable[[str], None]
+) -> None:
+    """Ask all questions from some clients at once, each on a connection of its own."""
+
+    async def loop() -> None:
+        reader, writer = await asyncio.open_connection(*server.address)
+        for number in numbers:
+            told(await ask_on(reader, writer, number, stream=number % 3 == 0))
+        writer.close()
+        await writer.wait_closed()
+
+    await asyncio.gather(*(loop() for _ in range(clients)))
+
+
+def many_clients(
+    folder: Path,
+    clients: int,
+    requests: int,
+    first: int,
+    *,
+    seconds: float = 0.0,
+    told: Callable[[str], None] = lambda problem: None,
+) -> Load:
+    """Ask all questions; the first ones fill the caches of the server, which are bounded.
+
+    The model takes some seconds for each answer.
+    """
+    problems: Counter[str] = Counter()
+
+    def tell(problem: str) -> None:
+        problems[problem] += 1
+        told(problem)
+
+    with FaultyServer((), text=numbered, seconds=seconds) as model:
+        write_job(folder, model, concurrency=64, policy="verify-all")
+        with serving(folder, "--searches", 64, "--queue", 512) as server:
+            before = after_a_question(server, 10**9)
+            asyncio.run(ask_all(server, clients, iter(range(first)), tell))
+            filled = after_a_question(server, 10**9 + 1)
+            asyncio.run(ask_all(server, clients, iter(range(first, requests)), tell))
+            time.sleep(IDLE_THREADS)
+            after = after_a_question(server, 10**9 + 2)
+            return Load(server, problems, before, filled, after)
+
+
+def after_a_question(server: Server, number: int) -> Used:
+    """What the server uses after one more question, which nobody has asked before.
+
+    It goes through all of the server up to the model, and ends idle threads.
+    """
+    asyncio.run(ask_all(server, 1, iter([number]), lambda problem: None))
+    time.sleep(1)
+    return Used.by(server)
+
+
+def check_load(load: Load) -> None:
+    assert [*load.problems] == [""]
+    assert load.server.events("bug") == []
+    assert load.after.descriptors <= load.before.descriptors + 5
+    assert load.after.threads <= load.before.threads + 5
+    assert load.after.megabytes < 1.3 * load.filled.megabytes + 20
+
+
+def test_forty_clients_with_four_hundred_requests(tmp_path: Path) -> None:
+    load = many_clients(tmp_path, 40, 400, 200, seconds=0.2)
+    assert load.problems.total() == 400
+    check_load(load)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_four_hundred_clients_with_thirty_thousand_requests(tmp_path: Path) -> None:
+    load = many_clients(tmp_path, 400, 30_000, 12_000)
+    print(f"\n{load.problems.total()} answers; {load.before}, {load.filled}, {load.after}")
+    assert load.problems.total() == 30_000
+    check_load(load)

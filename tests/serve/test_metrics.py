@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from grv.backends.protocols import Usage
 from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Settled, Started
 from grv.ledger.opening import open_ledger
 from grv.ledger.tables import TableLedger
+from grv.runtime.prices import Meter, Prices
 from grv.serve.metrics import Metrics
 from support.postgres import Server
 
@@ -46,6 +48,8 @@ def holds(ledger: TableLedger) -> None:
     assert found['grv_searches{outcome="failed"}'] == 1
     assert found['grv_searches{outcome="unfinished"}'] == 1
     assert found["grv_candidates_total"] == 2
+    assert found["grv_dollars_total"] == 0
+    assert found["grv_calls_of_unknown_cost_total"] == 2  # nobody says what the drafts cost
     assert found['grv_verdicts_total{verdict="passed"}'] == 1
     assert found['grv_verdicts_total{verdict="failed"}'] == 0
     assert found["grv_search_seconds_count"] == found['grv_search_seconds_bucket{le="+Inf"}'] == 2
@@ -69,3 +73,16 @@ def test_metrics_of_a_ledger_in_a_file(tmp_path: Path) -> None:
 def test_metrics_of_a_ledger_in_a_database(postgres: Server) -> None:
     with closing(open_ledger(postgres.new_database())) as ledger:
         holds(ledger)
+
+
+def test_dollars_are_counted_where_they_are_known(tmp_path: Path) -> None:
+    listed = Meter(Prices({"m": {"completion": 1e6}}, {"verify_call": 0.5}), "m")
+    about = {"pricing": {"": listed.as_data()}}
+    with closing(open_ledger(tmp_path / "ledger")) as ledger:
+        ledger.append("a", [Started("a", about), Made(0, "x", usage=Usage(0, 3).as_data())])
+        ledger.append("a", [Found(0, Verdict.PASSED, usage=Usage(seconds=1).as_data())])
+        ledger.append("b", [Started("b", {}), Made(0, "y", usage=Usage(0, 3, 0.0, 2.0).as_data())])
+        ledger.append("c", [Started("c", {}), Made(0, "z", usage=Usage(0, 3).as_data())])
+        found = values(Metrics(ledger, 100.0).text(0))
+    assert found["grv_dollars_total"] == 3 + 0.5 + 2
+    assert found["grv_calls_of_unknown_cost_total"] == 1

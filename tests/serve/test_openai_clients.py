@@ -66,6 +66,8 @@ def test_a_chat_is_answered_with_a_verified_text(client: openai.OpenAI, model: M
     assert response.choices[0].message.content == RIGHT
     assert (found["outcome"], found["verified"]) == ("solved", True)
     assert found["evidence"]["verdict"] == "passed"
+    assert found["answer_program"] is None  # the check runs no program
+    assert found["answer_value"] == "42"  # what was verified
     assert found["bill"]["cost"] == found["bill"]["generated"] + 2 * found["bill"]["verified"]
 
 
@@ -182,6 +184,7 @@ def test_a_stream_has_no_usage_unless_it_asks_for_it(client: openai.OpenAI) -> N
     assert [each.usage for each in chunks] == [None] * len(chunks)
 
 
+@pytest.mark.slow
 def test_silence_is_never_longer_than_a_heartbeat(server: Server, model: Model) -> None:
     body = {"model": "m", "messages": asked("slow"), "stream": True, "grv": check()}
     with model.taking(0.6):
@@ -240,6 +243,7 @@ def test_an_unmet_requirement_is_422_with_the_bill(client: openai.OpenAI, server
     assert best.choices[0].message.content
 
 
+@pytest.mark.slow
 def test_a_larger_budget_continues_the_search(client: openai.OpenAI, model: Model) -> None:
     def cost(budget: float) -> float:
         with pytest.raises(openai.UnprocessableEntityError) as caught:
@@ -256,6 +260,7 @@ def test_a_larger_budget_continues_the_search(client: openai.OpenAI, model: Mode
     assert cost(40) == model.served.total() - before
 
 
+@pytest.mark.alone
 def test_a_deadline_ends_a_request(client: openai.OpenAI, model: Model, server: Server) -> None:
     with model.taking(0.6):  # one answer per request, so that no budget ends it
         wanted = {**check(97), "deadline": 1, "policy": "threshold(1000)"}
@@ -279,6 +284,7 @@ def test_a_deadline_ends_a_request(client: openai.OpenAI, model: Model, server: 
         assert (state["status"], state["verified"]) in {("unfinished", False), ("running", False)}
 
 
+@pytest.mark.alone
 def test_closing_the_last_stream_stops_the_search(
     client: openai.OpenAI, model: Model, server: Server
 ) -> None:
@@ -307,6 +313,7 @@ def test_closing_the_last_stream_stops_the_search(
         assert model.served.total() == served
 
 
+@pytest.mark.alone
 def test_a_client_that_gave_up_joins_its_own_search(
     client: openai.OpenAI, model: Model, server: Server
 ) -> None:

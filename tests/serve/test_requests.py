@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,17 +15,19 @@ from hypothesis import strategies as st
 from grv.backends.generators.openai import OpenaiGenerator
 from grv.backends.generators.sampling import Sampling
 from grv.backends.protocols import Draft, Problem, Score
+from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
+from grv.core.limits import Limits
 from grv.core.values import Costs, Measured
-from grv.policies import Fixed
+from grv.policies import FOR_GUESTS, POLICIES, Fixed, spec
 from grv.runtime.calls import Caller
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
-from grv.serve.completions.requests import Request, parse_request
+from grv.serve.completions.requests import CompletionRequest, parse_request
 from grv.serve.completions.require import Require
 from grv.serve.errors import ApiError
-from grv.serve.profiles import Plan, Profile
+from grv.serve.profiles import Profile, SearchPlan
 
 MATH = {"kind": "math", "answer": "42"}
 NAMED = {"kind": "command", "argv": ["true"]}
@@ -40,7 +44,7 @@ def profile() -> Iterator[Profile]:
         sampling = Sampling(max_tokens=100, extra_body={"top_k": 5})
         generator = OpenaiGenerator("m", base_url="http://127.0.0.1:9/v1", sampling=sampling)
         backends = Backends(generator, Scorer(), verifier, verifier.key)
-        plan = Plan(costs=Costs(1, 10), budget=500)
+        plan = SearchPlan(costs=Costs(1, 10), limits=Limits(budget=500))
         yield Profile(
             "m", backends, {}, sampling, Caller(), plan, checks={"named": NAMED}, check=""
         )
@@ -52,7 +56,9 @@ def body(grv: object = None, **more: object) -> dict[str, Any]:
     return {**said, **more}
 
 
-def parsed(profile: Profile, given: object, *, chat: bool = True, client: str = "") -> Request:
+def parsed(
+    profile: Profile, given: object, *, chat: bool = True, client: str = ""
+) -> CompletionRequest:
     return parse_request(given, {"m": profile}, chat=chat, client=client)
 
 
@@ -122,7 +128,7 @@ FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "exp
         (body({"check": {**FUNCTION, "tests": []}}), "grv.check.tests"),
         (body({"check": {**FUNCTION, "tests": [{"args": 1}]}}), "grv.check.tests[0].expected"),
         (
-            body({"check": {"kind": "asserts", "entry_point": "f", "test": "-" * 100_000 + "1"}}),
+            body({"check": {"kind": "asserts", "entry_point": "f", "test": "-" * 50_000 + "1"}}),
             "grv.check.test",
         ),
         (body({"check": MATH, "policy": "best"}), "grv.policy"),
@@ -174,6 +180,295 @@ def test_clients_name_no_addresses_commands_files_or_code(
     profile: Profile, given: dict[str, Any]
 ) -> None:
     assert refused(profile, given).status == 400
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "learning('postgresql://evil@127.0.0.1:1/db')",
+        "learning('s.ledger')",
+        "learning(history='s.ledger')",
+        "learning(('a.ledger', 'b.ledger'))",
+        "learning([])",
+        "learning(b'x')",
+        "learned(1)",
+        "known-law((1, 2), (0.1, 0.2))",
+        "centered-star()",
+        "fixed('a', 1)",
+        "fixed(True, 1)",
+        "fixed(10000000, 1)",
+        "fixed(64, k=None)",
+        "adaptive(draws=inf)",
+        "adaptive(draws=1e999)",
+        "threshold(1j)",
+        "Fixed(64, 4)",
+        "grv.policies.Fixed(64, 4)",
+        "__import__('os')",
+        "default('x')",
+        "default(1)",
+        "",
+        "(",
+    ],
+)
+def test_a_request_names_listed_policies_with_numbers_only(profile: Profile, policy: str) -> None:
+    error = refused(profile, body({"check": MATH, "policy": policy}))
+    assert (error.status, error.param) == (400, "grv.policy")
+
+
+def test_every_listed_policy_can_be_named_and_none_reads_anything() -> None:
+    """A policy that is added is not for guests before somebody lists it."""
+    assert set(FOR_GUESTS) <= set(POLICIES)
+    fields = {name: dataclasses.fields(POLICIES[name]) for name in FOR_GUESTS}
+    assert {each.type for name in FOR_GUESTS for each in fields[name]} <= {
+        "int",
+        "float",
+        "tuple[str, ...]",  # the history of learning, which only the operator gives
+    }
+    assert spec.parse_guest("fixed(64, k=4)") == Fixed(64, 4)
+    assert spec.parse_guest("threshold(-0.5)") == POLICIES["threshold"](-0.5)
+    for name in set(FOR_GUESTS) - {"fixed", "threshold"}:
+        assert spec.parse_guest(name) == POLICIES[name]()
+
+
+TEST = {"args": [1], "expected": 1}
+
+
+def function(**fields: object) -> dict[str, Any]:
+    return body({"check": {**FUNCTION, **fields}})
+
+
+def user(content: object) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+@pytest.mark.parametrize(
+    ("given", "param"),
+    [
+        (lambda: body(messages=[user("a")] * 100_000), "messages"),
+        (lambda: body(messages=[user([{"type": "text", "text": "a"}] * 100_000)]), "messages"),
+        (lambda: function(tests=[TEST] * 150_000), "grv.check.tests"),
+        (lambda: function(tests=[TEST] * 1001, repeat=10), "grv.check.tests"),
+        (lambda: function(**{f"answr{n}": 1 for n in range(100_000)}), "grv.check"),
+        (lambda: schema({"enum": [*range(400_000)]}), "response_format.json_schema.schema"),
+        (
+            lambda: schema({"properties": {"A" * 2_000_000: {"anyOf": [True] * 150_000}}}),
+            "response_format.json_schema.schema",
+        ),
+        (
+            lambda: schema({"$defs": {f"a{n}": {"$ref": "#/a"} for n in range(120_000)}}),
+            "response_format.json_schema.schema",
+        ),
+        (lambda: body(stop=["a" * 100_000]), "stop"),
+        (lambda: body(stop=["a"] * 1_000_000), "stop"),
+        (lambda: body(seed=2**63 - 1), "seed"),
+        (lambda: body(n=10**18), "n"),
+        (lambda: body(logprobs=True), "logprobs"),
+        (lambda: body(top_logprobs=10**18), "top_logprobs"),
+        (lambda: body(max_tokens=10**18), "max_tokens"),
+        (lambda: body({"check": MATH, "costs": [1] * 1_000_000}), "grv.costs"),
+        (lambda: body({"check": MATH, "costs": "1,2" + " " * 1_000_000}), "grv.costs"),
+        (lambda: body({"check": MATH, "value": 1e300}), "grv.value"),
+        (lambda: body({"check": MATH, "budget": 1e300}), "grv.budget"),
+        (lambda: body({"check": MATH, "deadline": 1e300}), "grv.deadline"),
+        (lambda: body({"check": MATH, "width": 10**9}), "grv.width"),
+        (lambda: body({"check": MATH, "answers": 10**9}), "grv.answers"),
+        (lambda: body(model="m" * 4_000_000), "model"),
+        (lambda: body({"check": "named" * 700_000}), "grv.check"),
+    ],
+)
+def test_what_would_be_much_work_is_refused_before_it(
+    profile: Profile, given: Callable[[], dict[str, Any]], param: str
+) -> None:
+    said = given()
+    started = time.process_time()
+    error = refused(profile, said)
+    assert time.process_time() - started < 1
+    assert (error.status, error.param) in ((400, param), (404, param))
+
+
+@pytest.mark.parametrize(
+    ("tests", "repeat", "seconds"),
+    [
+        (361, 1, None),
+        (10_000, 1, None),
+        (1000, 10, 1),
+        (3601, 1, 1),
+        (37, 10, 10),
+        (10_000, 1, 0.5),
+    ],
+)
+def test_tests_that_could_hold_a_worker_for_hours_are_refused(
+    profile: Profile, tests: int, repeat: int, seconds: float | None
+) -> None:
+    limits = {} if seconds is None else {"limits": {"seconds": seconds}}
+    error = refused(profile, function(tests=[TEST] * tests, repeat=repeat, **limits))
+    each = profile.run_limits.seconds if seconds is None else seconds
+    assert (error.status, error.param) == (400, "grv.check.tests")
+    assert f"may take {tests * repeat * each:g} s; the limit is 3600 s: send fewer" in str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("tests", "repeat", "seconds"), [(360, 1, None), (36, 10, 10), (1000, 1, 3.6), (9000, 1, 0.4)]
+)
+def test_tests_that_take_an_hour_at_most_are_accepted(
+    profile: Profile, tests: int, repeat: int, seconds: float | None
+) -> None:
+    limits = {} if seconds is None else {"limits": {"seconds": seconds}}
+    assert parsed(profile, function(tests=[TEST] * tests, repeat=repeat, **limits))
+
+
+def test_the_server_decides_how_long_one_test_may_take(profile: Profile) -> None:
+    patient = dataclasses.replace(profile, run_limits=RunLimits(seconds=7200))
+    assert parsed(patient, function(tests=[TEST], limits={"seconds": 7200}))
+    assert refused(patient, function(tests=[TEST] * 2)).param == "grv.check.tests"
+    assert parsed(patient, function(tests=[TEST] * 100, limits={"seconds": 10}))
+
+
+def test_long_names_inside_a_schema_are_not_copied(profile: Profile) -> None:
+    inner: dict[str, Any] = {"anyOf": [True] * 5000}
+    said = schema({"properties": {"A" * 3_000_000: inner}})
+    started = time.process_time()
+    assert parsed(profile, said)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("costs", "policy"),
+    [
+        ("1,1e9", "varied"),
+        ("1,1e18", "balanced"),
+        ("1,1e100", "alternate"),
+        ("1,1e12", "adaptive"),
+        ("1,1e9", "hedged"),
+        ("1,10", "fixed(1000000, 1)"),
+        ("1,10", "adaptive(draws=1000000)"),
+        ("1,1e9", "learning"),
+    ],
+)
+def test_a_plan_that_asks_for_too_much_at_once_is_refused(
+    profile: Profile, costs: str, policy: str
+) -> None:
+    """The operator's budget may be huge. The ratio of the costs still is the client's."""
+    rich = dataclasses.replace(
+        profile, plan=SearchPlan(costs=Costs(1, 10), limits=Limits(budget=1e300))
+    )
+    started = time.process_time()
+    error = refused(rich, body({"check": MATH, "costs": costs, "policy": policy}))
+    assert time.process_time() - started < 1
+    assert error.status == 400
+    assert "candidates at once, and 10,000 are the most" in str(error)
+    assert parsed(rich, body({"check": MATH, "costs": costs, "policy": "verify-all"}))
+
+
+def test_a_small_budget_makes_every_ratio_harmless(profile: Profile) -> None:
+    for costs in ("1,1e9", "1,1e100", "1e99,1e100"):
+        assert parsed(profile, body({"check": MATH, "costs": costs}))
+
+
+def test_an_error_does_not_repeat_a_long_name(profile: Profile) -> None:
+    name = "x" * 1_000_000
+    for said in (body(**{name: 1}), body({"check": MATH, name: 1}), schema({name: 1})):
+        assert len(json.dumps(refused(profile, said).body)) < 5000
+
+
+def image(**fields: object) -> dict[str, Any]:
+    url = {"url": "data:image/png;base64,AAAA", **fields}
+    part = {"type": "image_url", "image_url": url}
+    return body(messages=[{"role": "user", "content": [part]}])
+
+
+def schema(value: object, **more: object) -> dict[str, Any]:
+    inner = {"name": "n", "schema": value, **more}
+    return body(response_format={"type": "json_schema", "json_schema": inner})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        image(detail="http://127.0.0.1/"),
+        image(headers={"x": "y"}),
+        image(url="data:image/svg+xml;base64,AAAA"),
+        image(url="data:image/png,<svg>"),
+        image(url="data:image/png;base64,AAAA http://127.0.0.1/"),
+        image(url="data:image/../../x;base64,AAAA"),
+        body(response_format={"type": "text", "schema": "x"}),
+        body(response_format={"type": "json_object", "json_schema": {"schema": {}}}),
+        body(response_format={"type": "json_schema"}),
+        body(response_format={"type": "json_schema", "json_schema": {}, "grammar": "x"}),
+        schema({}, url="http://127.0.0.1/"),
+        schema({}, strict="yes"),
+        schema([{"type": "string"}]),
+        schema({"$ref": "http://127.0.0.1/"}),
+        schema({"$ref": "other.json#/x"}),
+        schema({"$ref": ["http://127.0.0.1/"]}),
+        schema({"$ref": {"x": "http://127.0.0.1/"}}),
+        schema({"$ref": "#anchor"}),
+        schema({"$dynamicRef": "http://127.0.0.1/"}),
+        schema({"$dynamicRef": "#x"}),
+        schema({"$recursiveRef": "#"}),
+        schema({"$id": "http://127.0.0.1/"}),
+        schema({"id": "http://127.0.0.1/"}),
+        schema({"$schema": "http://127.0.0.1/"}),
+        schema({"$vocabulary": {"http://127.0.0.1/": True}}),
+        schema({"$import": "x"}),
+        schema({"$anchor": "x"}),
+        schema({"contentMediaType": "text/html"}),
+        schema({"items": [{"$ref": "http://127.0.0.1/"}]}),
+        schema({"properties": {"a": {"not": {"$ref": "http://127.0.0.1/"}}}}),
+        schema({"$defs": {"a": {"if": {"$ref": "x"}}}}),
+        schema({"additionalProperties": {"allOf": [{"$id": "x"}]}}),
+        schema({"properties": {"a": "http://127.0.0.1/"}}),
+        schema({"properties": [{"$ref": "x"}]}),
+        schema({"allOf": {"$ref": "http://127.0.0.1/"}}),
+        body(reasoning_effort="http://127.0.0.1/"),
+        body(reasoning_effort="über"),
+        body(stream_options={"url": "x"}),
+    ],
+)
+def test_what_reaches_the_models_server_is_listed(profile: Profile, given: dict[str, Any]) -> None:
+    error = refused(profile, given)
+    assert error.status == 400
+    assert error.param is not None
+
+
+def test_ordinary_images_and_schemas_are_passed_on(profile: Profile) -> None:
+    assert parsed(profile, image(detail="low")).problem.messages
+    inner = {
+        "type": "object",
+        "properties": {
+            "$id": {"type": ["string", "null"], "default": {"$ref": "a text"}},
+            "b": {"$ref": "#/$defs/b"},
+            "c": {"type": "array", "items": {"anyOf": [{"const": 1}, True]}, "minItems": 2},
+        },
+        "required": ["$id"],
+        "additionalProperties": False,
+        "$defs": {"b": {"enum": ["http://x/", None], "pattern": "^a", "title": "t"}},
+    }
+    dialect = {"$schema": "http://json-schema.org/draft-07/schema#"}
+    request = parsed(profile, schema({**dialect, **inner}, strict=True))
+    sampling = request.config.about["response_format"]
+    assert sampling["json_schema"]["schema"] == inner
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"api_key": {"const": 1}}, {"api_key": {"const": 2}}),
+        ({"password": {"type": "string"}}, {"password": {"type": "number"}}),
+        ({"a": {"const": "http://h/?q=1111"}}, {"a": {"const": "http://h/?q=2222"}}),
+        ({"a": {"const": "http://u:pw11@h/"}}, {"a": {"const": "http://u:pw22@h/"}}),
+    ],
+)
+def test_requests_that_differ_only_in_what_is_hidden_are_two_searches(
+    profile: Profile, one: object, other: object
+) -> None:
+    first = parsed(profile, schema({"properties": one}))
+    second = parsed(profile, schema({"properties": other}))
+    assert first.search != second.search
+    assert first.search == parsed(profile, schema({"properties": one})).search
+    for word in ("1111", "pw11"):
+        assert word not in str(first.config.about)
 
 
 _values = st.recursive(
@@ -241,10 +536,10 @@ def test_a_request_may_lower_what_the_server_allows(profile: Profile) -> None:
         ),
     )
     config = request.config
-    assert (config.policy, config.costs) == (Fixed(4, 2), Costs(1, 30))
-    assert (config.budget, config.value) == (50, 40)
+    assert (config.first.policy, config.costs) == (Fixed(4, 2), Costs(1, 30))
+    assert (config.limits.budget, config.limits.value) == (50, 40)
     assert (request.require, request.deadline) == (Require.BEST, 3)
-    sampling = config.backends.generator.sampling  # type: ignore[attr-defined]
+    sampling = config.first.backends.generator.sampling  # type: ignore[attr-defined]
     assert sampling.max_tokens == 7
     assert sampling.extra_body == {"top_k": 5, "presence_penalty": 1}
     assert profile.sampling.max_tokens == 100
@@ -283,7 +578,7 @@ def test_a_profile_needs_a_budget_and_its_checks_must_be_right(profile: Profile)
         return Profile(**given)
 
     with pytest.raises(UsageError, match="profile m: give a budget"):
-        made(plan=Plan())
+        made(plan=SearchPlan())
     with pytest.raises(UsageError, match=r"profile m: check x is not in \[checks\]"):
         made(check="x")
     with pytest.raises(UsageError, match="kind"):
@@ -292,8 +587,8 @@ def test_a_profile_needs_a_budget_and_its_checks_must_be_right(profile: Profile)
 
 def test_costs_that_are_measured_are_only_guessed(profile: Profile) -> None:
     meter = Meter(Prices({}, {"verify_call": 1.0, "generate_call": 1.0}))
-    plan = Plan(costs=Measured(1, 10), budget=5)
-    measured = Profile(**{**vars(profile), "plan": plan, "meter": meter, "most": Costs(2, 20)})
+    plan = SearchPlan(costs=Measured(1, 10), limits=Limits(budget=5, most=Costs(2, 20)))
+    measured = Profile(**{**vars(profile), "plan": plan, "meter": meter})
     request = parsed(measured, body({"check": MATH, "costs": "0.01,0.1"}))
     assert request.config.costs == Measured(0.01, 0.1)
-    assert request.config.reserve == Costs(2, 20)
+    assert request.config.limits.most == Costs(2, 20)

@@ -11,7 +11,15 @@ from typing import Any
 import openai
 import pytest
 
+from grv.backends.protocols import Problem
+from grv.backends.sandbox.limits import Isolation
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.ledger.opening import open_ledger
+from grv.runtime.executor import Backends
+from grv.serve.completions.requests import CompletionRequest
+from grv.testing.fakes import ScriptedGenerator, TableScorer
+from grv.testing.worlds import needle
+from support.live import one_generator
 from support.postgres import PASSWORD
 from support.postgres import Server as Database
 from support.serving import RIGHT, Model, Server, check, serving, write_job
@@ -45,6 +53,7 @@ def both(*servers: Server) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_file_pay_once(tmp_path: Path) -> None:
     with Model(every=5, seconds=0.1) as model:
         write_job(tmp_path, model)
@@ -54,6 +63,22 @@ def test_two_servers_on_one_file_pay_once(tmp_path: Path) -> None:
     assert set(model.served.values()) == {1}
 
 
+def test_profiles_that_isolate_differently_share_drafts_but_no_running_search() -> None:
+    problem = Problem("p", "?", {"kind": "stdin", "tests": [{"input": "", "output": "4"}]})
+    requests = []
+    for isolation in (Isolation.UNSAFE, Isolation.JAIL, Isolation.JAIL):
+        with CheckVerifier(workers=1, isolation=isolation) as verifier:
+            world = needle(1, at=0)
+            backends = Backends(ScriptedGenerator(world), TableScorer(world), verifier)
+            profile: Any = None
+            made = CompletionRequest(True, profile, problem, one_generator(backends))
+            requests.append((made.search, made.key))
+    (first, unsafe), (second, jail), (third, same) = requests
+    assert first == second == third
+    assert unsafe != jail == same
+
+
+@pytest.mark.slow
 def test_a_full_server_says_so(tmp_path: Path) -> None:
     with Model(every=0, seconds=5) as model:
         write_job(tmp_path, model)

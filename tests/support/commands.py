@@ -19,14 +19,6 @@ from typing import Any
 
 _OUTAGE = re.compile(r"waiting for .* up to [0-9]+ s$|.* answers again, after [0-9]+ s$")
 
-# A background process may inherit that SIGINT is ignored; this restores the default.
-_RUN = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from grv.__main__ import main
-main()
-"""
-
 
 @dataclass(frozen=True)
 class Ran:
@@ -37,19 +29,36 @@ class Ran:
     err: str
 
 
+def as_from_a_terminal() -> None:
+    """Undo what a process inherits if the tests run under nohup, from cron or in the background.
+
+    For `preexec_fn`: those ignore signals, block them, or set another mask for new files.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.umask(0o022)
+
+
 def start(
     *arguments: object,
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> subprocess.Popen[str]:
     """Start `grv` in a new process; `before` is called in it first, to set limits."""
+
+    def prepare() -> None:
+        as_from_a_terminal()
+        if before is not None:
+            before()
+
     return subprocess.Popen(
-        [sys.executable, "-c", _RUN, *map(str, arguments)],
+        [sys.executable, "-m", "grv", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OPENAI_API_KEY": "", **(env or {})},
-        preexec_fn=before,
+        preexec_fn=prepare,
     )
 
 

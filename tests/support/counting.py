@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grv.backends.generators.completions import seed_of
 from grv.ledger.entries import Call, Entry, Found, Intended, Made, Settled
@@ -77,6 +78,7 @@ class Accounts:
         lost: candidates per call that may be paid for and have no result.
         billed: the sum of all bills.
         possibly_paid: of the ledger.
+        wrong_bills: the ended searches whose bill is not what their record adds up to.
     """
 
     made: Counter[Candidate]
@@ -85,6 +87,7 @@ class Accounts:
     lost: Counter[Call]
     billed: float
     possibly_paid: float
+    wrong_bills: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, place: str) -> Accounts:
@@ -95,7 +98,13 @@ class Accounts:
         for search in ledger.searches():
             entries = ledger.read(search.id)
             accounts.billed += search.total or 0.0
-            accounts.lost.update(pending_calls(entries).lost)
+            tally = pending_calls(entries)
+            accounts.lost.update(tally.lost)
+            bill = (len(tally.made), tally.verified + tally.cancelled)
+            is_same = (search.generated, search.verified) == bill
+            is_same = is_same and math.isclose(search.total or 0.0, tally.billed)
+            if search.outcome not in (None, "failed") and not is_same:
+                accounts.wrong_bills.append(search.problem)
             for entry in entries:
                 accounts._add(search.problem, entry)
         ledger.close()

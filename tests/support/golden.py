@@ -11,6 +11,8 @@ import math
 import sys
 from pathlib import Path
 
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.values import Costs, Generated, Turn, Verified
 from grv.learning.prior_file import parse_policy
 from grv.testing.drivers import run, words
@@ -23,7 +25,12 @@ def renewed(text: str) -> str:
     budget = math.inf if kept["budget"] is None else kept["budget"]
     world = World.of(kept["world"])
     costs = Costs(**kept["costs"])
-    search = run(parse_policy(kept["policy"]), costs, world, width=kept["width"], budget=budget)
+    search = run(
+        parse_policy(kept["policy"]),
+        costs,
+        world,
+        Limits(width=kept["width"], budget=budget, pace=Pace(overlap=False)),
+    )
     assert search.outcome is not None
     bill = search.outcome.bill
     search_as_json = {

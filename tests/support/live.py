@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any
 
 from grv.backends.protocols import Problem
+from grv.core.limits import Limits
+from grv.core.search import Policy
+from grv.core.values import Costs
 from grv.ledger.ledger import Ledger, MemoryLedger
+from grv.policies import DEFAULT
+from grv.runtime.budget import RunBudget
 from grv.runtime.calls import Caller
-from grv.runtime.config import SearchConfig
+from grv.runtime.config import GeneratorConfig, SearchConfig
+from grv.runtime.executor import Backends
 from grv.runtime.ledger_writer import LedgerWriter
-from grv.runtime.one_search import run_search
-from grv.runtime.results.solution import Solution
-from grv.runtime.solve import solve_many
-from grv.runtime.spending import RunBudget
+from grv.runtime.live_search import LiveSearch
+from grv.runtime.prices import Meter
+from grv.runtime.solution import Solution
+from grv.runtime.solve import SolveRun
+
+
+def one_generator(
+    backends: Backends,
+    policy: Policy = DEFAULT,
+    costs: Costs | None = None,
+    *,
+    meter: Meter | None = None,
+    about: Mapping[str, Any] | None = None,
+    **limits: Any,
+) -> SearchConfig:
+    """The configuration of a search with one generator; `limits` are fields of `Limits`."""
+    generator = GeneratorConfig(backends, policy, costs or Costs(), meter)
+    return SearchConfig.alone(generator, Limits(**limits), about or {})
 
 
 async def search(
@@ -28,30 +48,18 @@ async def search(
     """One search, with the configuration given whole."""
     writer = LedgerWriter(ledger or MemoryLedger())
     budget = RunBudget(total, writer)
-    return await run_search(problem, config, writer, caller or Caller(), budget)
+    return await LiveSearch(problem, config, writer, caller or Caller(), budget).run()
 
 
 def search_many(
-    problems: Iterable[Problem], config: SearchConfig, **options: Any
+    problems: Iterable[Problem],
+    config: SearchConfig,
+    *,
+    ledger: Ledger | None = None,
+    calls: Caller | None = None,
+    total_budget: float = math.inf,
+    at_once: int | None = None,
 ) -> AsyncGenerator[Solution]:
     """`solve_many`, with the configuration given whole."""
-    backends = config.backends
-    return solve_many(
-        problems,
-        generator=backends.generator,
-        scorer=backends.scorer,
-        verifier=backends.verifier,
-        second_scorer=backends.second,
-        key=backends.key,
-        keys=False,
-        policy=config.policy,
-        costs=config.costs,
-        budget=config.budget,
-        value=config.value,
-        width=config.width,
-        identity=config.about,
-        most=config.most,
-        meter=config.meter,
-        cascade=config.cascade,
-        **options,
-    )
+    run = SolveRun(config, ledger or MemoryLedger(), calls or Caller(), total_budget, at_once)
+    return run.solutions(problems)

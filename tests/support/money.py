@@ -71,9 +71,22 @@ class World:
         self, server: CountingServer, problems: Path, *more: object, out: str = "out"
     ) -> list[object]:
         return [
-            *("solve", problems, "--allow-commands", "--generator", "openai:m"),
-            *("--base-url", server.url, "--ledger", self.ledger, "--out", self.folder / out),
-            *("--costs", f"{GENERATE:g},{VERIFY:g}", "--first-pause", 0.02, *more),
+            "solve",
+            problems,
+            "--allow-commands",
+            "--generator",
+            "openai:m",
+            "--base-url",
+            server.url,
+            "--ledger",
+            self.ledger,
+            "--out",
+            self.folder / out,
+            "--costs",
+            f"{GENERATE:g},{VERIFY:g}",
+            "--first-pause",
+            0.02,
+            *more,
         ]
 
     def checked(self) -> int:
@@ -105,6 +118,7 @@ def idle(server: CountingServer, within: float = 20) -> None:
 def hold(fault: str, world: World, server: CountingServer, total: float = math.inf) -> Accounts:
     """Check what must hold after any fault, and print a row of the table."""
     accounts = Accounts.of(world.ledger)
+    assert accounts.wrong_bills == []
     served, made = server.served.total(), accounts.made.total()
     paid = accounts.possibly_paid
     print(

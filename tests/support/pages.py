@@ -15,10 +15,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from grv import Costs, Verdict
 from grv.backends.protocols import Draft, Finding, ParkedCall, Problem, Score, Usage
@@ -29,6 +28,9 @@ from grv.ledger.pending import pending_calls
 from grv.runtime.solve import SolveOptions, solve_many_now
 
 from .commands import start
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 HOSTILE = "</pre></script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -94,6 +96,12 @@ class Dashboard:
         with urllib.request.urlopen(self._request(path, None, headers), timeout=10) as response:
             return json.load(response)
 
+    def get_posted(self, path: str, body: object, **headers: str) -> Any:
+        """The JSON that the API answers to a request with a body."""
+        request = self._request(path, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+
     def status(
         self, path: str, body: object = None, method: str | None = None, **headers: str
     ) -> int:
@@ -151,6 +159,8 @@ def dashboard(
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser."""
+    from playwright.sync_api import sync_playwright
+
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if (found := shutil.which(name))), None)
     assert path is not None, "no browser: make browser"

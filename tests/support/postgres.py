@@ -17,9 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
+import pytest
 
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PASSWORD = "the-password-of-the-server"
+# The marks of tests that use the server: `make quick` leaves them out, and one worker runs them.
+POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
 
 
 def program(name: str) -> str:
@@ -77,6 +80,16 @@ class Server:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        (self.data / "postmaster.pid").unlink()  # its process may be a zombie still
+
+    def kill_postmaster(self) -> None:
+        """Kill the first process only; the others notice, and end by themselves."""
+        pid = int((self.data / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + 20
+        while set(self._processes()) - {pid}:
+            assert time.monotonic() < until, "the server does not end"
             time.sleep(0.01)
         (self.data / "postmaster.pid").unlink()  # its process may be a zombie still
 

@@ -9,11 +9,13 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 SETTINGS = {
@@ -111,6 +113,14 @@ class RayCluster:
         """Kill all processes of a node, without a warning."""
         self.nodes -= 1
         self._ask("remove", which)
+
+    def lose_head(self) -> None:
+        """Kill the server that the head is. The cluster is of no use afterwards."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended
+                words = (process / "cmdline").read_text().split("\0")
+                if words[0].endswith("gcs_server") and self.folder in " ".join(words):
+                    os.kill(int(process.name), signal.SIGKILL)
 
     @contextlib.contextmanager
     def weak_node(self) -> Iterator[None]:

@@ -10,13 +10,13 @@ import numpy as np
 from grv.core.values import Costs
 from grv.logs.log import Log
 from grv.report.build import make_report
-from grv.report.inputs.source import Source
+from grv.report.inputs import ReportSource
 from grv.report.report import Report
-from grv.report.request import Request
+from grv.report.request import ReportRequest
 from grv.testing import World, all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))
-REQUEST = Request(costs=PRICES, orders=4, many_orders=20)
+REQUEST = ReportRequest(costs=PRICES, orders=4, many_orders=20)
 FEW = ("hindsight", "adaptive", "verify-all", "uniform-matched")
 LOG = Log(
     (
@@ -34,14 +34,16 @@ PASSED = [[word[-1] == "+" for word in text.split()] for text in WORLDS]
 @cache
 def two_logs() -> Report:
     """A report on `LOG` (named first) and `OTHER` (named second)."""
-    return make_report([Source("first", log=LOG), Source("second", log=OTHER)], REQUEST)
+    return make_report([ReportSource("first", log=LOG), ReportSource("second", log=OTHER)], REQUEST)
 
 
 @cache
 def by_hand() -> Report:
     """A report on `WORLDS`."""
     log = Log(tuple(World.of(text).logged(name) for name, text in zip("abc", WORLDS, strict=True)))
-    return make_report([Source("x", log=log)], Request(orders=1, many_orders=1, policies=FEW))
+    return make_report(
+        [ReportSource("x", log=log)], ReportRequest(orders=1, many_orders=1, policies=FEW)
+    )
 
 
 def with_columns(log: Log) -> Log:

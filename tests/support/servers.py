@@ -83,6 +83,36 @@ Fault = Status | Hang | Drop | Cut | Say | Fewer | Empty | Null | NoLogprobs | N
 
 
 @dataclass(frozen=True)
+class Tariff:
+    """What a server charges, in dollars per million tokens, and how it counts.
+
+    Every second prompt of a kind is in a cache, but for its first word. A candidate thinks for
+    `thinking` tokens per word that it says. The server says what it charged if `says_cost`.
+    """
+
+    prompt: float = 3.0
+    cached: float = 0.3
+    completion: float = 15.0
+    reasoning: float = 20.0
+    thinking: int = 2
+    says_cost: bool = True
+
+    def usage(self, prompt: int, completion: int, *, is_cached: bool) -> dict[str, Any]:
+        """The field `usage` of a response."""
+        cached = prompt - 1 if is_cached and prompt else 0
+        reasoning = self.thinking * completion
+        dollars = (prompt - cached) * self.prompt + cached * self.cached
+        dollars += completion * self.completion + reasoning * self.reasoning
+        counted: dict[str, Any] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion + reasoning,
+            "prompt_tokens_details": {"cached_tokens": cached},
+            "completion_tokens_details": {"reasoning_tokens": reasoning},
+        }
+        return {**counted, "cost": dollars / 1e6}
+
+
+@dataclass(frozen=True)
 class Received:
     """A request that the server received."""
 
@@ -113,8 +143,10 @@ class FaultyServer:
             the text depends on prompt and seed only.
         most: the highest number of choices per request; more are refused with status 400.
         ignores_n: whether the server always returns one choice.
-        seconds: how long a response takes.
+        seconds: how long a response takes; may be changed while it runs.
         port: the port to listen on; 0 chooses a free one.
+        tariff: what completions cost. `charged` is what arrived, `charged_in_vain` what a fault has
+            kept from arriving.
     """
 
     def __init__(
@@ -126,14 +158,18 @@ class FaultyServer:
         ignores_n: bool = False,
         seconds: float = 0.0,
         port: int = 0,
+        tariff: Tariff | None = None,
     ) -> None:
+        self._tariff = tariff
+        self.charged = 0.0
+        self.charged_in_vain = 0.0
         if callable(script):
             self._fault = script
         else:
             faults = iter(script)
             self._fault = lambda _: next(faults, None)
         self._text = text or _text
-        self._most, self._ignores_n, self._seconds = most, ignores_n, seconds
+        self._most, self._ignores_n, self.seconds = most, ignores_n, seconds
         self.received: list[Received] = []
         self.in_flight = self.busiest = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -209,8 +245,8 @@ class FaultyServer:
     async def _say(
         self, received: Received, fault: Fault | None, writer: asyncio.StreamWriter
     ) -> bool:
-        if self._seconds:
-            await asyncio.sleep(self._seconds)
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
         headers = ""
         match fault:
             case Hang():
@@ -240,7 +276,7 @@ class FaultyServer:
 
     def _answer(self, received: Received, fault: Fault | None) -> tuple[int, dict[str, Any]]:
         number = float("nan") if isinstance(fault, NotNumbers) else None
-        match received.path.rsplit("/", 1)[-1]:
+        match received.path.partition("?")[0].rsplit("/", 1)[-1]:
             case "completions":
                 asked = received.body.get("n", 1)
                 if self._most is not None and asked > self._most:
@@ -260,7 +296,7 @@ class FaultyServer:
     def _completions(self, received: Received, n: int, fault: Fault | None) -> dict[str, Any]:
         if isinstance(fault, Fewer):
             n = min(n, fault.n)
-        body, chat = received.body, received.path.endswith("/chat/completions")
+        body, chat = received.body, "/chat/completions" in received.path
         choices, tokens = [], 0
         for at in range(n):
             text = (
@@ -291,11 +327,20 @@ class FaultyServer:
             choices.append(choice)
             tokens += len(words)
         prompt = len(received.prompt.split())
+        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": tokens}
+        if self._tariff is not None:
+            usage = self._tariff.usage(prompt, tokens, is_cached=len(self.received) % 2 == 0)
+            if isinstance(fault, Drop | Cut):
+                self.charged_in_vain += usage["cost"]
+            else:
+                self.charged += usage["cost"]
+            if not self._tariff.says_cost:
+                del usage["cost"]
         return {
             "object": "chat.completion" if chat else "text_completion",
             "model": body.get("model"),
             "choices": choices,
-            "usage": {"prompt_tokens": prompt, "completion_tokens": tokens},
+            "usage": usage,
         }
 
 

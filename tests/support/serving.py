@@ -44,12 +44,16 @@ class Model(FaultyServer):
     @contextmanager
     def taking(self, seconds: float) -> Iterator[None]:
         """Take this long for every response meanwhile."""
-        self._seconds = seconds
+        self.seconds = seconds
         try:
             yield
         finally:
-            self._seconds = 0.0
+            self.seconds = 0.0
             time.sleep(seconds)  # responses under way are counted before the next test begins
+
+    def always_right(self) -> None:
+        """From now on, every candidate is right."""
+        self._every = 1
 
     def _numbered(self, request: Received, seed: int) -> str:
         self.served[request.prompt, seed] += 1

@@ -15,7 +15,8 @@ FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_t
 
 
 def module_name(path: Path) -> str:
-    return ".".join(("grv", *path.relative_to(PACKAGE).with_suffix("").parts))
+    parts = [part for part in path.relative_to(PACKAGE).with_suffix("").parts if part != "__init__"]
+    return ".".join(["grv", *parts])
 
 
 @pytest.mark.parametrize("name", [module_name(path) for path in FILES])

@@ -100,6 +100,7 @@ def test_searching_stops_at_the_first_positive_label() -> None:
 EPSILON, DELTA, RUNS = 0.05, 0.1, 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["thresholds:12", "intervals:8", "singletons:6", "subsets:5"])
 @pytest.mark.parametrize("mass", [0.101, 0.2, 0.5])
 def test_the_guarantee_of_the_theorem(text: str, mass: float) -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from grv.comparing.simulation.laws import Pieces
+from grv.comparing.simulation.streams import Stream
 from grv.core.values import Costs
-from grv.experiments.laws import Pieces
-from grv.experiments.streams import Stream
 from grv.policies import Balanced
 from grv.theory.constants import SMALL_RATIO_EXCESS, balanced_constant, least_constant
 from grv.theory.decimals import exact_ratio
@@ -37,6 +37,7 @@ from grv.theory.proofs.balanced_proof import (
 from grv.theory.proofs.steps import step_cost, step_ratio
 from grv.theory.rounds import StepLaw, chance_above
 from grv.theory.slots import BalancedPath
+from support.examples import examples
 
 ratios = st.fractions(Fraction(1, 100), 1000, max_denominator=1000)
 small = st.fractions(Fraction(1, 100), Fraction(999, 1000), max_denominator=1000)
@@ -84,6 +85,7 @@ def disagreement(rho: float, runs: int) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", MANY[::10])
 def test_the_exact_programme_stays_within_the_lower_bound(rho: float) -> None:
     assert highest_ratio(rho) <= least_constant(rho) + 1e-6
@@ -106,13 +108,24 @@ def test_simulation_agrees_with_the_exact_programme_at_200_ratios(rho: float) ->
     assert disagreement(rho, 200) <= 4
 
 
-@pytest.mark.parametrize("rho", MANY)
-def test_needles_and_flats_of_every_size_stay_within_the_lower_bound(rho: float) -> None:
+def needles_and_flats(rho: float) -> None:
     """At p = 1, and at q = 1, the sum over rounds is exact."""
     sizes = [10**power for power in (-9.0, -8.5, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0, -0.5)]
     for law in [*(StepLaw(q, 1.0) for q in sizes), StepLaw(1.0, 1e-7), StepLaw(1.0, 0.03)]:
         cost = rounds_cost(Fraction(rho), law)
         assert cost.high <= (least_constant(rho) + 1e-6) * law.optimum(rho)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", MANY[3::10])
+def test_needles_and_flats_of_every_size_stay_within_the_lower_bound(rho: float) -> None:
+    needles_and_flats(rho)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rho", MANY)
+def test_needles_and_flats_stay_within_the_lower_bound_at_200_ratios(rho: float) -> None:
+    needles_and_flats(rho)
 
 
 @pytest.mark.parametrize("rho", IRRATIONAL)
@@ -122,7 +135,7 @@ def test_needles_reach_the_lower_bound(rho: float) -> None:
     assert rounds_cost(Fraction(rho), law).low > (least_constant(rho) - 1e-5) * law.optimum(rho)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ratios, shares, st.floats(0.01, 1))
 def test_the_bound_holds_before_leftovers_are_counted(rho: Fraction, q: float, p: float) -> None:
     law = StepLaw(q, p)
@@ -133,7 +146,7 @@ def test_the_bound_holds_before_leftovers_are_counted(rho: Fraction, q: float, p
         assert cost.high <= balanced_constant(rho) * law.optimum(float(rho)) * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ratios.filter(lambda rho: rho < 1), st.floats(0.02, 1), st.floats(0.1, 1))
 def test_the_cost_is_that_of_the_mean_round_and_of_the_phase(
     rho: Fraction, q: float, p: float
@@ -216,7 +229,7 @@ def test_the_number_of_double_draws_is_least_for_certain_passes(
     assert doubles(rho, StepLaw(q, p)) >= doubles(rho, StepLaw(q, 1.0)) * (1 - 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.fractions(Fraction(1, 30), Fraction(99, 100), max_denominator=100), *[st.floats(0.3, 1)] * 2
 )
@@ -275,7 +288,7 @@ def test_a_random_phase_attains_the_lower_bound_at_every_ratio_below_one(
     assert phased_margin(rho, law) >= -1e-9 * rho**2 / p
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.floats(0.05, 0.99), st.floats(0.1, 1), st.floats(0.1, 0.99))
 def test_a_random_phase_has_as_many_double_draws_as_its_bounds_say(
     rho: float, q: float, p: float
@@ -294,6 +307,7 @@ def test_a_random_phase_has_as_many_double_draws_as_its_bounds_say(
     assert low - 2 / phases / (p * q) <= total <= high + 2 / phases / (p * q)
 
 
+@pytest.mark.slow
 def test_a_random_phase_attains_the_constant_where_the_fixed_one_misses_it() -> None:
     rho, law = 0.007, StepLaw(0.007 * 0.58, 1.0)
     costs = []

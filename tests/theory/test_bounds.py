@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grv.core.errors import UsageError
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.search import Search
 from grv.core.values import Costs, Generate, Generated, Stop, Verdict, Verified, Verify
 from grv.policies.adaptive import Adaptive
@@ -206,7 +208,7 @@ def test_the_examples_in_the_docstrings_are_true() -> None:
 
 def run(law: Law, costs: Costs, rng: random.Random, width: int | None) -> Search:
     """One adaptive search over an endless stream of independent candidates."""
-    search = Search(Adaptive(), costs, width=width)
+    search = Search(Adaptive(), costs, Limits(width=width, pace=Pace(overlap=False)))
     while True:
         match search.ask():
             case Generate(n):
@@ -230,6 +232,7 @@ SMALL_LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, None])
 @pytest.mark.parametrize("verify", [0.1, 1, 10, 100])
 @pytest.mark.parametrize("name", SMALL_LAWS)

@@ -15,8 +15,12 @@ from grv.theory.stars.class_files import load_class
 @pytest.mark.parametrize(
     "text",
     [
-        *("0 1\n1 0\n", "0,1\n1,0", "0, 1\n\n1,\t0\n", "# two\n0 1 # the first\n1.0 0e0\n"),
-        *("\ufeff0,1\r\n1,0\r\n", "  0 ,1  \n1 0"),
+        "0 1\n1 0\n",
+        "0,1\n1,0",
+        "0, 1\n\n1,\t0\n",
+        "# two\n0 1 # the first\n1.0 0e0\n",
+        "\ufeff0,1\r\n1,0\r\n",
+        "  0 ,1  \n1 0",
     ],
 )
 def test_entries_are_apart_by_blanks_or_commas(text: str, tmp_path: Path) -> None:
@@ -96,7 +100,9 @@ def test_an_array_that_is_no_class_is_refused(
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"not numpy at all", b"\x93NUMPY\x01\x00"),
+        b"",
+        b"not numpy at all",
+        b"\x93NUMPY\x01\x00",
         b"\x93NUMPY\x01\x00v\x00{junk" + b" " * 112 + b"\n",
         b"\x93NUMPY\x01\x00v\x00"
         + b"{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9), }".ljust(117)

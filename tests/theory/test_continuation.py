@@ -82,6 +82,7 @@ def small_law(rng: random.Random) -> Law:
     return Law(tuple(range(n)), tuple(rng.uniform(0.05, 1) for _ in range(n)), tuple(passes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_no_stored_pool_beats_the_streaming_rule(seed: int) -> None:
     rng = random.Random(seed)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from grv.core.limits import Limits
 from grv.core.values import Costs
 from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
@@ -23,6 +24,7 @@ from grv.theory import partitions
 from grv.theory.grouping import Difficulty, Group, best_groups
 from grv.theory.hindsight import Pair
 from grv.theory.partitions import RunTable, splits_of_runs, splits_of_sums
+from support.examples import examples
 
 ORDERS = 2
 
@@ -48,7 +50,7 @@ class Trials:
         least, paid = [], []
         for batch in batches(logged, ORDERS):
             least.append(least_checks_of(batch))
-            paid.append(paid_checks_of(batch, least[-1], width=None if whole else 1))
+            paid.append(paid_checks_of(batch, least[-1], Limits(width=None if whole else 1)))
         return cls(least, paid, costs, whole)
 
     @cached_property
@@ -93,7 +95,7 @@ def added(fares: Iterator[tuple[int, float]]) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     problems=some_problems,
     costs=st.sampled_from([Costs(1, 10), Costs(1, 1), Costs(5, 1), Costs(0.1, 0.7)]),
@@ -113,7 +115,7 @@ def test_the_best_groups_are_those_of_an_exhaustive_search(
         assert cost == pytest.approx(least)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems=some_problems, whole=st.booleans())
 def test_groups_are_runs_of_neighbours_that_cover_every_problem(
     problems: list[World], whole: bool
@@ -128,7 +130,7 @@ def test_groups_are_runs_of_neighbours_that_cover_every_problem(
         assert all(group.start < group.stop for group in groups)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems=some_problems, whole=st.booleans())
 def test_more_groups_never_solve_less_nor_cost_more_for_the_same(
     problems: list[World], whole: bool
@@ -186,7 +188,7 @@ def test_sums_find_the_groups_that_pricing_every_run_finds(
     ordered = sorted(log.problems, key=lambda problem: problem.pass_rate)
     least = [least_checks_of(batch) for batch in batches(ordered, ORDERS)]
     paid = [
-        paid_checks_of(batch, each, width=4)
+        paid_checks_of(batch, each, Limits(width=4))
         for batch, each in zip(batches(ordered, ORDERS), least, strict=True)
     ]
     found = [Difficulty.of(*both) for both in zip(least, paid, strict=True)]
@@ -215,7 +217,7 @@ def test_many_problems_are_grouped_as_few_are(monkeypatch: pytest.MonkeyPatch) -
     found = []
     for batch in batches(ordered, ORDERS):
         least = least_checks_of(batch)
-        found.append(Difficulty.of(least, paid_checks_of(batch, least, width=1)))
+        found.append(Difficulty.of(least, paid_checks_of(batch, least, Limits())))
 
     many = best_groups(found, [1, 2, 5, 10], Costs(1, 10), whole=False)
     monkeypatch.setattr(partitions, "FEW", len(found))

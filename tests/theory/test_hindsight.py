@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from grv.core.limits import Limits
 from grv.core.pace import Pace
 from grv.core.values import Costs
 from grv.logs.log import LoggedProblem
-from grv.pacing import PACE
 from grv.policies import Fixed
 from grv.replay.engine import replay
 from grv.replay.hindsight import least_checks_of, paid_checks_of
@@ -21,6 +21,7 @@ from grv.replay.orders import OrderBatch
 from grv.testing import World
 from grv.testing.strategies import price_lists, worlds
 from grv.theory.hindsight import Pair, available, cheapest_pair, least_checks
+from support.examples import examples
 
 tied_worlds = worlds(candidates=8, broken=False).filter(len)
 WIDTHS = [None, 1, 2, 5]
@@ -61,33 +62,39 @@ def test_what_never_passes_needs_one_more_than_there_are() -> None:
     assert least_checks(levels_of(0, 1), np.zeros(2, dtype=np.bool_)).tolist() == [3, 3]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(world=tied_worlds, keyed=st.booleans())
 def test_a_pair_solves_exactly_from_the_least_checks_on(world: World, keyed: bool) -> None:
     problem = world.logged()
     least = least_checks_of(as_logged(problem, keyed=keyed))[0]
 
     for m, k in pairs_up_to(len(problem)):
-        outcome = replay(Fixed(m, k), problem, Costs(), keys=keyed)
+        outcome = replay(Fixed(m, k), problem, Costs(), Limits(width=None), keys=keyed)
         assert outcome.solved == (least[m - 1] <= k), (m, k)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@settings(max_examples=50)
-@given(world=tied_worlds, keyed=st.booleans(), pace=st.sampled_from([PACE, Pace(ramp=False)]))
+@settings(max_examples=examples(50))
+@given(
+    world=tied_worlds,
+    keyed=st.booleans(),
+    pace=st.sampled_from([Pace(), Pace(ramp=False, overlap=False)]),
+)
 def test_a_pair_pays_for_what_is_there_or_up_to_the_block_of_the_first_pass(
     width: int | None, world: World, keyed: bool, pace: Pace
 ) -> None:
     problem = world.logged()
     batch = as_logged(problem, keyed=keyed)
-    paid = paid_checks_of(batch, least_checks_of(batch), width=width, pace=pace)[0]
+    paid = paid_checks_of(batch, least_checks_of(batch), Limits(width=width, pace=pace))[0]
 
     for m, k in pairs_up_to(len(problem)):
-        bill = replay(Fixed(m, k), problem, Costs(), width=width, keys=keyed, pace=pace).bill
+        bill = replay(
+            Fixed(m, k), problem, Costs(), Limits(width=width, pace=pace), keys=keyed
+        ).bill
         assert bill.verified == min(k, paid[m - 1]), (m, k)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(world=tied_worlds, keyed=st.booleans())
 def test_a_pair_without_a_pass_verifies_everything_available(world: World, keyed: bool) -> None:
     problem = world.logged()
@@ -97,14 +104,14 @@ def test_a_pair_without_a_pass_verifies_everything_available(world: World, keyed
     keys = problem.keys if keyed else None
 
     verified = [
-        replay(Fixed(m, m), hopeless, Costs(), keys=keyed).bill.verified
+        replay(Fixed(m, m), hopeless, Costs(), Limits(width=None), keys=keyed).bill.verified
         for m in range(1, len(problem) + 1)
     ]
 
     assert available(len(problem), keys).tolist() == verified
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(world=tied_worlds, costs=price_lists(), keyed=st.booleans())
 def test_the_cheapest_pair_is_that_of_a_scan_and_ties_go_to_the_smaller_m(
     world: World, costs: Costs, keyed: bool
@@ -115,7 +122,7 @@ def test_the_cheapest_pair_is_that_of_a_scan_and_ties_go_to_the_smaller_m(
     solving = [
         (costs.of(m, k), m, k)
         for m, k in pairs_up_to(len(problem))
-        if replay(Fixed(m, k), problem, costs, keys=keyed).solved
+        if replay(Fixed(m, k), problem, costs, Limits(width=None), keys=keyed).solved
     ]
 
     expected = Pair(*min(solving)[1:]) if solving else None

@@ -13,6 +13,7 @@ from grv.core.errors import UsageError
 from grv.theory.stars.classes import ConceptClass, of_rows
 from grv.theory.stars.hitting import quick_hitting_set, smallest_hitting_set
 from grv.theory.stars.search import star_number
+from support.examples import examples
 
 families = st.lists(st.sets(st.integers(0, 7), max_size=5), max_size=14)
 
@@ -27,7 +28,7 @@ def brute(traces: list[set[int]]) -> int:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(families)
 def test_brute_force_agrees(traces: list[set[int]]) -> None:
     found = smallest_hitting_set(traces)
@@ -56,7 +57,7 @@ def classes_and_batches(draw: st.DrawFn) -> tuple[ConceptClass, list[int]]:
     return of, draw(st.lists(st.integers(0, points - 1), max_size=20))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(classes_and_batches())
 def test_the_lemma_no_batch_needs_more_than_the_star_number(
     given_: tuple[ConceptClass, list[int]],
@@ -70,6 +71,7 @@ def test_the_lemma_no_batch_needs_more_than_the_star_number(
     assert len(quick_hitting_set(traces).members) <= star  # enough that none can be spared
 
 
+@pytest.mark.slow
 def test_a_random_class_that_needs_the_programme() -> None:
     values = np.random.default_rng(2).random((60, 24)) < 0.25
     traces = [np.flatnonzero(row).tolist() for row in values]
@@ -83,6 +85,7 @@ def test_a_random_class_that_needs_the_programme() -> None:
     assert smallest_hitting_set(traces, time_limit=60) == exact
 
 
+@pytest.mark.slow
 def test_with_a_limit_there_is_an_honest_interval() -> None:
     values = np.random.default_rng(2).random((300, 40)) < 0.4
     traces = [np.flatnonzero(row).tolist() for row in values]

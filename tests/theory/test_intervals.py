@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grv.theory.proofs.intervals import Interval, geometric, power
+from support.examples import examples
 
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, 1e-300, -5e-324, 0.1])
 shares = st.floats(0, 1)
@@ -44,7 +45,7 @@ def test_sums_and_products_contain_those_of_all_points(
         assert contains(ours / theirs, x / y)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.tuples(shares, shares), shares, st.integers(1, 30))
 def test_so_do_powers_and_geometric_sums(ends: tuple[float, float], at: float, n: int) -> None:
     x = point(ends, at)

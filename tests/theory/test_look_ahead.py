@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from grv.core.pace import SHARE, Clock, Pace
+from grv.core.limits import Limits
+from grv.core.pace import SHARE, Pace, SearchClock
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
 from grv.core.values import Costs, Generate, Generated, Latency, Step, Verdict, Verified, Verify
 from grv.learning.score_combination import read_scored
-from grv.pacing import PACE
 from grv.policies import Adaptive, Alternate, Balanced, Threshold, Varied, VerifyAll
 from grv.replay.engine import replayed
 from grv.replay.orders import batches
@@ -45,15 +45,16 @@ WORLDS = {
 POLICIES: list[Policy] = [Adaptive(), Alternate(), Balanced(), Varied(), VerifyAll()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 def test_cost_and_rounds_against_width_one(policy: Policy, world: World) -> None:
     costs = Costs(1, 10)
-    one = run(policy, costs, world, width=1)
-    course = verified(run(policy, costs, world_without_passes(world), width=1))
+    one = run(policy, costs, world)
+    course = verified(run(policy, costs, world_without_passes(world)))
     n = one.bill.verified
     for width, ramp in itertools.product((2, 4, 16), (True, False)):
-        ahead = run(policy, costs, world, width=width, pace=Pace(ramp=ramp))
+        ahead = run(policy, costs, world, Limits(width=width, pace=Pace(ramp=ramp, overlap=False)))
         assert ahead.outcome is not None
         assert one.outcome is not None
         assert ahead.outcome.answer == one.outcome.answer
@@ -75,11 +76,11 @@ def test_cost_and_rounds_against_width_one(policy: Policy, world: World) -> None
 def test_a_block_does_not_wait_for_keys_that_never_come(policy: Policy, rho: float) -> None:
     """All candidates have one answer, so that no other verification is possible."""
     costs, world = Costs(1, rho), World.of(" ".join(["1+a"] * 300))
-    one = run(policy, costs, world, width=1)
-    alone = run(policy, costs, world_without_passes(world), width=1)
+    one = run(policy, costs, world)
+    alone = run(policy, costs, world_without_passes(world))
     steps = [turn.action.n for turn in alone.trace if isinstance(turn.action, Generate)]
     for width, ramp in itertools.product((2, 16), (True, False)):
-        ahead = run(policy, costs, world, width=width, pace=Pace(ramp=ramp))
+        ahead = run(policy, costs, world, Limits(width=width, pace=Pace(ramp=ramp, overlap=False)))
         assert ahead.bill.verified == 1
         course = course_cost(policy, costs, distinct(world), 2 if ramp else width)
         # At most what a full block costs, and one step of the plan.
@@ -97,7 +98,7 @@ def world_without_passes(world: World) -> World:
 
 def course_cost(policy: Policy, costs: Costs, world: World, verifications: int) -> float:
     """C(j): a search with width 1, in which nothing passes, up to a verification."""
-    search = run(policy, costs, world_without_passes(world), width=1)
+    search = run(policy, costs, world_without_passes(world))
     made = asked = 0
     for turn in search.trace:
         made += sum(len(turn.event.scores) for _ in [0] if isinstance(turn.event, Generated))
@@ -128,8 +129,8 @@ def test_the_constant_factor_holds_between_the_ratios() -> None:
 def test_requests_of_a_plan_that_cannot_say_how_many_it_needs(level: int) -> None:
     for world, width in itertools.product((WORLDS["flat"], all_wrong(150)), (2, 16)):
         costs, policy = Costs(1, 10), Threshold(level)
-        one = run(policy, costs, world, width=1)
-        ahead = run(policy, costs, world, width=width)
+        one = run(policy, costs, world)
+        ahead = run(policy, costs, world, Limits(width=width, pace=Pace(overlap=False)))
         used = len(ahead.pool)
         assert ahead.bill.generated <= 2 * used  # statement 2
         assert ahead.bill.unneeded == ahead.bill.generated - used
@@ -164,8 +165,8 @@ def test_blocks_end_at_most_at_twice_the_first_pass(width: int) -> None:
 def test_overlap_raises_no_bill_by_more_than_a_tenth(policy: Policy) -> None:
     for (name, world), verify in itertools.product(WORLDS.items(), (3, 10, 100)):
         costs = Costs(1, verify)
-        plain = run(policy, costs, world, width=16)
-        both = run(policy, costs, world, width=16, pace=Pace(overlap=True))
+        plain = run(policy, costs, world, Limits(width=16, pace=Pace(overlap=False)))
+        both = run(policy, costs, world, Limits(width=16, pace=Pace()))
         assert verified(both) == verified(plain), name
         assert plain.bill.total <= both.bill.total <= (1 + SHARE) * plain.bill.total
         assert both.rounds.generate + both.rounds.overlapped <= plain.rounds.generate + 1
@@ -185,17 +186,22 @@ def test_the_block_of_the_price_of_waiting_is_the_cheapest(waiting: float) -> No
 
 
 def test_a_pace_takes_that_block() -> None:
-    pace, clock = Pace(second=0.5, latency=Latency(5, 30)), Clock(Latency(5, 30))
+    pace, clock = (
+        Pace(wait_price=0.5, latency=Latency(5, 30), overlap=False),
+        SearchClock(Latency(5, 30)),
+    )
     for k, cost in itertools.product((0, 3, 50), (11.0, 15.5)):
         expected = round(math.sqrt(2 * (k + 1) * 0.5 * 35 / cost))
         assert pace.block(16, k, cost, clock, 0.0) == min(16, max(1, expected))
-    assert Pace().block(16, 3, 10.0, Clock(None), 0.0) == 5
-    assert Pace(second=0.5).block(16, 3, 10.0, Clock(None), 0.0) == 5  # no seconds are known yet
+    assert Pace(overlap=False).block(16, 3, 10.0, SearchClock(None), 0.0) == 5
+    assert (
+        Pace(wait_price=0.5, overlap=False).block(16, 3, 10.0, SearchClock(None), 0.0) == 5
+    )  # no seconds are known yet
 
 
 def test_the_last_round_before_a_deadline_is_wide() -> None:
-    pace = Pace(latency=Latency(5, 30), deadline=100)
-    search = run(VerifyAll(), Costs(1, 10), all_wrong(500), width=16, pace=pace)
+    pace = Pace(latency=Latency(5, 30), deadline=100, overlap=False)
+    search = run(VerifyAll(), Costs(1, 10), all_wrong(500), Limits(width=16, pace=pace))
     blocks = [len(t.action.ids) for t in search.trace if isinstance(t.action, Verify)]
     assert blocks == [2, 16]  # 35 seconds each; a third round would end after the deadline
     assert search.seconds == 70
@@ -205,9 +211,9 @@ def test_the_last_round_before_a_deadline_is_wide() -> None:
 
 def test_a_broken_verdict_makes_the_search_plan_again() -> None:
     world = World.of("9- 8? 7- 6- 5- 4- 3- 2+ 1-")
-    one = run(VerifyAll(), Costs(), world, width=1)
+    one = run(VerifyAll(), Costs(), world)
     for width in (2, 4, 16):
-        ahead = run(VerifyAll(), Costs(), world, width=width, pace=PACE)
+        ahead = run(VerifyAll(), Costs(), world, Limits(width=width, pace=Pace()))
         assert verified(ahead)[:8] == verified(one)
         assert ahead.outcome is not None
         assert ahead.outcome.answer == 7
@@ -219,7 +225,7 @@ def test_a_failing_plan_fails_after_its_open_verifications() -> None:
             yield from itertools.islice(VerifyAll().plan(pool, costs), 2)
             raise ZeroDivisionError
 
-    search = Search(Late(), Costs(), width=4)
+    search = Search(Late(), Costs(), Limits(width=4, pace=Pace(overlap=False)))
     search.tell(World.of("1- 2-").event(search.ask(), seen=0))  # type: ignore[arg-type]
     action = search.ask()
     assert isinstance(action, Verify)
@@ -243,8 +249,14 @@ def test_on_real_logs(name: str) -> None:
     problems = [problem for problem in log.problems if problem.solvable][::6]
     for batch in batches(problems, 2):
         for order in batch.orders.tolist():
-            one = replayed(Varied(), batch.problem, Costs(), order=order, width=1)
-            ahead = replayed(Varied(), batch.problem, Costs(), order=order, width=16, pace=Pace())
+            one = replayed(Varied(), batch.problem, Costs(), order=order)
+            ahead = replayed(
+                Varied(),
+                batch.problem,
+                Costs(),
+                Limits(width=16, pace=Pace(overlap=False)),
+                order=order,
+            )
             n = one.bill.verified
             assert ahead.bill.verified <= min(2 * n, n + 15)
             assert ahead.outcome is not None

@@ -14,11 +14,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from grv.comparing.simulation.laws import Pieces
+from grv.comparing.simulation.populations import (
+    flat_law,
+    inverted_law,
+    needle_law,
+    star_law,
+    tied_law,
+)
+from grv.comparing.simulation.streams import Stream
 from grv.core.search import Policy
 from grv.core.values import Costs
-from grv.experiments.laws import Pieces
-from grv.experiments.populations import flat_law, inverted_law, needle_law, star_law, tied_law
-from grv.experiments.streams import Stream
 from grv.policies import Alternate, Balanced, Hedged
 from grv.theory.constants import (
     alternate_against_verify_all,
@@ -92,6 +98,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MONOTONE)
 def test_where_higher_scores_pass_no_less_often_the_constants_hold(name: str) -> None:
     law = MONOTONE[name]
@@ -106,6 +113,7 @@ def test_where_higher_scores_pass_no_less_often_the_constants_hold(name: str) ->
     assert min(balanced.mean, alternate.mean) >= best * 0.8  # no policy beats the optimum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS | {name: MONOTONE[name] for name in NAMED})
 def test_whatever_the_score_is_worth_alternate_is_within_three_of_verifying_all(name: str) -> None:
     law = OTHERS[name] if name in OTHERS else MONOTONE[name]

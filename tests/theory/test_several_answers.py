@@ -7,6 +7,7 @@ import statistics
 
 import pytest
 
+from grv.core.limits import Limits
 from grv.core.search import Policy, Search
 from grv.core.values import Costs, Generate, Generated, Stop, Verdict, Verified, Verify
 from grv.policies import Alternate, Balanced, VerifyAll
@@ -17,7 +18,7 @@ BEST = (1 + RHO * TOP) / (RATE * TOP)  # J*: verify the best 20 %
 
 def cost(policy: Policy, answers: int, seed: int) -> float:
     chance = random.Random(seed)
-    search = Search(policy, Costs(1, RHO), width=1, answers=answers)
+    search = Search(policy, Costs(1, RHO), Limits(answers=answers))
     while not isinstance(action := search.ask(), Stop):
         match action:
             case Generate(n):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grv.core.limits import Limits
 from grv.core.values import Costs, Generate
 from grv.policies import Alternate, Balanced, Hedged
 from grv.testing import all_wrong, run
@@ -76,7 +77,7 @@ def test_a_policy_follows_its_path(policy: Path, rho: float) -> None:
     slots = list(itertools.islice(policy.slots(costs), 40))
     enough = sum(slot.draws for slot in slots)
 
-    trace = run(policy, costs, all_wrong(enough)).trace[: 2 * len(slots)]  # type: ignore[arg-type]
+    trace = run(policy, costs, all_wrong(enough), Limits(width=None)).trace[: 2 * len(slots)]  # type: ignore[arg-type]
 
     for slot, generated, verified in zip(slots, trace[::2], trace[1::2], strict=True):
         assert generated.action == Generate(slot.draws)
@@ -87,13 +88,20 @@ def test_a_schedule_repeats_its_cycle() -> None:
     schedule = Schedule((Slot(1), BLIND), (Slot(2), Slot(3)))
 
     assert list(itertools.islice(schedule, 6)) == [
-        *(Slot(1), BLIND),
-        *(Slot(2), Slot(3), Slot(2), Slot(3)),
+        Slot(1),
+        BLIND,
+        Slot(2),
+        Slot(3),
+        Slot(2),
+        Slot(3),
     ]
 
 
 def test_steps_one_by_one() -> None:
     assert list(one_by_one([(8, 2), (32, 3)])) == [
-        *(Slot(8), Slot(0)),
-        *(Slot(32), Slot(0), Slot(0)),
+        Slot(8),
+        Slot(0),
+        Slot(32),
+        Slot(0),
+        Slot(0),
     ]

@@ -16,6 +16,7 @@ from grv.theory.stars import tree as star_tree
 from grv.theory.stars.classes import ConceptClass, family, of_rows
 from grv.theory.stars.search import Star, is_star, narrowing, star_number
 from grv.theory.stars.tree import Rows, Tree
+from support.examples import examples
 
 
 def holds(of: ConceptClass, star: Star, *, eta: float = 1.0, any_centre: bool = False) -> bool:
@@ -97,7 +98,7 @@ def test_zero_is_the_centre_whether_it_is_in_the_class_or_not() -> None:
     assert star_number(of_rows(["100", "010", "001"]), centre="any").number == 2
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(matrices())
 def test_brute_force_agrees(of: ConceptClass) -> None:
     star = star_number(of)
@@ -106,7 +107,7 @@ def test_brute_force_agrees(of: ConceptClass) -> None:
     assert is_star(of, star.points, star.concepts)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(matrices())
 def test_brute_force_agrees_from_any_centre(of: ConceptClass) -> None:
     star = star_number(of, centre="any")
@@ -115,7 +116,7 @@ def test_brute_force_agrees_from_any_centre(of: ConceptClass) -> None:
     assert is_star(of, star.points, star.concepts, centre=star.centre)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(matrices((0, 0.2, 0.5, 1)), st.sampled_from([0.1, 0.2, 0.5, 0.7, 1.0]))
 def test_brute_force_agrees_on_probabilistic_classes(of: ConceptClass, eta: float) -> None:
     star = star_number(of, eta=eta)
@@ -124,13 +125,13 @@ def test_brute_force_agrees_on_probabilistic_classes(of: ConceptClass, eta: floa
     assert is_star(of, star.points, star.concepts, eta=eta)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(matrices())
 def test_eta_makes_no_difference_to_a_binary_class(of: ConceptClass) -> None:
     assert star_number(of, eta=0.3).number == star_number(of).number
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(matrices())
 def test_the_centered_one_is_never_larger_than_the_usual_one(of: ConceptClass) -> None:
     with_zero = of.with_zero()

@@ -29,6 +29,7 @@ from grv.theory.proofs.steps import step_cost, step_ratio, worst_ratio
 from grv.theory.rounds import StepLaw, alternate_rounds, expected_cost_bound
 from grv.theory.shells import shells
 from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
+from support.examples import examples
 
 VERIFY_ALL = Schedule((), (BLIND,))
 FEW = 20  # distinct states: enough for needles, and the result is a lower bound in any case
@@ -89,7 +90,7 @@ def test_a_short_path_costs_what_all_its_outcomes_cost(slots: list[Slot], law: S
     assert found.high == pytest.approx(found.low)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(laws.filter(lambda law: law.q * law.p > 0.01), ratios)
 def test_a_schedule_is_solved_as_it_is_followed(law: StepLaw, rho: float) -> None:
     for policy in (Balanced(), Alternate(), Hedged(every=2)):

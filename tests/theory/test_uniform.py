@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from grv.core.limits import Limits
 from grv.core.values import Costs
 from grv.logs.log import LoggedProblem
 from grv.policies import Fixed
@@ -21,6 +22,7 @@ from grv.testing import World
 from grv.testing.strategies import worlds
 from grv.theory.hindsight import Pair
 from grv.theory.uniform import PairTable
+from support.examples import examples
 
 ORDERS = 2
 RIGHT, WRONG = "9+ 1- 1-", "9- 9- 1-"
@@ -41,7 +43,7 @@ def counted(
     table = PairTable(max(map(len, problems)))
     for batch in batches(problems, ORDERS, keyed=keyed):
         least = least_checks_of(batch)
-        table.add(least, paid_checks_of(batch, least, width=width))
+        table.add(least, paid_checks_of(batch, least, Limits(width=width)))
     return table
 
 
@@ -64,8 +66,8 @@ def scanned(
                 if m > len(batch.problem):  # the log does not show what it would find
                     prices[m - 1, k - 1] += costs.of(m, k)
                     continue
-                how = {"order": order, "width": width, "keys": keyed}
-                outcome = replay(Fixed(m, k), batch.problem, costs, **how)
+                limits = Limits(width=width)
+                outcome = replay(Fixed(m, k), batch.problem, costs, limits, order=order, keys=keyed)
                 solved[m - 1, k - 1] += outcome.solved
                 prices[m - 1, k - 1] += outcome.bill.total
     trials = ORDERS * len(problems)
@@ -81,7 +83,7 @@ def at(array: NDArray[np.float64], pair: Pair) -> float:
 
 
 @pytest.mark.parametrize("width", [None, 1, 3])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(worlds=few_problems, keyed=st.booleans())
 def test_success_and_cost_of_every_pair_are_those_of_the_engine(
     width: int | None, worlds: list[World], keyed: bool
@@ -110,7 +112,7 @@ def test_a_pair_that_asks_for_more_than_was_logged_is_unsolved_and_pays_in_full(
     assert table.prices(costs)[2, 2] == pytest.approx((3 + 30 + 3 + 10) / 2)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     worlds=few_problems,
     costs=st.sampled_from([Costs(1, 10), Costs(1, 1), Costs(3, 2)]),
@@ -149,7 +151,7 @@ def test_no_pair_is_within_less_than_one_candidate_and_one_verification() -> Non
 
 
 @pytest.mark.parametrize("width", [None, 1])
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(worlds=few_problems, rate=st.sampled_from([0, 0.25, 0.5, 0.75, 1]))
 def test_the_cheapest_pair_that_reaches_a_rate_is_that_of_a_scan(
     width: int | None, worlds: list[World], rate: float

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -26,6 +28,14 @@ _HELP = (
     " to pay for verifying the best one. grv solve does it live; grv compare replays it on logs of"
     " earlier candidates, scores and verdicts."
 )
+_NO_MEMORY = (
+    "out of memory: lower --workers, --concurrency or --jobs, or use a larger machine, and run the"
+    " same command again"
+)
+_NO_MEMORY_LINE = f"grv: {_NO_MEMORY}\n".encode()
+_REFUSED = re.compile(
+    "failed to map segment|cannot allocate memory|can't start new thread", re.IGNORECASE
+)
 _EPILOG = (
     "Start with: grv demo. Exit codes: 0 done, 1 the answer is no, 2 bad usage or input,"
     " 130 interrupted."
@@ -44,11 +54,11 @@ def application(names: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     for name, command in COMMANDS.items():
-        found = command.load() if name in names else _not_loaded
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
+        loaded = command.load() if name in names else _not_loaded
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=name)
         else:
-            app.command(name, short_help=command.summary)(found)
+            app.command(name, short_help=command.summary)(loaded)
     app.callback(invoke_without_command=True)(_root)
     return app
 
@@ -73,17 +83,25 @@ def _root(
         typer.echo(context.get_help())
 
 
+def _open_missing_streams() -> None:
+    """Give a process that was started without standard streams, as by some daemons, empty ones."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Every error becomes one line."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    wanted = [word for word in given if not word.startswith("-")][:1]
+    _open_missing_streams()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    wanted = [word for word in words if not word.startswith("-")][:1]
     try:
-        if given == ["--version"]:  # typer would load pydantic to read it
+        if words == ["--version"]:  # typer would load pydantic to read it
             typer.echo(_VERSION)
             return 0
         command = typer.main.get_command(application(wanted))
         # `command.main` would handle Ctrl-C and a closed pipe differently.
-        with _warnings_in_one_line(), command.make_context("grv", given) as context:
+        with _warnings_in_one_line(), command.make_context("grv", words) as context:
             command.invoke(context)
         sys.stdout.flush()
         return 0
@@ -99,12 +117,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0  # the reader closed the pipe: `grv ... | head`
         return _print_error(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:
-        return _print_error("out of memory", 2)
+        return _print_error(_NO_MEMORY, 2)
     except Exception as error:
         if isinstance(error, _BadCommandLine):
             return _print_error(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
+        if _lacks_memory(error):
+            return _print_error(_NO_MEMORY, 2)
         if blamed(error):
             return _print_error(raised(error), 2)
         return _print_error(
@@ -112,6 +132,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
             " (set GRV_DEBUG=1 for the traceback)",
             2,
         )
+
+
+def end_without_memory(ended: threading.ExceptHookArgs) -> None:
+    """End the process if a thread has died for lack of memory.
+
+    Its caller would wait without end. What was paid for is in the ledger. Nothing is done here that
+    needs memory.
+    """
+    if ended.exc_type is MemoryError:
+        os.write(2, _NO_MEMORY_LINE)
+        os._exit(2)
+    threading.__excepthook__(ended)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether the system refused memory or a thread, which libraries report in many ways."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        if isinstance(cause, MemoryError) or _REFUSED.search(str(cause)):
+            return True
+        waiting += [cause.__cause__, cause.__context__, *getattr(cause, "exceptions", ())]
+    return False
 
 
 @contextlib.contextmanager

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import UsageError
+from ..files import check_writable
 from ..options import MOST, option
-from ..own_code import is_code
 from ..text import counted
 from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
 from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
-from .screen.summary import Reasons
+from .summary import Reasons
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..runtime.calls import Caller
-    from ..runtime.collecting.collect import Collected, Collection
-    from ..runtime.collecting.resources import Resources
+    from ..runtime.collect import Collected, Collection
     from ..runtime.progress import CandidateListener
+    from ..runtime.resources import Resources
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _parse_sample(text: str) -> int | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(LiveOptions):
+class CollectOptions(LiveOptions):
     """The options of `grv collect`; with the name of a run, if a job file has several."""
 
     n: int = option(..., "Candidates per problem.", "-n", metavar="N", least=1, most=MOST)
@@ -86,7 +86,7 @@ class Run(LiveOptions):
 
 @command
 def collect(
-    runs: list[Run],
+    runs: list[CollectOptions],
     job: str | None = job_option("; each table [runs.NAME] is a run"),
     only: tuple[str, ...] = option((), "Only this run of a job file. Repeatable.", metavar="NAME"),
     dry_run: bool = option(False, "Print what the run needs, and stop.", "--dry-run"),
@@ -103,19 +103,19 @@ def collect(
     grv compare log.parquet
     """
     chosen = _chosen(runs, only)
-    for each in chosen:
-        _check(each, job)
+    for run in chosen:
+        _check(run, job)
     outs = Counter(os.path.realpath(each.out) for each in chosen)
     if len(outs) < len(chosen):
         raise UsageError(f"two runs write {outs.most_common(1)[0][0]}; choose one with --only")
     if dry_run:
-        for each in chosen:
-            say(*_needs(each))
+        for run in chosen:
+            say(*_needs(run))
     elif not all([_run(each) for each in chosen]):
         raise typer.Exit(1)
 
 
-def _chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
+def _chosen(runs: Sequence[CollectOptions], only: Sequence[str]) -> list[CollectOptions]:
     names = [run.name for run in runs]
     if unknown := sorted(set(only) - {*names}):
         there = ", ".join(filter(None, names)) or "none"
@@ -123,7 +123,7 @@ def _chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
     return [run for run in runs if not only or run.name in only]
 
 
-def _check(run: Run, job: str | None) -> None:
+def _check(run: CollectOptions, job: str | None) -> None:
     """Refuse, before any work, what cannot be collected."""
     from ..logs.converting import check_ending
 
@@ -132,16 +132,18 @@ def _check(run: Run, job: str | None) -> None:
     if run.models.alike is not None or run.models.score.startswith("trained:"):
         raise UsageError("--alike and trained scores are for grv solve; collect a log without them")
     check_ending(run.out)
+    check_writable(run.out)
     check_outputs(
         run.written,
         [run.problems, run.prompts, run.prices, job],
         [run.models.generator, run.models.score, run.verifier],
+        continued=True,
     )
 
 
-def _run(run: Run) -> bool:
+def _run(run: CollectOptions) -> bool:
     """Collect, and write the log; whether every problem is in it."""
-    from ..runtime.collecting.collect import Collection
+    from ..runtime.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
     problems = run.read_problems()
@@ -152,42 +154,45 @@ def _run(run: Run) -> bool:
     with backends_of(run, problems) as backends:
         seed = run.sampling.seed or 0
         collection = Collection(backends, run.n, run.sample, seed, about=run.about, meter=meter)
-        found = _collect_all(problems, collection, run)
-    failed = [each for each in found.values() if each.message]
-    elsewhere = [problem.id for problem in problems if problem.id not in found]
+        results = _collect_all(problems, collection, run)
+    failed = [each for each in results.values() if each.message]
+    elsewhere = [problem.id for problem in problems if problem.id not in results]
     if elsewhere:
         say(
             f"no log yet: another process collects {listed(elsewhere)}; run the same command again"
             " when it is done"
         )
         return False
-    say(*_write(problems, found, run), *unprotected_lines(run.verification, problems, run.verifier))
+    say(
+        *_write(problems, results, run),
+        *unprotected_lines(run.verification, problems, run.verifier),
+    )
     reasons = Reasons(partial(say, err=True))
-    for each in failed:
-        reasons.add(each.problem, "is not in the log", each.message)
+    for result in failed:
+        reasons.add(result.problem, "is not in the log", result.message)
     if len(failed) > 1:
         say(f"grv: {len(failed)} problems are not in the log; see grv runs list", err=True)
     return not failed
 
 
 def _collect_all(
-    problems: Sequence[Problem], collection: Collection, run: Run
+    problems: Sequence[Problem], collection: Collection, run: CollectOptions
 ) -> dict[str, Collected]:
     import anyio
 
     from ..ledger.opening import open_ledger
     from ..runtime.calls import Caller
-    from ..runtime.collecting.collect import collect_many
+    from ..runtime.collect import collect_many
     from ..runtime.interrupts import until_interrupted
-    from ..runtime.tasks import first_error
+    from ..runtime.tasks import raise_first
 
-    found: dict[str, Collected] = {}
+    results: dict[str, Collected] = {}
     ledger = open_ledger(run.ledger_path)
     caller = Caller(run.calls)
     report(caller)
 
     def done(collected: Collected) -> None:
-        found[collected.problem] = collected
+        results[collected.problem] = collected
 
     async def work() -> None:
         with _progress(len(problems), run, caller) as tell:
@@ -198,7 +203,7 @@ def _collect_all(
         try:
             return await until_interrupted(work, caller, partial(say, err=True))
         except BaseExceptionGroup as errors:
-            raise first_error(errors) from errors
+            raise_first(errors)
         finally:
             await collection.backends.aclose()
 
@@ -207,10 +212,12 @@ def _collect_all(
     if interrupted:
         raise KeyboardInterrupt
     say(*caller.complaints.summary())
-    return found
+    return results
 
 
-def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run) -> list[str]:
+def _write(
+    problems: Sequence[Problem], found: Mapping[str, Collected], run: CollectOptions
+) -> list[str]:
     """Write the log; what is in it, in words."""
     from ..logs.converting import write_log
 
@@ -235,6 +242,8 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
         f" {passed} passed; {counted(solvable, 'problem')} with a pass;"
         f" {counted(sum(each.verified for each in there), 'verification')}"
     ]
+    if shared := sum(each.shared for each in there):
+        lines.append(f"known already, so neither run nor billed: {counted(shared, 'verdict')}")
     if refuted := sum(row.refuted for _, row in rows):
         lines.append(f"{refuted} were refuted without verification: see grv runs show")
     if unlabelled:
@@ -249,10 +258,11 @@ def _write(problems: Sequence[Problem], found: Mapping[str, Collected], run: Run
 
 
 @contextmanager
-def _progress(problems: int, run: Run, caller: Caller) -> Iterator[CandidateListener]:
+def _progress(problems: int, run: CollectOptions, caller: Caller) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
     sample = run.n if run.sample is None else min(run.n, run.sample)
-    total, so_far = problems * (run.n + sample), 0
+    total = problems * (run.n + sample)
+    so_far = 0
     with progress("collecting", lambda: caller.waiting) as tell:
 
         def more(done: int) -> None:
@@ -263,7 +273,7 @@ def _progress(problems: int, run: Run, caller: Caller) -> Iterator[CandidateList
         yield more
 
 
-def _needs(run: Run) -> list[str]:
+def _needs(run: CollectOptions) -> list[str]:
     """What a run needs, in plain words."""
     lines = [*([f"{run.name}:"] if run.name else [])]
     if not os.path.exists(run.problems) and run.expected is not None:
@@ -271,15 +281,17 @@ def _needs(run: Run) -> list[str]:
     return [*lines, *resources_of(run).lines()]
 
 
-def resources_of(run: Run) -> Resources:
+def resources_of(run: CollectOptions) -> Resources:
     """What a run needs."""
     from ..backends.http.web import shown
     from ..backends.problems.files import read_problems
-    from ..backends.specs import reward_address
+    from ..backends.scorers import REWARDS, reward_address
     from ..backends.verifiers.checks import parse_check
-    from ..runtime.collecting.resources import needed, worst_seconds
+    from ..runtime.resources import needed, worst_seconds
 
-    models, expected, limits = run.models, run.expected, run.verification.limits
+    models = run.models
+    expected = run.expected
+    limits = run.verification.limits
     if expected is not None and not os.path.exists(run.problems):
         seconds = [expected.tests * limits.seconds] * expected.problems
     else:
@@ -294,9 +306,9 @@ def resources_of(run: Run) -> Resources:
         servers.append(f"{models.generator.partition(':')[2]} at {where}, to generate")
     name, _, where = models.score.partition(":")
     if name == "judge":
-        at = shown(models.base_url or "https://api.openai.com/v1")
-        servers.append(f"{where} at {at}, to judge")
-    elif where and not is_code(models.score):
+        address = shown(models.base_url or "https://api.openai.com/v1")
+        servers.append(f"{where} at {address}, to judge")
+    elif name in REWARDS:
         model = models.score_model or "a reward model"
         server = shown(reward_address(name, where)[0])
         servers.append(f"{model} behind /{name} of {server}, to score")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..experiments.settings import TableSettings
-from ..logs.reading import Reading
+from ..comparing.settings import TableSettings
+from ..logs.reading_options import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_named_cost, parse_score
 from ..text import aligned, counted
@@ -15,7 +15,7 @@ from .options.command import command
 from .options.job import allow_option, job_option
 
 if TYPE_CHECKING:
-    from ..experiments.comparison import Comparison
+    from ..comparing.comparison import Comparison
 
 LOG = "A log in Parquet, JSON lines or CSV; or a published generations.jsonl or verified.jsonl."
 SCORE = (
@@ -61,7 +61,7 @@ def compare(
     grv compare log.csv --costs 1,10 --costs measured
     grv compare log.csv --policy learning --policy verify-all --baseline verify-all --pairs
     grv compare log.csv --value 500 --unsolvable include
-    grv compare log.csv --width 16 --latency 5,30 --second 0.5
+    grv compare log.csv --width 16 --latency 5,30 --wait-price 0.5
     grv compare log.csv --keys --answers 3
     grv compare generators.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
@@ -69,7 +69,7 @@ def compare(
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
     if generators:
-        from .comparing.generators import compare_by_generator
+        from .compare_generators import compare_by_generator
 
         compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
         return
@@ -88,9 +88,9 @@ def _compare_policies(
 ) -> None:
     """Compare policies; print the table and what it says."""
     with progress("comparing") as tell:
-        from ..experiments.bounds import has_bounds
-        from ..experiments.compare import compare as replay_all
-        from ..experiments.rows import DEFAULT_ROWS, PolicyRow, completed, kind_of, parse_row
+        from ..comparing.bounds import has_bounds
+        from ..comparing.compare import compare as replay_all
+        from ..comparing.rows import DEFAULT_ROWS, PolicyRow, completed, kind_of, parse_row
         from ..learning.score_combination import read_scored
 
         rows = completed(settings.policies or DEFAULT_ROWS, settings.baseline)
@@ -123,7 +123,8 @@ def _compare_policies(
 
 def heading(comparison: Comparison) -> list[str]:
     """What was compared, and what was left out."""
-    log, settings = comparison.log, comparison.settings
+    log = comparison.log
+    settings = comparison.settings
     keys = "each key verified once" if settings["keys"] else "no keys"
     lines = [
         f"{settings['log']}: {counted(log.problems, 'problem')}, {log.solvable} of them solvable,"
@@ -191,8 +192,8 @@ def width_words(settings: Mapping[str, Any]) -> str:
 
 def _block_words(width: int, pace: Mapping[str, Any]) -> str:
     """How many verifications are in flight at once."""
-    if pace.get("second"):
-        blocks = f"up to {width} at once, as a second of waiting costs {pace['second']:g}"
+    if pace.get("wait_price"):
+        blocks = f"up to {width} at once, as a second of waiting costs {pace['wait_price']:g}"
     else:
         blocks = f"2, 4 ... {width} at once" if pace.get("ramp", True) else f"{width} at once"
     return blocks + (", candidates ahead" if pace.get("overlap", True) else "")
@@ -207,7 +208,7 @@ def _cascade_words(settings: Mapping[str, Any]) -> str:
 
 def words(comparison: Comparison) -> list[str]:
     """The result in a few sentences per price list."""
-    from ..experiments.conclusion import conclusion
+    from ..comparing.conclusion import conclusion
 
     return [line for prices in prices_of(comparison) for line in conclusion(comparison, prices)]
 
@@ -219,12 +220,14 @@ def prices_of(comparison: Comparison) -> list[str]:
 
 def pair_table(comparison: Comparison) -> list[str]:
     """The paired tests as lines of text, with their method."""
-    from ..experiments.significance import METHOD, shown_p
+    from ..comparing.significance import METHOD, shown_p
 
     head = ("costs", "row", "compared with", "ratio", "95 %", "p", "solved", "p of solved")
     rows = [
         (
-            *(pair.prices, pair.first, pair.second),
+            pair.prices,
+            pair.first,
+            pair.second,
             "" if pair.ratio is None else f"x{pair.ratio:.2f}",
             "" if pair.low is None else f"{pair.low:.2f}-{pair.high:.2f}",
             shown_p(pair.adjusted).removeprefix("= "),

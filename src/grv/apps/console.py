@@ -27,6 +27,8 @@ def check_outputs(
     outputs: Sequence[str | None],
     inputs: Sequence[str | None],
     specs: Sequence[str | None] = (),
+    *,
+    continued: bool = False,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written or that would overwrite an input.
 
@@ -34,6 +36,8 @@ def check_outputs(
         outputs: the files to write.
         inputs: the files to read.
         specs: policies and scores, which may name files too: learned('prior.json').
+        continued: whether the outputs go on with files of the same kind. They may be links, because
+            files of another kind are refused.
     """
     used = {os.path.realpath(path) for path in [*inputs, *_named(specs)] if path is not None}
     for path in outputs:
@@ -41,7 +45,7 @@ def check_outputs(
             continue
         if "\0" in path:
             raise UsageError(f"{path!r}: no file can have this name")
-        check_writable(path)
+        check_writable(path, through_link=continued)
         if os.path.exists(path) and not os.path.isfile(path):
             continue  # a terminal or a pipe
         if os.path.realpath(path) in used:
@@ -51,10 +55,10 @@ def check_outputs(
 
 def _named(specs: Sequence[str | None]) -> list[str]:
     """The files that specifications name: in quotes, or as the whole text."""
-    given = [spec for spec in specs if spec]
-    code = [file for spec in given for file, _ in named_in(spec)]
-    quoted = [path for spec in given for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
-    return given + code + quoted
+    filled = [spec for spec in specs if spec]
+    code = [file for spec in filled for file, _ in named_in(spec)]
+    quoted = [path for spec in filled for path in re.findall(r"""['"]([^'"]+)['"]""", spec)]
+    return filled + code + quoted
 
 
 def say(*lines: str, err: bool = False) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ..learning.trained.texts import PastTexts
     from ..policies.learned.prior import Evidence, Prior
 
-FEW_PROBLEMS, FEW_LABELS = 20, 200  # fewer problems with a pass, or labels, are little evidence
+# fewer problems with a pass, or labels, are little evidence
+FEW_PROBLEMS = 20
+FEW_LABELS = 200
 
 
 @command
@@ -105,8 +107,8 @@ def _learned(
     jobs: int | None,
 ) -> Prior:
     """The prior, from one score or from a combination of several."""
+    from ..comparing.tune import learn as learn_prior
     from ..learning.score_combination import combine, combined_name, with_alike
-    from ..learning.tune import learn as learn_prior
 
     if len(scores) > 1:
         pasts = [_history(logs, each, alike).problems for each in scores]
@@ -134,15 +136,16 @@ def _history(logs: Sequence[str], score: str | None, alike: str | None) -> Histo
     """The history of one score over all files."""
     from ..learning.history import read_past
     from ..learning.ledger_history import ledger_past
+    from ..ledger.address import OperatorAddress
     from ..ledger.opening import is_ledger
 
     problems: list[PastProblem] = []
     names: dict[str, str] = {}
-    for path in logs:
+    for path in map(OperatorAddress, logs):
         if is_ledger(path) and alike is not None:
             raise UsageError(f"{path}: a ledger has its own values of alike; leave out --alike")
-        found, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score, alike)
-        problems.extend(found)
+        past, name = ledger_past(path, score) if is_ledger(path) else read_past(path, score, alike)
+        problems.extend(past)
         names.setdefault(name, path)
     if len(names) > 1:
         listed = ", ".join(f"{name!r} in {path}" for name, path in names.items())
@@ -221,16 +224,18 @@ def _worth(
     problems: Sequence[PastTexts], given: Sequence[str], alike: str, *, is_log: bool
 ) -> list[str]:
     """What a score is worth out of sample, in sentences; none if that is not known."""
-    from ..learning.trained.evaluate import cost, cross_fitted, in_order, ranking
+    from ..comparing.evaluate import cost, cross_fitted, in_order, ranking
 
     if is_log:
-        how, scores = "cross-fitted", cross_fitted(problems, given)
-        found = ranking(problems, scores)
+        how = "cross-fitted"
+        scores = cross_fitted(problems, given)
+        share = ranking(problems, scores)
     else:
-        how, found = "in order of arrival", ranking(problems, in_order(problems, given))
-    if found is None:
+        how = "in order of arrival"
+        share = ranking(problems, in_order(problems, given))
+    if share is None:
         return ["what it is worth is unknown: too few problems have both a pass and a failure"]
-    lines = [f"a pass ranks above a failure of its problem {found} of the time ({how}; chance 0.5)"]
+    lines = [f"a pass ranks above a failure of its problem {share} of the time ({how}; chance 0.5)"]
     complete = is_log and all(problem.verified.all() for problem in problems)
     if complete and sum(bool(problem.passed.any()) for problem in problems) >= FEW_PROBLEMS:
         lines += [

@@ -7,7 +7,7 @@ import json as json_text
 
 from ..core.values import Costs
 from ..files import write_whole
-from ..logs.reading import Labels
+from ..logs.reading_options import Labels
 from ..options import MOST, option
 from ..parallel import Parallel
 from ..parsing import parse_costs
@@ -45,11 +45,11 @@ def oracle(
     """
     check_outputs([json], [log, reading.rewards])
     with progress("pricing") as tell:
-        from ..experiments.oracle import oracle as price
+        from ..comparing.oracle_rows import oracle as price
         from ..logs.readers import read_log
 
         logged = read_log(log, score=score, rewards=reading.rewards, unlabelled=reading.unlabelled)
-        rows = price(*(logged, costs), orders=orders, seed=seed, progress=tell, jobs=parallel.jobs)
+        rows = price(logged, costs, orders=orders, seed=seed, progress=tell, jobs=parallel.jobs)
     if json is not None:
         record = {
             "format": 1,

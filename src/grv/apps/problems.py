@@ -64,12 +64,12 @@ def problems(
     kept: Counter[str | None] = Counter()
     left_out: Counter[str | None] = Counter()
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for each in read_dataset(dataset, files, prompt=prompt, match=match.value):
-            if wanted is not None and each.difficulty not in wanted:
-                left_out[each.difficulty] += 1
+        for item in read_dataset(dataset, files, prompt=prompt, match=match.value):
+            if wanted is not None and item.difficulty not in wanted:
+                left_out[item.difficulty] += 1
                 continue
-            kept[each.difficulty] += 1
-            file.write(json.dumps(record_of(each.problem)) + "\n")
+            kept[item.difficulty] += 1
+            file.write(json.dumps(record_of(item.problem)) + "\n")
         if not kept:
             raise UsageError(
                 f"--difficulty {difficulty}: no problem has it; there are {_counted(left_out)}"

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from ..logs.reading import Reading
+from ..logs.reading_options import Reading
 from ..options import Family, option
 from ..parsing import parse_score
-from ..report.inputs.given import Given
-from ..report.print.job import Item, check_ids
-from ..report.request import Request
+from ..report.print.job import FigureItem, check_ids
+from ..report.request import ReportRequest, SourceFile
 from .console import check_outputs, progress, say
 from .options.command import command
 from .options.job import allow_option, job_option
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 class ReportFiles(Family):
     """What a report is made from, and what is written."""
 
-    logs: tuple[Given, ...] = option(
+    logs: tuple[SourceFile, ...] = option(
         (),
         "What grv compare takes; a ledger of live runs; or what grv compare --json saved.",
         argument=True,
         metavar="[NAME=]LOG...",
-        parse=Given.parse,
+        parse=SourceFile.parse,
         tables=True,
     )
     out: str = option("report.html", "The page.", "-o", "--out", metavar="FILE")
@@ -51,14 +50,14 @@ class ReportFiles(Family):
         "Save the figures as PDF and PNG, and the tables as LaTeX, Markdown, text and CSV.",
         metavar="DIR",
     )
-    items: tuple[Item, ...] = option(
-        (), "What --figures saves.", parse=Item.parse, job_only=True, tables=True
+    items: tuple[FigureItem, ...] = option(
+        (), "What --figures saves.", parse=FigureItem.parse, job_only=True, tables=True
     )
 
 
 @command
 def report(
-    request: Request,
+    request: ReportRequest,
     reading: Reading,
     files: ReportFiles,
     job: str | None = job_option(", in a table [report], with the logs and what --figures saves"),
@@ -80,22 +79,22 @@ def report(
     grv report generators.csv --generator small=1 --generator large=20
     grv report --job paper/report.toml --figures figures
     """
-    given = _given(files, reading)
+    sources = _sources(files, reading)
     check_ids(files.items)
-    inputs = [each.path for each in given] + [reading.rewards, job]
-    specs = [*(each.score for each in given), *request.policies]
+    inputs = [each.path for each in sources] + [reading.rewards, job]
+    specs = [*(each.score for each in sources), *request.policies]
     check_outputs([files.out, files.json], inputs, specs)
     for folder in (files.csv, files.figures):
         _check_folder(folder)
     with progress("making the tables") as tell:
         from ..report.build import make_report
-        from ..report.inputs.reading import read_sources
+        from ..report.inputs import read_sources
         from ..report.print.printing import check_plotting
 
         if files.figures is not None:
             check_plotting()
         names = [name for name, _ in request.generators]
-        made = make_report(read_sources(given, names), request, progress=tell)
+        made = make_report(read_sources(sources, names), request, progress=tell)
     _write(made, files, inputs, specs)
     say(*words(made, files.out))
 
@@ -124,18 +123,18 @@ def _write(
             write_sheets(made, files.figures, files.items, tell)
 
 
-def _given(files: ReportFiles, reading: Reading) -> list[Given]:
+def _sources(files: ReportFiles, reading: Reading) -> list[SourceFile]:
     """Each file with each score. A file says how it is read, or the flags say it for all."""
     if not files.logs:
         raise UsageError("give at least one log, as in grv report log.parquet")
-    found = []
+    sources = []
     for log in files.logs:
         plain = dataclasses.replace(log, reading=reading) if log.reading == Reading() else log
-        each = [dataclasses.replace(plain, score=score) for score in files.score] or [plain]
-        if plain.name and len(each) > 1:
-            each = [dataclasses.replace(one, name=f"{one.name} {one.score}") for one in each]
-        found += each
-    return found
+        scored = [dataclasses.replace(plain, score=score) for score in files.score] or [plain]
+        if plain.name and len(scored) > 1:
+            scored = [dataclasses.replace(one, name=f"{one.name} {one.score}") for one in scored]
+        sources += scored
+    return sources
 
 
 def _check_folder(folder: str | None) -> None:

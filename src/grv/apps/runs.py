@@ -12,7 +12,7 @@ import typer
 
 from ..core.errors import UsageError
 from ..options import option
-from ..runtime.results.formats import ExportFormat
+from ..runtime.training import ExportFormat
 from ..text import aligned, counted
 from .console import check_outputs, say, say_table
 from .convert import LOG_OUT
@@ -20,7 +20,7 @@ from .options.command import command
 
 if TYPE_CHECKING:
     from ..ledger.rows import SearchSummary
-    from ..ledger.tables import TableLedger
+    from ..ledger.tables import SoFar, TableLedger
 
 LEDGER = "The file or database given as --ledger."
 _DAMAGED = "damaged: {}; the entries up to the damage are there"
@@ -46,7 +46,7 @@ def list_runs(
     """
     opened = _open(ledger)
     so_far = opened.so_far()
-    rows = [_row(summary, so_far.get(summary.id, ())) for summary in opened.searches()]
+    rows = [_row(summary, so_far.get(summary.id)) for summary in opened.searches()]
     head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
     say_table(aligned(head, rows, left=4))
     counts = Counter(row[3] for row in rows)
@@ -70,19 +70,20 @@ def show_run(
     A verdict that is not a pass has its evidence, such as the first failing test. Control
     characters in texts are escaped.
     """
-    from .screen.search_lines import SearchLines, search_data
+    from ..ledger.view import SearchView
+    from .search_lines import SearchLines, search_data
 
     opened = _open(ledger)
-    found = [s for s in opened.searches() if problem in (s.problem, s.id)]
-    if not found:
+    summaries = [s for s in opened.searches() if problem in (s.problem, s.id)]
+    if not summaries:
         raise UsageError(f"{ledger}: no search of {problem!r}; grv runs list shows all searches")
-    for summary in found:
+    for summary in summaries:
         entries = opened.read(summary.id)
         if json:
             say(to_json(search_data(summary, entries), default=repr))
             continue
         say(f"{summary.problem} ({summary.id})")
-        say(*[f"  {line}" for line in SearchLines(full=full).of(entries)])
+        say(*[f"  {line}" for line in SearchLines(SearchView(entries), full=full).lines()])
 
 
 @runs.command("check")
@@ -131,21 +132,21 @@ def export_log(
         _export_training(ledger, out, format, prices)
         return
     from ..logs.converting import write_log
+    from ..runtime.export import exported
     from ..runtime.prices import Prices
-    from ..runtime.results.export import exported
 
     check_outputs([out], [ledger, prices])
     log = exported(_open(ledger), None if prices is None else Prices.load(prices))
     write_log(log.columns, out)
     say(
         f"{out}: {len(log.columns['problem'])} candidates; verdicts: {log.paid} paid for,"
-        f" {log.shared} shared within a class; {log.unlabelled} without a label. The log is"
+        f" {log.shared} shared; {log.unlabelled} without a label. The log is"
         " censored: the searches chose what to verify."
     )
 
 
 def _export_training(ledger: str, out: str, format: ExportFormat, prices: str | None) -> None:
-    from ..runtime.results.training import training_rows, write_rows
+    from ..runtime.training import training_rows, write_rows
 
     if prices is not None:
         raise UsageError(f"--prices does not apply to --format {format.value}")
@@ -208,17 +209,17 @@ def copy_ledger(
 
     with closing(_open(ledger)) as old, closing(_open(to, read_only=False)) as new:
         saved = repair(old, new)
-        said = f"{new.path}: {counted(saved.searches, 'search')}, {saved.entries} entries"
-    say(*saved.damaged, said + (f"; {saved.known} were there already" if saved.known else ""))
+        summary = f"{new.path}: {counted(saved.searches, 'search')}, {saved.entries} entries"
+    say(*saved.damaged, summary + (f"; {saved.known} were there already" if saved.known else ""))
     if saved.damaged:
         say(_DAMAGED.format(counted(len(saved.damaged), "search")))
         raise typer.Exit(1)
 
 
-def _row(summary: SearchSummary, so_far: Sequence[int]) -> tuple[str, ...]:
+def _row(summary: SearchSummary, so_far: SoFar | None) -> tuple[str, ...]:
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
-    if summary.generated is None and so_far:
-        numbers = (*so_far, summary.paid)
+    if so_far is not None:
+        numbers = (so_far.generated, so_far.verified, summary.paid)
     return (
         summary.id,
         summary.problem,

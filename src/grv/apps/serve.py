@@ -11,10 +11,10 @@ from ..core.errors import UsageError
 from ..options import option
 from ..runtime.options import Calls
 from .console import check_outputs, say
+from .dashboard import need_packages, pages_of
 from .options.command import command
 from .options.live import ledger_files
 from .options.serving import ProfileOptions, Serving, check_profiles, profiles_of
-from .pages.dashboard import need_packages, pages_of
 
 if TYPE_CHECKING:
     import socket
@@ -78,7 +78,7 @@ def serve(
     ):
         total = profiles[0].spending.total_budget
         pages = pages_of(reader, ledger, clients, total)
-        first = _run(made, clients, ledger, total, serving, listening, Events(), pages)
+        first = _run(made, clients, ledger, reader, total, serving, listening, Events(), pages)
     if first == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -88,7 +88,7 @@ def _check(
 ) -> Clients:
     """Refuse, before any work, what cannot be served; the clients."""
     from ..backends.callables import processors
-    from ..runtime.faults.machine import check_machine
+    from ..runtime.machine import check_machine
     from ..serve.clients import Clients
     from ..serve.door import is_loopback
 
@@ -114,6 +114,7 @@ def _run(
     profiles: Mapping[str, Profile],
     clients: Clients,
     ledger: TableLedger,
+    reader: TableLedger,
     total: float,
     serving: Serving,
     listening: socket.socket,
@@ -122,24 +123,30 @@ def _run(
 ) -> int:
     import anyio
 
-    from ..serve.app import Application, Pace
+    from ..serve.app import Application, ServerTimes
+    from ..serve.connections import Connections
     from ..serve.door import Door, DoorBounds
     from ..serve.metrics import Metrics
-    from ..serve.searches import Bounds, Searches
+    from ..serve.searches import Searches, ServerBounds
     from ..serve.server import run
 
     async def work() -> int:
-        bounds = Bounds(serving.searches, serving.queue)
+        bounds = ServerBounds(serving.searches, serving.queue)
         searches = Searches(ledger, total, bounds, events, detailed=not clients.known)
         door = Door(
-            DoorBounds(serving.connections, int(serving.request_mb * (1 << 20))),
+            DoorBounds(
+                serving.connections,
+                int(serving.request_mb * (1 << 20)),
+                int(serving.client_mb * (1 << 20)),
+            ),
             keys=clients.known,
         )
-        pace = Pace(serving.heartbeat, serving.slow)
-        metrics = Metrics(ledger, total)
+        per_address = serving.address_connections or max(1, serving.connections // 2)
+        pace = ServerTimes(serving.heartbeat, serving.slow)
+        metrics = Metrics(reader, total)
         for name, profile in profiles.items():
             profile.caller.outages.tell = partial(_tell, events, name)
-        app = Application(profiles, clients, searches, metrics, door, events, pace, pages)
+        app = Application(profiles, clients, searches, metrics, door, events, pace, pages, reader)
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
         say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
@@ -152,7 +159,7 @@ def _run(
                 events,
                 slow=serving.slow,
                 grace=serving.grace,
-                connections=serving.connections,
+                connections=Connections(serving.connections, per_address),
             )
         finally:
             for profile in profiles.values():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..comparing.settings import SimulationSize
 from ..core.values import Costs
-from ..experiments.settings import SimulationSize
 from ..options import option
 from ..parsing import parse_costs
 from .compare import width_words
@@ -14,7 +14,7 @@ from .options.command import command
 from .oracle import COSTS, PRICES
 
 if TYPE_CHECKING:
-    from ..experiments.simulate import Simulation
+    from ..comparing.simulation.simulate import Simulation
 
 
 @command
@@ -48,15 +48,15 @@ def simulate(
     grv simulate coding --candidates 512 --seed 7 --json table.json
     grv simulate --list
     """
-    from ..experiments.populations import ABOUT, ALL, population_named
+    from ..comparing.simulation.populations import ABOUT, POPULATIONS, population_named
 
     if list_:
-        say(*[f"{name:12} {ABOUT[name]}" for name in ALL])
+        say(*[f"{name:12} {ABOUT[name]}" for name in POPULATIONS])
         return
-    chosen = {name: population_named(name) for name in populations or ALL}
+    chosen = {name: population_named(name) for name in populations or POPULATIONS}
     check_outputs([json], [], policy)
-    from ..experiments.simulate import DEFAULT_POLICIES
-    from ..experiments.simulate import simulate as try_all
+    from ..comparing.simulation.simulate import DEFAULT_POLICIES
+    from ..comparing.simulation.simulate import simulate as try_all
 
     with progress("simulating") as tell:
         simulation = try_all(

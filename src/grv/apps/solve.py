@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..backends.models import Generators, parse_generators
+from ..conditions import answers
 from ..core.errors import RunStopped, UsageError
+from ..core.limits import Limits
 from ..core.values import Costs, Measured
+from ..ledger.ledger import ROUNDING
 from ..options import MOST, option
-from ..pacing import Pacing
+from ..pace_options import PaceOptions
 from ..policies import POLICIES
 from ..runtime.options import Spending
 from ..text import counted
@@ -29,21 +32,28 @@ from .options.live import (
     backends_of,
     check_measured,
     check_resources,
-    search_options,
+    pricing_of,
     unprotected_lines,
+    with_guess,
 )
-from .options.portfolio import check_portfolio, past_of, policies_of, portfolio_options
-from .screen.summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
+from .options.portfolio import check_portfolio, generators_of, own_models, past_of, policies_of
+from .summary import NO_LIMIT, OUT_OF_TOTAL, Reasons, Summary, spending_lines
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
+    from ..conditions import Conditions
+    from ..core.search import Policy
     from ..ledger.tables import TableLedger
+    from ..runtime.answers import AnswerFile
     from ..runtime.calls import Caller
+    from ..runtime.config import SearchConfig
     from ..runtime.prices import Prices
     from ..runtime.progress import Listener, Progress
-    from ..runtime.results.answers import AnswerFile
-    from ..runtime.results.solution import Solution
-    from ..runtime.solve import SolveOptions
+    from ..runtime.solution import Solution
+    from ..runtime.solve import SolveRun
+
+
+_DEFAULT = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +70,14 @@ class Options(LiveOptions):
         named="generators",
     )
     width: int = option(
-        1,
+        _DEFAULT.width,
         "Verifications of a problem in flight at once. Above 1, a search looks ahead (--ramp,"
         " --overlap): it ends sooner and costs more. If checks run on this machine, at most the"
         " number of workers.",
         least=1,
         most=MOST,
     )
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PaceOptions = field(default_factory=PaceOptions)
     at_once: int | None = option(
         None,
         "Problems searched at once. With 1, a run that is interrupted and continued takes the same"
@@ -77,7 +87,7 @@ class Options(LiveOptions):
         shown="twice --concurrency",
     )
     answers: int = option(
-        1,
+        _DEFAULT.answers,
         "Different verified answers to find per problem: of different keys, or else texts.",
         least=1,
         most=MOST,
@@ -98,6 +108,19 @@ class Options(LiveOptions):
         metavar="FILE",
     )
     spending: Spending = field(default_factory=Spending)
+
+    @property
+    def limits(self) -> Limits:
+        """The value that searches take. Several generators have no second scores."""
+        return Limits(
+            budget=self.spending.budget,
+            value=self.spending.value,
+            width=self.width,
+            pace=self.pacing.pace,
+            answers=self.answers,
+            cascade=None if self.generators else self.models.cascade,
+            most=self.spending.most,
+        )
 
 
 @command
@@ -133,9 +156,11 @@ def solve(
         options.written,
         (options.problems, options.prompts, spending.prices, job, *options.history),
         (options.policy, options.models.generator, options.models.score, options.verifier),
+        continued=True,
     )
     problems = options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
+    options = _guessed(options, problems, prices)
     _check(options, prices)
     if dry_run:
         say(_at_most(_cheapest(options), len(problems)))
@@ -143,14 +168,8 @@ def solve(
     alike = options.about.get("alike")
     policy = policies_of(options.generators, options.policy, options.models.score, alike)
     check_resources(options)
-    with _backends(options, problems, prices) as backends:
-        how = backends | {
-            **{"policy": policy, "most": spending.most, "answers": options.answers},
-            **{"value": spending.value, "budget": spending.budget},
-            **{"total_budget": spending.total_budget, "width": options.width},
-            **{"pace": options.pacing.pace, "at_once": options.at_once},
-        }
-        _solve_all(problems, how, options, prices)
+    with _config(options, problems, policy, prices) as config:
+        _solve_all(problems, config, options)
 
 
 def _check(options: Options, prices: Prices) -> None:
@@ -158,81 +177,109 @@ def _check(options: Options, prices: Prices) -> None:
     if options.generators:
         if options.models.generator:
             raise UsageError("--generator: name all generators, as in small=SPEC, or none of them")
-        check_portfolio(options.generators, options.spending, prices)
+        check_portfolio(options.generators, options.models, options.spending, prices)
         return
     if options.history:
         raise UsageError("--history needs several generators: --generator NAME=SPEC")
-    check_measured(options.models.generator, options.spending, prices)
+    check_measured(pricing_of(options.models, prices), options.spending)
+
+
+def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> Options:
+    """The options with what prices and prompts say about measured costs."""
+    if not options.generators:
+        pricing = pricing_of(options.models, prices)
+        spending = with_guess(options.spending, pricing, problems, options)
+        return dataclasses.replace(options, spending=spending)
+    generators = {}
+    highest: list[Costs] = []
+    for name, each in options.generators.by_name.items():
+        alone = dataclasses.replace(options, models=own_models(options.models, each))
+        own = dataclasses.replace(options.spending, costs=each.costs)
+        own = with_guess(own, pricing_of(alone.models, prices), problems, alone)
+        generators[name] = dataclasses.replace(each, costs=own.costs)
+        highest += [] if own.most is None else [own.most]
+    spending = options.spending
+    if len(highest) == len(generators):
+        most = Costs(max(c.candidate for c in highest), max(c.verify for c in highest))
+        spending = dataclasses.replace(spending, most=most)
+    return dataclasses.replace(options, generators=Generators(generators), spending=spending)
 
 
 @contextmanager
-def _backends(
-    options: Options, problems: Sequence[Problem], prices: Prices
-) -> Iterator[SolveOptions]:
-    """The options of the search that its generators decide: one, or several by name."""
-    from ..runtime.prices import Meter, model_of
+def _config(
+    options: Options,
+    problems: Sequence[Problem],
+    policies: Mapping[str, Policy],
+    prices: Prices,
+) -> Iterator[SearchConfig]:
+    """How to search, with one generator or with several by name."""
+    from ..runtime.config import ALONE, GeneratorConfig, SearchConfig, apart, within_workers
 
+    limits = options.limits
     if options.generators:
-        with portfolio_options(options, options.generators, problems, prices) as how:
-            about = how["identity"] or {}
-            how["past"] = past_of(options.history, about["generators"])
-            yield how
+        with generators_of(options, options.generators, problems, policies, prices) as generators:
+            about = {name: each.about for name, each in generators.items()}
+            yield SearchConfig(generators, apart(limits), past=past_of(options.history, about))
         return
     costs = options.spending.costs
+    measured = isinstance(costs, Measured)
+    pricing = pricing_of(options.models, prices)
+    meter = pricing if measured else None
     with backends_of(options, problems) as backends:
-        how = search_options(backends, options.about)
-        how["costs"], how["cascade"] = costs, options.models.cascade
-        if isinstance(costs, Measured):
-            how["meter"] = Meter(prices, model_of(options.models.generator))
-        yield how
+        generator = GeneratorConfig(backends, policies[ALONE], costs, meter, pricing=pricing)
+        limits = within_workers(limits, backends.verifier)
+        yield SearchConfig.alone(generator, limits, options.about)
 
 
-def _solve_all(
-    problems: list[Problem], how: SolveOptions, options: Options, prices: Prices
-) -> None:
+def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) -> None:
     import anyio
 
     from ..ledger.opening import open_ledger
+    from ..runtime.answers import record_of
     from ..runtime.calls import Caller
-    from ..runtime.prices import model_of
-    from ..runtime.results.answers import record_of
-    from ..runtime.results.solution import FAILED
-    from ..runtime.solve import check_options
+    from ..runtime.solution import FAILED
+    from ..runtime.solve import SolveRun
 
     caller = Caller(options.calls)
     report(caller)
-    check_options(how)  # before any file is created
     ledger = open_ledger(options.ledger_path)
-    summary = Summary(len(problems), before=ledger.possibly_paid(None))
+    summary = Summary(len(problems))
     reasons = Reasons(partial(say, err=True))
-    with closing(ledger), closing(_answers(options, problems)) as answers:
-        model = model_of(options.models.generator)
-        solved = {problem.id for problem in problems if problem.id in answers.solved}
+    with closing(ledger), closing(_answers(options, problems, config)) as written:
+        solved = {problem.id for problem in problems if problem.id in written.solved}
         for problem in solved:
-            summary.add(answers.solved[problem], "solved")
+            summary.add(written.solved[problem], "solved")
 
         def done(solution: Solution) -> None:
-            record = record_of(solution, prices, model)
-            answers.add(record)
+            record = record_of(solution)
+            written.add(record)
             summary.add(record, _outcome(solution))
             summary.policies[solution.policy] += 1
             if solution.outcome == FAILED:
                 reasons.add(solution.problem, "failed", solution.message)
 
-        how = how | {"ledger": ledger, "skip": solved}
+        run = SolveRun(
+            config,
+            ledger,
+            caller,
+            total_budget=options.spending.total_budget,
+            at_once=options.at_once,
+            skip=solved,
+        )
         limits = (options.spending.at_most, options.spending.total_budget)
         if math.isinf(min(limits)) and len(solved) < len(problems):
             say(NO_LIMIT, err=True)
         try:
-            interrupted = anyio.run(drive, problems, how, caller, done)
+            interrupted = anyio.run(drive, problems, run, done, written.is_stream)
         except RunStopped:
             if summary.outcomes:
-                unfinished, paid = _paid(ledger, problems), ledger.possibly_paid(None)
-                said = summary.lines(options.ledger_path, options.spending, unfinished, paid)
-                say(*said[:2])
+                unfinished = _paid(ledger, problems)
+                paid = _paid_here(ledger)
+                lines = summary.lines(options.ledger_path, options.spending, unfinished, paid)
+                say(*lines[:2])
             raise
         unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
-        paid = ledger.possibly_paid(None)
+        paid = _paid_here(ledger)
     first, *more = summary.lines(options.ledger_path, options.spending, unfinished, paid)
     say(first, *caller.complaints.summary(), *more[:-1])
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
@@ -245,7 +292,7 @@ def _solve_all(
 
 def _outcome(solution: Solution) -> str:
     """The outcome in the summary, which distinguishes the two budgets."""
-    from ..runtime.spending import TOTAL_SPENT
+    from ..runtime.budget import TOTAL_SPENT
 
     return OUT_OF_TOTAL if solution.message == TOTAL_SPENT else solution.outcome
 
@@ -253,40 +300,58 @@ def _outcome(solution: Solution) -> str:
 def _paid(ledger: TableLedger, problems: Sequence[Problem]) -> float:
     """What was possibly paid for problems whose search has no outcome yet."""
     names = {problem.id for problem in problems}
-    found = (each for each in ledger.searches() if each.outcome is None and each.problem in names)
-    return sum(each.paid for each in found)
+    unfinished = (
+        each for each in ledger.searches() if each.outcome is None and each.problem in names
+    )
+    return sum(each.paid for each in unfinished)
 
 
-def _answers(options: Options, problems: Sequence[Problem]) -> AnswerFile:
-    from ..runtime.results.answers import AnswerFile
+def _paid_here(ledger: TableLedger) -> float | None:
+    """What this run has possibly paid; None if that is all that the ledger counts."""
+    others = ledger.possibly_paid(None) > ledger.charged * (1 + ROUNDING)
+    return ledger.charged if others else None
 
-    return AnswerFile(options.out, {problem.id for problem in problems})
+
+def _answers(options: Options, problems: Sequence[Problem], config: SearchConfig) -> AnswerFile:
+    from ..runtime.answers import AnswerFile
+
+    by_id = {problem.id: problem for problem in problems}
+
+    def holds(name: str, given: Conditions | None) -> bool:
+        return answers(given, config.conditions(by_id[name]))
+
+    return AnswerFile(options.out, by_id, holds)
 
 
 async def drive(
     problems: Sequence[Problem],
-    how: SolveOptions,
-    caller: Caller,
+    run: SolveRun,
     done: Callable[[Solution], None],
+    may_block: bool = False,
 ) -> bool:
-    """Solve the remaining problems, with a progress bar; return whether it was interrupted."""
+    """Solve the remaining problems, with a progress bar; return whether it was interrupted.
+
+    `done` runs in a thread: a reader that does not read must not keep results from being recorded,
+    nor the run from being interrupted. It is left behind then if it `may_block`.
+    """
+    import anyio.to_thread
+
     from ..runtime.interrupts import until_interrupted
-    from ..runtime.solve import config_of, solve_many
-    from ..runtime.tasks import first_error
+    from ..runtime.tasks import raise_first
 
     async def work() -> None:
-        with _progress(caller) as show:
-            options = how | {"calls": caller, "progress": show}
-            async with aclosing(solve_many(problems, **options)) as solutions:
+        with _progress(run.caller) as show:
+            shown = dataclasses.replace(run, progress=show)
+            async with aclosing(shown.solutions(problems)) as solutions:
                 async for solution in solutions:
-                    done(solution)
+                    await anyio.to_thread.run_sync(done, solution, abandon_on_cancel=may_block)
 
     try:
-        return await until_interrupted(work, caller, partial(say, err=True))
+        return await until_interrupted(work, run.caller, partial(say, err=True))
     except BaseExceptionGroup as errors:
-        raise first_error(errors) from errors
+        raise_first(errors)
     finally:
-        await config_of(how).aclose()
+        await run.config.aclose()
 
 
 @contextmanager
@@ -299,7 +364,8 @@ def _progress(caller: Caller) -> Iterator[Listener]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console, shared = Console(stderr=True), sys.stdout.isatty()
+    console = Console(stderr=True)
+    shared = sys.stdout.isatty()
     shown = (*columns, TimeElapsedColumn())
     bars = waiting_bar(lambda: caller.waiting)
     with bars(*shown, console=console, transient=True, redirect_stdout=shared) as bar:
@@ -324,8 +390,9 @@ def _cheapest(options: Options) -> Spending:
 
 def _at_most(spending: Spending, problems: int) -> str:
     """What a run can cost at most, in a sentence."""
-    each, costs = spending.at_most, spending.costs
-    total = min(spending.total_budget, each * problems)
+    per_problem = spending.at_most
+    costs = spending.costs
+    total = min(spending.total_budget, per_problem * problems)
     if math.isinf(total):
         return (
             f"{counted(problems, 'problem')}, without a limit: the search for an unsolvable problem"
@@ -333,7 +400,7 @@ def _at_most(spending: Spending, problems: int) -> str:
         )
     return (
         f"{counted(problems, 'problem')}: at most {total:g} in all"
-        + (f", {each:g} each" if math.isfinite(each) else "")
+        + (f", {per_problem:g} each" if math.isfinite(per_problem) else "")
         + f"; that is at most {math.floor(total / costs.candidate)} candidates, or"
         f" {math.floor(total / costs.verify)} verifications, or a mix of both"
     )

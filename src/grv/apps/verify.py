@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..backends.protocols import Problem
     from ..backends.verifiers.labels import LabelFile
     from ..backends.verifiers.pool import CheckVerifier, Judged
+    from ..conditions import Level
 
 _SHOWN = 5  # broken candidates that are named
 
@@ -61,15 +62,18 @@ def verify(
     from ..backends.verifiers.labels import FINGERPRINT, LabelFile
     from ..backends.verifiers.verdict_store import VerdictStore
 
-    check_outputs([out, cache], [file, job])
-    store = VerdictStore(Path(cache)) if cache is not None else None
+    check_outputs([out, cache], [file, job], continued=True)
     started = time.monotonic()
     done = _Done()
-    with verification.verifier(store) as verifier:
+    with contextlib.ExitStack() as opened:
+        store = None
+        if cache is not None:
+            store = opened.enter_context(contextlib.closing(VerdictStore(Path(cache))))
+        verifier = opened.enter_context(verification.verifier(store))
         with progress("reading"):
-            candidates = _candidates(verifier, file)
+            candidates, levels = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT
-        with contextlib.closing(LabelFile(out, candidates, file)) as labels:
+        with contextlib.closing(LabelFile(out, candidates, file, levels)) as labels:
             done.verdicts.update(labels.done.values())
             resumed = len(labels.done)
             with progress("verifying") as tell:
@@ -80,23 +84,30 @@ def verify(
     say(
         f"{counted(total, 'candidate')} of {counted(len(candidates), 'problem')}: "
         + ", ".join(f"{done.verdicts[verdict]} {verdict.value}" for verdict in Verdict),
-        f"{total - resumed - done.refuted} verified in {seconds:.1f} s{before}",
+        f"{total - resumed - done.refuted - done.shared} verified in {seconds:.1f} s{before}",
         *([f"{done.refuted} refuted without verification"] if done.refuted else []),
+        *([f"{done.shared} known already, so nothing was run"] if done.shared else []),
         f"isolation {in_force}",
         *unprotected_lines(verification, tuple(done.commands.values())),
     )
     done.say_broken()
 
 
-def _candidates(verifier: CheckVerifier, file: str) -> dict[str, bytes]:
-    """Per problem, the fingerprints of its candidates. Finds every mistake before any work."""
+def _candidates(verifier: CheckVerifier, file: str) -> tuple[dict[str, bytes], dict[str, Level]]:
+    """Per problem, the fingerprints of its candidates, and the isolation of its labels.
+
+    Finds every mistake before any work.
+    """
     from ..backends.verifiers.labels import fingerprint, read_batches
 
-    found = {}
+    digests: dict[str, bytes] = {}
+    levels: dict[str, Level] = {}
     for batch in read_batches(file):
-        check = verifier.prepare(batch.problem).digest
-        found[batch.problem.id] = b"".join(fingerprint(check, text) for text in batch.texts)
-    return found
+        conditions = verifier.conditions(batch.problem)
+        prints = [fingerprint(conditions, text) for text in batch.texts]
+        digests[batch.problem.id] = b"".join(prints)
+        levels[batch.problem.id] = conditions.isolation
+    return digests, levels
 
 
 @dataclass
@@ -105,21 +116,25 @@ class _Done:
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     refuted: int = 0
+    shared: int = 0
     programs: int = 0
     commands: dict[str, Problem] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
     def add(self, problem: Problem, number: int, judged: Judged) -> None:
         """Count a verdict."""
+        from ..backends.verifiers.checks import KINDS
         from ..backends.verifiers.command import is_command
 
         finding = judged.finding
         self.verdicts[finding.verdict] += 1
         if judged.key == REFUTED:
             self.refuted += 1
+        elif finding.shared:
+            self.shared += 1
         elif is_command(problem):
             self.commands[problem.id] = problem
-        elif problem.check["kind"] not in ("http", "math"):
+        elif KINDS[problem.check["kind"]].runs_programs:
             self.programs += 1
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")

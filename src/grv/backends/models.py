@@ -5,40 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..options import Family, from_table, option
 from ..parsing import parse_cascade, parse_prices, parse_score
+from .generators import GENERATORS
+from .scorers import REWARDS, SCORERS
 from .scorers.reward_options import Reward
+from .table import forms
 
-GENERATORS: Mapping[str, str] = MappingProxyType(
-    {
-        "openai:MODEL": "a chat model behind an OpenAI-compatible endpoint",
-        "openai-text:MODEL": "plain completions of such an endpoint, for base models",
-        "embedded": "SmolLM2-135M on this machine, continuing the prompt's text",
-        "embedded-chat": "the same, with the prompt as a user's message",
-        "FILE.py:NAME": "a function of your own",
-    }
-)
-SCORERS: Mapping[str, str] = MappingProxyType(
-    {
-        "logprob": "the mean log-probability of a candidate's tokens",
-        "logprob-sum": "the sum of them",
-        "logprob-min": "the minimum of them",
-        "length": "shorter candidates first",
-        "judge:MODEL": "a chat model asked yes or no: the log-probability of yes against no",
-        "score:URL": "a reward model behind vLLM's /score",
-        "classify:URL": "a reward model behind vLLM's /classify",
-        "pooling:URL[:last|min|mean|product]": "one behind /pooling, and how steps combine",
-        "trained:LEDGER": "fitted to the verdicts of a ledger; or a file of grv learn --scorer",
-        "FILE.py:NAME": "a function of your own",
-    }
-)
-REWARDS = ("score", "classify", "pooling")  # the scorers that are reward models
 _NAME = re.compile(r"[\w.-]+")
+# The fields of `Models` that ledgers of all versions store. Any other field is stored only if it is
+# given, so that a field can be added: a search keeps its name, which is a hash of what is stored.
+OLDEST = ("generator", "base_url", "score", "score_model", "score_step")
 TABLES = "generators"  # the option with several generators by name
 
 
@@ -97,17 +78,20 @@ class Models(Family):
 
     generator: str = option(
         ...,
-        f"The model that generates: {', '.join(GENERATORS)}.",
+        f"The model that generates: {', '.join(forms(GENERATORS))}.",
         metavar="SPEC",
         code=True,
         named=TABLES,
     )
     base_url: str | None = option(
-        None, "An OpenAI-compatible endpoint.", metavar="URL", named=TABLES
+        None,
+        "The address of the model's server; it ends where that of the official client does.",
+        metavar="URL",
+        named=TABLES,
     )
     score: str = option(
         "logprob",
-        f"What ranks candidates: {', '.join(SCORERS)}. Or cascade(logprob, score:URL, top=4,"
+        f"What ranks candidates: {', '.join(forms(SCORERS))}. Or cascade(logprob, score:URL, top=4,"
         " cost=0.5): every candidate gets the first score; before each verification the best 4 also"
         " get the second score, for 0.5 each.",
         metavar="SPEC",
@@ -138,8 +122,8 @@ class Models(Family):
             raise UsageError("a trained score must be the first one: --score trained:LEDGER")
         if self.reward != Reward() and not {*kinds} & {*REWARDS}:
             flag = min(self.reward.changed()).replace("_", "-")
-            forms = ", ".join(f"{each}:URL" for each in REWARDS)
-            raise UsageError(f"--{flag} needs a reward model: --score {forms}")
+            addresses = ", ".join(f"{each}:URL" for each in REWARDS)
+            raise UsageError(f"--{flag} needs a reward model: --score {addresses}")
 
     @property
     def scores(self) -> tuple[str, str | None]:

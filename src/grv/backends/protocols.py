@@ -7,38 +7,76 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from ..conditions import Conditions
 from ..core.values import Verdict
 from ..files import is_number
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call used, as far as it is known. `Costs` are prices; this is a measurement."""
+    """What a call used, as far as it is known. `Costs` are prices; this is a measurement.
+
+    Attributes:
+        prompt_tokens: all tokens of the prompt, also those read from a cache or written to it.
+        completion_tokens: all tokens that the model wrote, also those of its reasoning.
+        seconds: how long the call took.
+        dollars: what the call cost, as its server says; None if nobody says. 0 means free.
+        cached_tokens: those tokens of the prompt that were read from a cache.
+        cache_write_tokens: those tokens of the prompt that were written to a cache.
+        reasoning_tokens: those tokens of the completion that are reasoning.
+
+    Examples:
+        >>> import grv
+        >>> total = grv.prices.Usage(prompt_tokens=10) + grv.prices.Usage(prompt_tokens=5)
+        >>> total.prompt_tokens
+        15
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    dollars: float = 0.0
+    dollars: float | None = None
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
+        """The sum; its dollars are unknown if those of one part are."""
+        dollars = None
+        if self.dollars is not None and other.dollars is not None:
+            dollars = self.dollars + other.dollars
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.seconds + other.seconds,
-            self.dollars + other.dollars,
+            dollars,
+            self.cached_tokens + other.cached_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Usage:
-        """The inverse of `as_data`; values that are not numbers count as 0."""
-        return cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
+        """The inverse of `as_data`; values that are not numbers count as missing.
 
-    def as_data(self) -> dict[str, float]:
+        A record without `cached_tokens` was written when unknown dollars were recorded as 0. There
+        0 dollars for a call with tokens mean that the dollars are unknown.
+        """
+        usage = cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
+        has_tokens = usage.prompt_tokens or usage.completion_tokens
+        if "cached_tokens" not in data and has_tokens and usage.dollars == 0:
+            return replace(usage, dollars=None)
+        return usage
+
+    def as_data(self) -> dict[str, float | None]:
         """The fields by name."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+NOTHING = Usage(dollars=0.0)  # where a sum starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +92,12 @@ class Problem:
         code: the beginning of the program, if the problem gives one.
         messages: a chat in place of the prompt, as OpenAI's endpoints take it. `prompt` then is
             the same as one text, for scorers and verifiers.
+
+    Examples:
+        >>> import grv
+        >>> problem = grv.Problem("sum", "What is 2 + 2?", {"kind": "math", "answer": "4"})
+        >>> problem.check["answer"]
+        '4'
     """
 
     id: str
@@ -66,11 +110,26 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A candidate's text, the log-probabilities of its tokens if known, and what it used."""
+    """A candidate's text, the log-probabilities of its tokens if known, and what it used.
+
+    `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
+    neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
+    where its server says it apart; it is neither scored, verified nor recorded.
+
+    Examples:
+        >>> import grv
+        >>> grv.Draft("It is 4.", usage=grv.prices.Usage(completion_tokens=5)).text
+        'It is 4.'
+    """
 
     text: str
     logprobs: tuple[float, ...] | None = None
     usage: Usage = Usage()
+    broken: str = ""
+    reasoning: str = field(default="", repr=False, compare=False)
+
+
+LARGEST_SCORE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +137,11 @@ class Score:
     """A candidate's score; None if there is none, with the reason.
 
     `alike` is a number that suggests equal verdicts where it is equal; None if the score does.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.Score(None, reason="the text is empty").reason
+        'the text is empty'
     """
 
     value: float | None
@@ -86,8 +150,21 @@ class Score:
     alike: float | None = None
 
 
+def is_score(value: float) -> bool:
+    """Whether a number is a score: differences and squares of larger ones are not finite."""
+    return abs(value) <= LARGEST_SCORE  # not so for NaN
+
+
+def checked_score(score: Score) -> Score:
+    """The score, or why it is none: what enters a ledger can be learned from."""
+    for value in (score.value, score.alike):
+        if value is not None and not is_score(value):
+            return Score(None, score.usage, f"the scorer returned {value}")
+    return score
+
+
 def scored(value: object, usage: Usage = Usage()) -> Score:
-    """A score from any value; only a finite number is a score.
+    """A score from any value; only a finite number up to `LARGEST_SCORE` is a score.
 
     >>> scored(float("nan")).reason
     'the score is nan'
@@ -96,7 +173,7 @@ def scored(value: object, usage: Usage = Usage()) -> Score:
         number = math.nan if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if math.isfinite(number):
+    if is_score(number):
         return Score(number, usage)
     return Score(None, usage, f"the score is {value!r}"[:80])
 
@@ -110,12 +187,39 @@ class Finding:
         reason: a few words, such as "wrong answer", "timeout", "worker died".
         evidence: JSON data that shows why: the first failing test, the two answers compared.
         usage: what it used.
+        conditions: those under which it was found, if it depends on any.
+        shared: whether nothing was run for it, because the verdict was known. It costs nothing.
+
+    Examples:
+        >>> import grv
+        >>> grv.verifiers.Finding(grv.Verdict.FAILED, "wrong answer", {"got": 5}).evidence
+        {'got': 5}
     """
 
     verdict: Verdict
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = Usage()
+    conditions: Conditions | None = field(default=None, compare=False)
+    shared: bool = False
+
+    @property
+    def answer_program(self) -> str | None:
+        """The program that passed, if the check runs programs: it may be a part of the text."""
+        program = self.evidence.get("answer_program")
+        is_certified = self.verdict is Verdict.PASSED and isinstance(program, str)
+        return program if is_certified else None
+
+
+VERIFIED_FIELDS = ("answer_value",)
+
+
+def verified_part(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a candidate's text that its verdict is about, if the verifier says which.
+
+    These fields of the evidence stand beside the text wherever an answer is written.
+    """
+    return {name: evidence[name] for name in VERIFIED_FIELDS if evidence.get(name) is not None}
 
 
 class ParkedCall(Exception):
@@ -130,7 +234,23 @@ class Generator(Protocol):
     """Makes candidates.
 
     An attribute `batch: int | None` may limit the candidates per call; then the runtime makes
-    several calls at once.
+    several calls at once. An attribute `notices: Sequence[str]` may say what its server cannot do,
+    one line each; a run shows each line once.
+
+    Examples:
+        >>> import grv
+        >>> class Echo:
+        ...     async def generate(self, problem, n, *, first=0):
+        ...         return [grv.Draft(problem.prompt)] * n
+        >>> solution = grv.solve_now(
+        ...     "4",
+        ...     generator=Echo(),
+        ...     scorer=lambda p, t: 0.0,
+        ...     verifier=lambda p, t: t == "4",
+        ...     budget=50,
+        ... )
+        >>> solution.text
+        '4'
     """
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
@@ -142,7 +262,26 @@ class Generator(Protocol):
 
 
 class Scorer(Protocol):
-    """Gives each candidate a score, a cheap number that ranks it."""
+    """Gives each candidate a score, a cheap number that ranks it.
+
+    An attribute `reads_logprobs: bool` may say whether it needs the log-probabilities of tokens.
+    Otherwise the scorers of grv do not get them, and others do.
+
+    Examples:
+        >>> import grv
+        >>> class Shorter:
+        ...     async def score(self, problem, drafts):
+        ...         return [grv.scorers.Score(-len(draft.text)) for draft in drafts]
+        >>> solution = grv.solve_now(
+        ...     "4",
+        ...     generator=lambda p: "4",
+        ...     scorer=Shorter(),
+        ...     verifier=lambda p, t: t == "4",
+        ...     budget=50,
+        ... )
+        >>> solution.text
+        '4'
+    """
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft."""
@@ -168,7 +307,30 @@ class ArrivalScorer(Scorer, Protocol):
 
 
 class Verifier(Protocol):
-    """Gives a candidate its verdict."""
+    """Gives a candidate its verdict.
+
+    A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
+    A search then uses recorded verdicts only if they answer for these conditions.
+
+    Examples:
+        >>> import grv
+        >>> class Exact:
+        ...     async def verify(self, problem, draft):
+        ...         right = draft.text == problem.check["answer"]
+        ...         return grv.verifiers.Finding(
+        ...             grv.Verdict.PASSED if right else grv.Verdict.FAILED
+        ...         )
+        >>> problem = grv.Problem("sum", "What is 2 + 2?", {"answer": "4"})
+        >>> solution = grv.solve_now(
+        ...     problem,
+        ...     generator=lambda p: "4",
+        ...     scorer=lambda p, t: 0.0,
+        ...     verifier=Exact(),
+        ...     budget=50,
+        ... )
+        >>> solution.verified
+        True
+    """
 
     async def verify(self, problem: Problem, draft: Draft) -> Finding:
         """The finding, with its evidence."""

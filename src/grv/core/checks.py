@@ -1,10 +1,10 @@
-"""Checks of what a search is given: its limits, the steps of its plan, the events."""
+"""Checks of what a search is given: the steps of its plan, and the events."""
 
 from __future__ import annotations
 
 import math
 
-from .errors import EventError, PolicyError, UsageError
+from .errors import EventError, PolicyError
 from .pool import Pool
 from .values import (
     Action,
@@ -18,18 +18,6 @@ from .values import (
     Verified,
     Verify,
 )
-
-
-def check_limits(budget: float, value: float, width: int | None, answers: int) -> None:
-    """Raise a UsageError if a limit makes no sense."""
-    if math.isnan(budget) or budget < 0:
-        raise UsageError(f"the budget cannot be {budget}")
-    if math.isnan(value) or value < 0:
-        raise UsageError(f"what an answer is worth cannot be {value}")
-    if width is not None and width < 1:
-        raise UsageError(f"the width must be at least 1, not {width}")
-    if answers < 1:
-        raise UsageError(f"the number of answers must be at least 1, not {answers}")
 
 
 def check_new(pool: Pool, ids: tuple[CandidateId, ...]) -> None:
@@ -54,6 +42,8 @@ def check_event(asked: Action | None, event: Event) -> None:
             told = set(verdicts)
             if not told <= set(ids) or not (passed or len(told) == len(ids)):
                 raise EventError(f"asked about {ids}, told about {tuple(verdicts)}")
+            if not event.shared <= told:
+                raise EventError(f"shared verdicts of {tuple(event.shared)} are missing")
             if event.meanwhile is not None:
                 _check_generated(asked.meanwhile, event.meanwhile)
             elif asked.meanwhile and not passed:
@@ -64,7 +54,9 @@ def check_event(asked: Action | None, event: Event) -> None:
 
 
 def _check_generated(n: int, event: Generated) -> None:
-    scores, keys, alike = event.scores, event.keys, event.alike
+    scores = event.scores
+    keys = event.keys
+    alike = event.alike
     if len(scores) > n:
         raise EventError(f"asked for {n} candidates, got {len(scores)}")
     if any(math.isnan(score) for score in (*scores, *alike)):

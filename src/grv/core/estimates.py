@@ -35,7 +35,8 @@ class Estimates:
         )
 
     def _mean(self, what: What) -> float:
-        paid, seen = self._paid[what], self._seen[what]
+        paid = self._paid[what]
+        seen = self._seen[what]
         return paid / seen if paid else self._guess.price(what) / (1 + seen)
 
     def _priced(self, prices: dict[What, float]) -> Costs:
@@ -75,7 +76,8 @@ class Account:
 
     def spent(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
-        listed, reserve = self._listed, self.reserve
+        listed = self._listed
+        reserve = self.reserve
         # Added in the same order as the bill, so that rounding cannot make them differ.
         if reserve is self.costs:
             total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from .errors import UsageError
-from .values import Event, Generated, Latency, Rescored
+from .values import Event, Generated, Latency, Rescored, Verified
 
 SHARE = 0.1  # without a price of waiting, candidates ahead cost at most this share of the bill
 
@@ -24,26 +24,33 @@ class Pace:
             to the width. Otherwise every block has the size of the width.
         overlap: whether candidates for the next block are generated while a block is verified, if
             they cost at most a tenth of the bill so far. The driver must be able to do both.
-        second: the cost of a second of waiting, in the unit of the costs. If it is not 0, it
+        wait_price: the cost of a second of waiting, in the unit of the costs. If it is not 0, it
             decides the block sizes and the overlap.
         latency: the seconds of a round of each kind; measured if None.
         deadline: the seconds after which a search ends. It starts no round that would end later.
+
+    Examples:
+        >>> import grv
+        >>> grv.core.Pace(deadline=60).deadline
+        60
     """
 
     ramp: bool = True
-    overlap: bool = False
-    second: float = 0.0
+    overlap: bool = True
+    wait_price: float = 0.0
     latency: Latency | None = None
     deadline: float = math.inf
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.second) and self.second >= 0):
-            raise UsageError(f"a second must cost a finite amount from 0, not {self.second}")
+        if not (math.isfinite(self.wait_price) and self.wait_price >= 0):
+            raise UsageError(
+                f"the price of waiting must be finite and not negative, not {self.wait_price}"
+            )
         if math.isnan(self.deadline) or self.deadline <= 0:
             raise UsageError(f"the deadline must be a positive number, not {self.deadline}")
 
     def block(
-        self, width: int, verified: int, round_cost: float, clock: Clock, pending: float
+        self, width: int, verified: int, round_cost: float, clock: SearchClock, pending: float
     ) -> int:
         """The size of the block after `verified` verifications, in `pending` seconds from now.
 
@@ -55,7 +62,7 @@ class Pace:
             clock.left(self.deadline) - pending < 2 * clock.round
         ):  # the last round that ends in time
             return width
-        if self.second and clock.round:
+        if self.wait_price and clock.round:
             return min(width, self._priced(clock.round, verified, round_cost))
         return min(width, verified + 2) if self.ramp else width
 
@@ -64,60 +71,90 @@ class Pace:
 
         A price of waiting and a deadline are ignored: with them block sizes depend on seconds.
         """
-        ends, clock = [0], Clock(None)
+        ends = [0]
+        clock = SearchClock(None)
         while ends[-1] < most:
             ends.append(ends[-1] + self.block(width, ends[-1], 1.0, clock, 0.0))
         return ends
 
-    def batch(self, width: int, arrived: int, cost: float, clock: Clock) -> int:
+    def batch(self, width: int, arrived: int, cost: float, clock: SearchClock) -> int:
         """How many candidates to request if the plan cannot say how many it needs.
 
         As many as have arrived, and 2: so a search that uses n candidates requests at most 2 n.
         With a price of waiting, the size follows from it as that of a block, with the duration of a
         generation and the cost of a candidate; it is at most the width larger than `arrived`.
         """
-        if self.second and clock.generate:
+        if self.wait_price and clock.generate:
             return min(arrived + width, self._priced(clock.generate, arrived, cost))
         return arrived + 2
 
     def _priced(self, seconds: float, number: int, cost: float) -> int:
         """The best size after `number` of a kind, of which each costs `cost`."""
-        return max(1, round(math.sqrt(2 * (number + 1) * self.second * seconds / cost)))
+        return max(1, round(math.sqrt(2 * (number + 1) * self.wait_price * seconds / cost)))
 
-    def overlaps(self, price: float, spent: float, block: int, before: int, clock: Clock) -> bool:
+    def overlaps(
+        self, price: float, spent: float, block: int, before: int, clock: SearchClock
+    ) -> bool:
         """Whether to generate candidates for `price` during a block, after `before` verifications.
 
         With a price of waiting: whether the seconds saved, if the block fails, are worth more than
         the candidates, which are wasted if it passes.
         """
-        if self.second and clock.generate:
-            return self.overlap and self.second * clock.generate * (before + 1) >= price * block
+        if self.wait_price and clock.generate:
+            return self.overlap and self.wait_price * clock.generate * (before + 1) >= price * block
         return self.overlap and price <= SHARE * spent
 
 
-class Clock:
-    """The seconds that a search has waited, and the mean duration of a round of each kind."""
+class _Durations:
+    """The rounds that were measured, and their seconds in all, by kind."""
+
+    def __init__(self) -> None:
+        self.rounds = [0, 0, 0]
+        self.seconds = [0.0, 0.0, 0.0]
+
+    def add(self, kind: int, seconds: float) -> None:
+        self.rounds[kind] += 1
+        self.seconds[kind] += seconds
+
+
+class SearchClock:
+    """The seconds since a search began, and the mean duration of a round of each kind.
+
+    If there are several searches for one problem, all their rounds take time. The mean is that of
+    the own rounds; until there is one, that of the others.
+    """
 
     def __init__(self, given: Latency | None) -> None:
         self.elapsed = 0.0
-        self._given = given
         self._ready = False  # whether candidates have just arrived
-        self._sum = [0.0, 0.0, 0.0]  # generation, verification, second scores
-        self._count = [0, 0, 0]
+        self._is_measured = given is None
+        # By kind of round: generation, verification, second scores.
+        self._mean = [0.0, 0.0, 0.0]
+        if given is not None:
+            self._mean = [given.generate, given.verify, given.rescore]
+        self._own = _Durations()
+        self._others = _Durations()
 
-    def see(self, event: Event) -> None:
-        """Count one round; what was not measured takes as long as was given."""
+    def see(self, event: Event, *, own: bool = True) -> None:
+        """Count one round; what was not measured takes as long as was given.
+
+        If it is not an own round, another search for the same problem was told the event.
+        """
         kind = 0 if isinstance(event, Generated) else 2 if isinstance(event, Rescored) else 1
+        overlapped = isinstance(event, Verified) and event.meanwhile is not None
         seconds = event.seconds
         if seconds is None:
-            seconds = self._mean(kind)
-            if kind == 1 and getattr(event, "meanwhile", None) is not None:
-                seconds = max(seconds, self._mean(0))
-        else:
-            self._sum[kind] += seconds
-            self._count[kind] += 1
+            seconds = max(self._mean[1], self._mean[0]) if overlapped else self._mean[kind]
+        elif self._is_measured:
+            self._measure(kind, seconds, own=own)
         self.elapsed += seconds
-        self._ready = kind == 0 or (kind == 1 and getattr(event, "meanwhile", None) is not None)
+        if own:
+            self._ready = kind == 0 or overlapped
+
+    def _measure(self, kind: int, seconds: float, *, own: bool) -> None:
+        (self._own if own else self._others).add(kind, seconds)
+        durations = self._own if self._own.rounds[kind] else self._others
+        self._mean[kind] = durations.seconds[kind] / durations.rounds[kind]
 
     def too_late(self, deadline: float) -> str:
         """Why no further verification ends before the deadline; "" if one does.
@@ -135,19 +172,14 @@ class Clock:
     @property
     def generate(self) -> float:
         """The seconds of a round of generation; 0 if unknown."""
-        return self._mean(0)
+        return self._mean[0]
 
     @property
     def verify(self) -> float:
         """The seconds of a round of verification; 0 if unknown."""
-        return self._mean(1)
+        return self._mean[1]
 
     @property
     def round(self) -> float:
         """The seconds of a round of generation and one of verification; 0 if unknown."""
-        return self._mean(0) + self._mean(1)
-
-    def _mean(self, kind: int) -> float:
-        if self._given is not None:
-            return (self._given.generate, self._given.verify, self._given.rescore)[kind]
-        return self._sum[kind] / self._count[kind] if self._count[kind] else 0.0
+        return self._mean[0] + self._mean[1]

@@ -5,7 +5,8 @@ some candidates a second score. These come before all others, the higher second 
 If one candidate of a key fails, the others are taken to fail: the key is *refuted*. A pass is not
 shared, but further candidates of the key would not be new answers. So at most one candidate per key
 is on offer, the best by its first score, and none after the key is *closed*: refuted, or passed.
-The key `REFUTED` is refuted from the start: its candidates certainly fail.
+The key `REFUTED` is refuted from the start: its candidates certainly fail. `DROPPED` is closed from
+the start too: its candidates have no text.
 
 The data structure: `_ranked` is a heap with the best candidate on top. Only the *leader* of each
 key, its best open candidate, is on offer there. The others wait in `_followers`; the best of them
@@ -18,7 +19,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .values import REFUTED, CandidateId, Costs, Generated, Rescored, Verdict, Verified
+from .values import DROPPED, REFUTED, CandidateId, Costs, Generated, Rescored, Verdict, Verified
 
 _Ranked = tuple[float, CandidateId]  # (-score, id): the smallest is the best
 
@@ -32,6 +33,14 @@ class Pool:
         costs: the current estimate of what a candidate and a verification cost. It is the price
             list of the search, unless events report what was really paid. It changes only between
             two steps of a plan.
+
+    Examples:
+        >>> import grv
+        >>> search = grv.Search(grv.policies.Fixed(3, 1), grv.Costs())
+        >>> _ = search.ask()
+        >>> search.tell(grv.Generated((0.2, 0.9, 0.5)))
+        >>> search.pool.best(2), search.pool.scores
+        ((1, 2), [0.2, 0.9, 0.5])
     """
 
     def __init__(self, costs: Costs = Costs()) -> None:  # noqa: B008 (a frozen value)
@@ -41,13 +50,14 @@ class Pool:
         self._keys: dict[CandidateId, str] = {}  # only of candidates with a key
         self._verdicts: dict[CandidateId, Verdict] = {}
         self._second: dict[CandidateId, float] = {}  # second scores of open candidates
-        self._closed = {REFUTED}
+        self._closed = {REFUTED, DROPPED}
         self._ranked: list[_Ranked] = []
         self._leader: dict[str, _Ranked] = {}
         self._followers: dict[str, list[_Ranked]] = {}
         self._open: dict[str, int] = {}  # the number of open candidates per key
         self._waiting = 0
         self._hopeless = 0
+        self._shared = 0
         self._exhausted = False
 
     def __len__(self) -> int:
@@ -68,6 +78,11 @@ class Pool:
     def verdicts(self) -> Mapping[CandidateId, Verdict]:
         """The verdicts of the candidates that were verified."""
         return self._verdicts
+
+    @property
+    def shared(self) -> int:
+        """The number of verdicts that cost nothing because they were known."""
+        return self._shared
 
     @property
     def exhausted(self) -> bool:
@@ -161,6 +176,7 @@ class Pool:
         heapq.heappush(self._followers.setdefault(key, []), item)
 
     def _add_verified(self, event: Verified) -> None:
+        self._shared += len(event.shared)
         for id, verdict in event.verdicts.items():
             key = self._keys.get(id)
             self._verdicts[id] = verdict

@@ -49,8 +49,8 @@ class Stock:
                     stock.verdicts.update(verdicts)
                 case Rescored(scores):
                     stock.second.update(scores)
-        for at, (_, key, _) in enumerate(stock._candidates):
-            if key is not None and stock.verdicts.get(CandidateId(at)) is Verdict.FAILED:
+        for index, (_, key, _) in enumerate(stock._candidates):
+            if key is not None and stock.verdicts.get(CandidateId(index)) is Verdict.FAILED:
                 stock.refuted.add(key)
         return stock
 

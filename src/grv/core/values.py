@@ -12,11 +12,19 @@ from .errors import UsageError
 
 CandidateId = NewType("CandidateId", int)  # order of arrival: 0, 1, 2, ...
 REFUTED = "grv:refuted"  # the key of candidates that certainly fail: refuted from the start
+DROPPED = "grv:dropped"  # the key of candidates without a text: never verified, without a verdict
+LEAST_RATIO = 1e-250  # between two costs: sums and products of them are still numbers
 REFUTED_CODE = 2**31 - 1  # the same where keys are numbers
 
 
 class Verdict(enum.Enum):
-    """A verifier's result for a candidate."""
+    """A verifier's result for a candidate.
+
+    Examples:
+        >>> import grv
+        >>> grv.Verdict("passed") is grv.Verdict.PASSED
+        True
+    """
 
     PASSED = "passed"
     FAILED = "failed"
@@ -39,6 +47,11 @@ class Generate:
     `ahead(k)` is how many more candidates the plan generates before its k-th verification from
     here, if none passes. It is a hint for searches that look ahead; None if the plan cannot say.
     Then they request more and more at a time: after k candidates, k + 2.
+
+    Examples:
+        >>> import grv
+        >>> grv.Generate(8).n
+        8
     """
 
     n: int
@@ -51,12 +64,19 @@ class Verify:
     """Verify these candidates, best first. `why` is the policy's reason, for people.
 
     `meanwhile` is the number of candidates to generate and score at the same time. Policies do not
-    set it; the search does, if it looks ahead.
+    set it; the search does, if it looks ahead. A policy sets `exactly` if it needs the verdicts of
+    these candidates: then second scores choose no others.
+
+    Examples:
+        >>> import grv
+        >>> grv.Verify((3, 1), "the best two").ids
+        (3, 1)
     """
 
     ids: tuple[CandidateId, ...]
     why: str = field(default="", compare=False)
     meanwhile: int = 0
+    exactly: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +92,14 @@ class Rescore:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The search has ended. `why` is an optional explanation, for people."""
+    """The search has ended. `why` is an optional explanation, for people.
+
+    Examples:
+        >>> import grv
+        >>> search = grv.Search(grv.policies.VerifyAll(), grv.Costs(), grv.Limits(budget=0))
+        >>> search.ask().reason.value
+        'out of budget'
+    """
 
     reason: Reason
     answer: CandidateId | None = None
@@ -87,11 +114,16 @@ class Generated:
         scores: one per candidate, in order of arrival; -inf ranks last, NaN is an error.
         keys: one per candidate, or empty. If one candidate fails, all with the same key are taken
             to fail. None means that the candidate has no key. `REFUTED` means that the candidate
-            certainly fails: it is never verified.
+            certainly fails, `DROPPED` that it is broken: both are never verified.
         paid: the real payment; if None, the price list is used.
         alike: one number per candidate, or empty: then it is the score. A failure is evidence
             against other candidates with the same number. It does not rank.
         seconds: how long it took, if it was measured.
+
+    Examples:
+        >>> import grv
+        >>> len(grv.Generated((0.2, 0.9)).scores)
+        2
     """
 
     scores: tuple[float, ...]
@@ -112,12 +144,21 @@ class Verified:
         meanwhile: the candidates that were generated at the same time, if the action asked for
             some. It may be missing if a candidate passed; they are still billed.
         seconds: how long it took, if it was measured.
+        shared: the candidates whose verdict was known, so that nothing was run for it. They cost
+            nothing and are counted apart.
+
+    Examples:
+        >>> import grv
+        >>> event = grv.Verified({0: grv.Verdict.FAILED, 2: grv.Verdict.PASSED})
+        >>> grv.Verdict.PASSED in event.verdicts.values()
+        True
     """
 
     verdicts: Mapping[CandidateId, Verdict]
     paid: float | None = None
     meanwhile: Generated | None = None
     seconds: float | None = field(default=None, compare=False)
+    shared: frozenset[CandidateId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +208,8 @@ class Turn:
             case Verified(verdicts):
                 told = [f"{id} {verdict.value}" for id, verdict in verdicts.items()]
                 line = f"verified {', '.join(told)}"
+                if self.event.shared:
+                    line += f", {len(self.event.shared)} of them shared"
                 if self.event.meanwhile is not None:
                     line += f", generated {len(self.event.meanwhile.scores)} meanwhile"
         return f"{line} ({self.action.why})" if self.action.why else line
@@ -180,6 +223,12 @@ class Costs:
         generate: the cost to generate one candidate.
         verify: the cost to verify one candidate.
         score: the cost to score one candidate, if `generate` does not include it.
+
+    Examples:
+        >>> import grv
+        >>> costs = grv.Costs(generate=1, verify=10)
+        >>> costs.ratio, costs.of(generated=4, verified=2)
+        (10.0, 24.0)
     """
 
     generate: float = 1.0
@@ -192,6 +241,11 @@ class Costs:
                 raise UsageError(f"the cost to {name} must be positive and finite, not {value}")
         if not (math.isfinite(self.score) and self.score >= 0):
             raise UsageError(f"the cost to score must be finite and not negative, not {self.score}")
+        if not (math.isfinite(self.candidate) and LEAST_RATIO <= self.ratio <= 1 / LEAST_RATIO):
+            raise UsageError(
+                f"the costs of a candidate and of a verification, {self.candidate:g} and"
+                f" {self.verify:g}, are too far apart: the ratio must be below {1 / LEAST_RATIO:g}"
+            )
 
     @property
     def candidate(self) -> float:
@@ -217,6 +271,11 @@ class Measured(Costs):
     """A first guess of the costs, for searches whose real payments are measured.
 
     Drivers then report the payment with each event, and `Pool.costs` is the current estimate.
+
+    Examples:
+        >>> import grv
+        >>> grv.core.Measured(0.001, 0.02).ratio
+        20.0
     """
 
 
@@ -230,6 +289,11 @@ class Cascade:
     Attributes:
         top: the number of candidates to choose from.
         cost: the cost of a second score; its maximum, if payments are measured.
+
+    Examples:
+        >>> import grv
+        >>> grv.core.Cascade(top=4, cost=0.5)
+        Cascade(top=4, cost=0.5)
     """
 
     top: int
@@ -249,7 +313,8 @@ class Bill:
     """The cost of a search: the counts, and the total in the unit of its `Costs`.
 
     `refuted` counts the generated candidates that were refuted without verification. `unneeded`
-    counts those that were requested ahead and that the plan has not used.
+    counts those that were requested ahead and that the plan has not used. `shared` counts the
+    verdicts that cost nothing because they were known; they are not in `verified`.
     """
 
     generated: int
@@ -258,6 +323,7 @@ class Bill:
     rescored: int = 0
     refuted: int = 0
     unneeded: int = 0
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ def agreement(problems: Sequence[PastProblem], values: Sequence[NDArray[np.float
     more = possible = 0.0
     for problem, value in zip(problems, values, strict=True):
         passed = problem.passed[problem.verified]
-        n, k = len(passed), int(passed.sum())
+        n = len(passed)
+        k = int(passed.sum())
         if not 0 < k < n:
             continue
         same = (k * (k - 1) + (n - k) * (n - k - 1)) / (n * (n - 1))

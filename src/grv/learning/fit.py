@@ -35,13 +35,44 @@ _CUTS = (0.01, 0.03, 0.08, 0.16, 0.3, 0.5, 0.7, 0.84, 0.92, 0.97, 0.99)  # quant
 _KNOTS = 64  # the maximum number of knots of a scale
 _UNIFORM = 0.05  # the share of the weight that is spread evenly, for problems unlike the history
 _SMOOTHING = 0.1  # the share of a weight that goes to each neighbour
-_ROUGHNESS, _RIDGE = 20.0, 0.05  # penalties on the shape
+# penalties on the shape
+_ROUGHNESS = 20.0
+_RIDGE = 0.05
 _MOST_LABELS = 60  # the maximum weight of one problem for the shape, in labels
 _ROUNDS = 40
 _TOGETHER = 65_536  # candidates of the problems that are compared with the history together
 _LEAST_SPREAD = 1e-3  # the minimum variance of the problems' means, on the common scale
 
+# A problem counts as at most this many candidates where candidates are pooled: a multiple of the
+# median, and no fewer than some. Otherwise one endless search would decide the scale of all.
+_TIMES_MEDIAN = 8
+_SOME = 256
+
+# scores of a stranger, and the share of them that others do not have
+_MANY = 64
+_MOSTLY = 0.5
+
 _normal = np.vectorize(NormalDist().inv_cdf, otypes=[float])
+
+
+def sampled(problems: Sequence[PastProblem]) -> list[NDArray[np.intp]]:
+    """For each problem, the candidates that count where those of all problems are pooled.
+
+    These are all of them, unless the problem is far larger than most; then evenly spaced ones.
+    """
+    sizes = [len(problem.scores) for problem in problems]
+    most = max(_SOME, int(_TIMES_MEDIAN * np.median(sizes)))
+    counts = [min(size, most) for size in sizes]
+    return [
+        np.linspace(0, size - 1, count).astype(np.intp)
+        for size, count in zip(sizes, counts, strict=True)
+    ]
+
+
+def pooled_scale(problems: Sequence[PastProblem]) -> Scale:
+    """The scale of the score of these problems."""
+    pairs = zip(problems, sampled(problems), strict=True)
+    return scale_of(np.concatenate([problem.scores[some] for problem, some in pairs]))
 
 
 def scale_of(scores: Numbers) -> Scale:
@@ -56,7 +87,8 @@ def scale_of(scores: Numbers) -> Scale:
         # Quantiles increase, so few of them have to be computed.
         places = [bisect.bisect_left(shares, x, key=normal) for x in wanted.tolist()]
         chosen = np.unique(np.clip(places, 0, len(values) - 1))
-        values, shares = values[chosen], shares[chosen]
+        values = values[chosen]
+        shares = shares[chosen]
     return Scale(tuple(values.tolist()), tuple(_normal(shares).tolist()))
 
 
@@ -95,9 +127,12 @@ class Placed:
             each - (each.sum() + anchor * centre) / (len(each) + anchor) for each in normals
         ]
         every = np.concatenate(relative)
-        edges = np.quantile(every, _CUTS)
+        pairs = zip(relative, sampled(problems), strict=True)
+        pooled = np.concatenate([each[some] for each, some in pairs])
+        edges = np.quantile(pooled, _CUTS)
         placed = np.searchsorted(edges, every, side="right")
-        counts = np.bincount(placed, minlength=len(edges) + 1) + 1.0
+        shares = np.searchsorted(edges, pooled, side="right")
+        counts = np.bincount(shares, minlength=len(edges) + 1) + 1.0
         limits = np.concatenate([[every.min()], edges, [every.max()]])
         centres = (limits[:-1] + limits[1:]) / 2
         bins = tuple(np.split(placed, ends[:-1]))
@@ -199,7 +234,8 @@ def maximised(
     """
     size = len(shares)
     goal = np.zeros(size) if expected_shape is None else expected_shape
-    shape, weights = goal, np.full(len(_U), 1 / len(_U))
+    shape = goal
+    weights = np.full(len(_U), 1 / len(_U))
     bends = np.diff(np.eye(size), 2, axis=0)
     penalty = _ROUGHNESS * bends.T @ bends + _RIDGE * np.eye(size)
     capped = np.minimum(1, _MOST_LABELS / np.maximum(labels.sum(axis=1), 1))
@@ -244,6 +280,11 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
     scored = [each for each in scored if len(each)]
     if len(scored) < 2:
         return Looks(1.0 if not scored else float(_distances(scale, scored)[0]), 0.0)
+    return Looks(float(_distances(scale, scored).max()), max(outside_others(scored)))
+
+
+def outside_others(scored: Sequence[Numbers]) -> list[float]:
+    """For each of several problems, the share of its scores outside the range of all others."""
     lows, highs = np.array([(each.min(), each.max()) for each in scored]).T
     # The range of all other problems: the second lowest is needed for the problem of the lowest.
     low, next_low = np.partition(lows, 1)[:2]
@@ -253,7 +294,24 @@ def looks_of(problems: Sequence[PastProblem], scale: Scale) -> Looks:
         bottom = next_low if lowest == low else low
         top = next_high if highest == high else high
         out.append(float(np.mean((each < bottom) | (each > top))))
-    return Looks(float(_distances(scale, scored).max()), max(out))
+    return out
+
+
+def without_strangers(problems: Sequence[PastProblem]) -> list[PastProblem]:
+    """Without problems that have many scores, most of them outside the range of all others.
+
+    Such scores say nothing about the others, and would decide the common scale.
+    """
+    scored = [problem.scores[np.isfinite(problem.scores)] for problem in problems]
+    many = [at for at, each in enumerate(scored) if len(each)]
+    if len(many) < 2:
+        return list(problems)
+    shares = dict(zip(many, outside_others([scored[at] for at in many]), strict=True))
+    return [
+        problem
+        for at, problem in enumerate(problems)
+        if len(scored[at]) < _MANY or shares[at] <= _MOSTLY
+    ]
 
 
 def _distances(scale: Scale, scored: Sequence[Numbers]) -> Numbers:
@@ -274,7 +332,7 @@ def _distances(scale: Scale, scored: Sequence[Numbers]) -> Numbers:
 def prior_of(history: History, tie: float = 1.0) -> Prior:
     """The prior that fits the history best, with a tilt of 0."""
     problems = history.problems
-    scale = scale_of(np.concatenate([problem.scores for problem in problems]))
+    scale = pooled_scale(problems)
     placed = Placed.of(problems, scale)
     labels, passes = counts_of(problems, placed, tie)
     fitted = maximised(labels, passes, placed.shares)

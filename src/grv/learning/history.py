@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.protocols import LARGEST_SCORE
 from ..core.errors import UsageError
 from ..logs.columns import LABEL, WHOLE
 from ..logs.log import Log
@@ -37,6 +38,11 @@ class PastProblem:
     refuted: NDArray[np.bool_] | None = None
     alike: NDArray[np.float64] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", _bounded(self.scores))
+        if self.alike is not None:
+            object.__setattr__(self, "alike", _bounded(self.alike))
+
     @property
     def ties(self) -> NDArray[np.float64]:
         """`[candidates]`: where equal, a failure of one is evidence against the other."""
@@ -51,6 +57,16 @@ class PastProblem:
     def is_hopeless(self) -> bool:
         """Whether all candidates have a label, and none passed."""
         return bool(self.labelled.all() and not self.passed.any())
+
+
+def _bounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores whose differences are finite; NaN is no score.
+
+    A file or an older ledger may have others.
+    """
+    scores = np.where(np.isnan(scores), -np.inf, scores) if np.isnan(scores).any() else scores
+    large = np.isfinite(scores) & (np.abs(scores) > LARGEST_SCORE)
+    return np.where(large, np.sign(scores) * LARGEST_SCORE, scores) if large.any() else scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +120,22 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
         every = [np.ones(len(problem), dtype=np.bool_) for problem in log.problems]
         return [
             PastProblem(
-                *(problem.id, problem.scores, problem.passed, known, problem.keys),
-                *(problem.refuted, problem.alike),
+                problem.id,
+                problem.scores,
+                problem.passed,
+                known,
+                problem.keys,
+                problem.refuted,
+                problem.alike,
             )
             for problem, known in zip(log.problems, every, strict=True)
         ]
     return [
         PastProblem(
-            *(problem.id, problem.scores, problem.passed, labelled[problem.id]),
+            problem.id,
+            problem.scores,
+            problem.passed,
+            labelled[problem.id],
             refuted=problem.refuted,
             alike=problem.alike,
         )

@@ -32,11 +32,17 @@ PULL = 2.0  # verdicts per type and generator that the first guess counts for
 OWN = 1.0  # verdicts per problem and generator that similar problems count for
 STILL = 4.0  # how strongly the strength of a generator's score is pulled to 0
 ALIKE = 0.3  # how strongly the strength on a problem is pulled to that of its generator
-SHARES, MOST_SHARES = 3.0, 10.0  # candidates: that the mean shares count for, and used at most
+# candidates: that the mean shares count for, and used at most
+SHARES = 3.0
+MOST_SHARES = 10.0
 TRUSTS = (0.0, 0.25, 0.5, 1.0)
-_SCORES, _LABELS = 2.0, 5.0  # per problem and generator, by which the trust is judged
+# per problem and generator, by which the trust is judged
+_SCORES = 2.0
+_LABELS = 5.0
 DIGITS = 4
-ROUNDS, OWN_ROUNDS = 40, 12  # of expectation and maximisation; it has settled long before
+# of expectation and maximisation; it has settled long before
+ROUNDS = 40
+OWN_ROUNDS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +142,11 @@ def _edges(past: Sequence[PastAttempts], name: str) -> tuple[float, ...]:
 
 def _general(counts: _Counts) -> _Types:
     """A few types, from easy to hard, by expectation and maximisation."""
-    passed, tried = counts.passed.sum((0, 2)), (counts.passed + counts.failed).sum((0, 2))
+    passed = counts.passed.sum((0, 2))
+    tried = (counts.passed + counts.failed).sum((0, 2))
     guess = ((passed + 1) / (tried + 2))[None, :] ** np.array(EXPONENTS)[:, None]
-    levels, strengths = _log_odds(guess), np.zeros(len(passed))
+    levels = _log_odds(guess)
+    strengths = np.zeros(len(passed))
     weights = np.full(len(guess), 1 / len(guess))
     places = counts.places
     for _ in range(ROUNDS):
@@ -161,8 +169,10 @@ def _with_own(counts: _Counts, general: _Types) -> _Types:
     """
     likely = general.likely(counts)
     expected = likely @ _chances(general.levels)
-    levels, mean = _log_odds(expected), general.strengths[0]
-    strengths, places = np.tile(mean, (len(levels), 1)), counts.places
+    levels = _log_odds(expected)
+    mean = general.strengths[0]
+    strengths = np.tile(mean, (len(levels), 1))
+    places = counts.places
     for _ in range(OWN_ROUNDS):
         both = counts.passed, counts.failed
         levels = _better_levels(levels, strengths, *both, places, OWN, expected)

@@ -10,11 +10,13 @@ import numpy as np
 from ..core.errors import LogError, UsageError
 from ..core.pool import Pool
 from ..core.values import REFUTED, CandidateId, Verdict
-from ..ledger.entries import Entry, Found, Made, Scored, Started
+from ..ledger.address import OperatorAddress
+from ..ledger.entries import Entry, Started
 from ..ledger.opening import is_ledger, open_ledger
+from ..ledger.view import SearchView
 from ..logs.generators import COLUMN, by_generator
 from ..logs.log import Log
-from ..logs.reading import Unlabelled
+from ..logs.reading_options import Unlabelled
 from ..logs.tables import read_table
 from .history import PastProblem
 from .joint import PastAttempts
@@ -29,7 +31,9 @@ def read_attempts(path: str, scores: Scores) -> list[PastAttempts]:
     Scores count only if they have the same name as now: those of a ledger. Those of a log do not.
     """
     if is_ledger(path):
-        with closing(open_ledger(path, read_only=True)) as ledger:
+        with closing(
+            open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
+        ) as ledger:
             each = [ledger.read(summary.id) for summary in ledger.searches()]
         found = [attempts_of_entries(entries, scores) for entries in each]
     else:
@@ -92,16 +96,16 @@ def _refuted(pools: Mapping[str, Pool]) -> set[str]:
 
 def attempts_of_entries(entries: Sequence[Entry], scores: Scores) -> PastAttempts:
     """What the entries of one search show of these generators."""
-    made = {each.candidate: each.generator for each in entries if isinstance(each, Made)}
-    scored = {each.candidate: each for each in entries if isinstance(each, Scored)}
-    found = {each.candidate: each.verdict for each in entries if isinstance(each, Found)}
+    view = SearchView(entries)
+    scored = view.scored
+    found = {id: each.verdict for id, each in view.found.items()}
     keys = {id: each.key for id, each in scored.items() if each.key is not None}
     refuted = {keys[id] for id, v in found.items() if v is Verdict.FAILED and id in keys}
     started = next((each for each in entries if isinstance(each, Started)), None)
     about = started.about.get("generators", {}) if started else {}
     attempts: dict[str, PastProblem] = {}
     for name, score in scores.items():
-        ids = [id for id in scored if made.get(id) == name]
+        ids = [id for id in scored if id in view.made and view.made[id].generator == name]
         used = isinstance(about, Mapping) and score_of(about.get(name, {})) == score
         values = [scored[id].score if used else 0.0 for id in ids]
         if ids:

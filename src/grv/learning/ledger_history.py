@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
-from ..ledger.entries import Data, Entry, Found, Scored, Started
+from ..ledger.address import OperatorAddress
+from ..ledger.entries import Data, Entry, Started
 from ..ledger.opening import open_ledger
+from ..ledger.view import SearchView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..ledger.entries import Found, Scored
     from .history import PastProblem
 
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
     """The problems of a ledger with the score `score`, or its only score; and the score's name."""
-    with closing(open_ledger(path, read_only=True)) as ledger:
+    with closing(
+        open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
+    ) as ledger:
         searches = [(summary, ledger.read(summary.id)) for summary in ledger.searches()]
     scorers = dict.fromkeys(_scorer(entries) for _, entries in searches)
     wanted = _chosen(path, score, scorers)
@@ -36,7 +41,9 @@ def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
 
 def check_score(path: str, score: str) -> None:
     """Raise `UsageError` if no search of a ledger has this score."""
-    with closing(open_ledger(path, read_only=True)) as ledger:
+    with closing(
+        open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
+    ) as ledger:
         found = ledger.ended_searches()
     _chosen(path, score, dict.fromkeys(score_of(about) for _, about in found))
 
@@ -65,14 +72,8 @@ def _scorer(entries: Sequence[Entry]) -> str:
 
 def entries_past(id: str, entries: Sequence[Entry]) -> PastProblem:
     """What the entries of a search say about its problem."""
-    scored: dict[int, Scored] = {}
-    found: dict[int, Found] = {}
-    for entry in entries:
-        if isinstance(entry, Scored):
-            scored[entry.candidate] = entry
-        elif isinstance(entry, Found):
-            found[entry.candidate] = entry
-    return search_past(id, scored, found)
+    view = SearchView(entries)
+    return search_past(id, view.scored, view.found)
 
 
 def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found]) -> PastProblem:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HISTORY = "history"  # the name of a fitted prior in specifications
 
 
-class Schedule(NamedTuple):
+class FitSchedule(NamedTuple):
     """When a prior is fitted.
 
     Attributes:
@@ -37,11 +37,11 @@ class Schedule(NamedTuple):
     most: int
 
 
-LEARNING = Schedule(6, 10, 400)
-SEVERAL_GENERATORS = Schedule(2, 4, 100)
+LEARNING = FitSchedule(6, 10, 400)
+SEVERAL_GENERATORS = FitSchedule(2, 4, 100)
 
 
-def refits(schedule: Schedule = LEARNING) -> Iterator[int]:
+def refits(schedule: FitSchedule = LEARNING) -> Iterator[int]:
     """The numbers of finished problems after which a prior is fitted.
 
     >>> list(itertools.islice(refits(), 8))
@@ -56,7 +56,7 @@ def refits(schedule: Schedule = LEARNING) -> Iterator[int]:
         at = round(1.5 * at)
 
 
-def last_refit(finished: int, schedule: Schedule = LEARNING) -> int:
+def last_refit(finished: int, schedule: FitSchedule = LEARNING) -> int:
     """The number of finished problems at the last fit; 0 if there was none.
 
     >>> [last_refit(n) for n in (0, 5, 6, 9, 10, 21, 22)]
@@ -74,7 +74,7 @@ def next_refit(finished: int) -> int:
     return next(at for at in refits() if at > finished)
 
 
-def window(finished: int, schedule: Schedule = LEARNING) -> slice:
+def window(finished: int, schedule: FitSchedule = LEARNING) -> slice:
     """Which of the finished problems the prior in force is fitted to, in the order of their ends.
 
     >>> window(5), window(12), window(600)
@@ -90,10 +90,16 @@ def prior_after(finished: Sequence[PastProblem], score: str) -> Prior | None:
 
 
 def fitted_prior(problems: Sequence[PastProblem], score: str) -> Prior | None:
-    """The prior that fits these problems; None if no candidate of theirs passed."""
+    """The prior that fits these problems; None if no candidate of theirs passed.
+
+    A problem whose scores are unlike those of all others is left out: it must not spoil the scale.
+    """
     if not any(each.passed.any() for each in problems):
         return None
+    from .fit import without_strangers
     from .online_fit import censored_prior
 
-    used = [each for each in problems if each.labelled.any()]
+    used = without_strangers([each for each in problems if each.labelled.any()])
+    if not any(each.passed.any() for each in used):
+        return None
     return dataclasses.replace(censored_prior(used, score), name=HISTORY)

@@ -13,32 +13,55 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..policies.failure_ranking import ties_are_evidence
 from ..policies.learned.prior import Prior
-from ..policies.variety import ties_are_evidence
-from .fit import Fitted, Numbers, Placed, TiedLabels, chances_of, maximised, prior_from, scale_of
+from .fit import (
+    Fitted,
+    Numbers,
+    Placed,
+    TiedLabels,
+    chances_of,
+    maximised,
+    pooled_scale,
+    prior_from,
+)
 from .history import PastProblem
 
 TILT = -0.3  # the logarithm of the limit of a merit
 VOTES = 0.5  # a merit grows with this power of the number of candidates with the same key
 EVEN = 2.0  # problems of which nothing is known
+MOST_FAILURES = 100.0  # of one problem
 TIES = np.linspace(0.1, 1.0, 19)
-TIE, TIE_WEIGHT = 0.5, 3.0  # the tie without evidence, and its weight in passes
+# the tie without evidence, and its weight in passes
+TIE = 0.5
+TIE_WEIGHT = 3.0
 _CALIBRATED = 1.0  # passes that speak for right chances at each level
 _LONGEST = 64  # the number of verdicts of a problem that the tie is judged by
 
 
 def censored_prior(problems: Sequence[PastProblem], score: str) -> Prior:
     """The prior that fits the labels best."""
-    scale = scale_of(np.concatenate([problem.scores for problem in problems]))
+    scale = pooled_scale(problems)
     placed = Placed.of(problems, scale)
-    labels, tie = TiedLabels.of(problems, placed), 1.0
+    labels = TiedLabels.of(problems, placed)
+    tie = 1.0
     if (labels.sizes > 1).any():
-        plain = maximised(*labels.counts(tie), placed.shares, placed.centres, EVEN)
+        plain = maximised(*_limited(*labels.counts(tie)), placed.shares, placed.centres, EVEN)
         tie = Verdicts.of(problems, placed, plain).tie(_tie_by_looks(problems))
-    counts = labels.counts(tie)
+    counts = _limited(*labels.counts(tie))
     fitted = maximised(*counts, placed.shares, placed.centres, EVEN)
     prior = prior_from(problems, score, scale, placed, fitted, tie, float(counts[0].sum()))
     return dataclasses.replace(prior, votes=VOTES, tilts=(TILT,), keyed_tilts=(TILT,))
+
+
+def _limited(labels: Numbers, passes: Numbers) -> tuple[Numbers, Numbers]:
+    """Limit the failures of each problem; arrays are `[problems, bins]`, as those returned.
+
+    A search that has failed thousands of times shows no more than that its problem is very hard.
+    """
+    failures = labels - passes
+    total = failures.sum(axis=1, keepdims=True)
+    return passes + failures * np.minimum(1, MOST_FAILURES / np.maximum(total, 1)), passes
 
 
 def _tie_by_looks(problems: Sequence[PastProblem]) -> float:
@@ -108,7 +131,8 @@ def _expected(bins: NDArray[np.intp], known: NDArray[np.bool_], fitted: Fitted) 
     found = np.zeros(bins.shape)
     for at in range(bins.shape[1]):
         rows = np.flatnonzero(known[:, at])
-        own, here = bins[rows, at], logs[rows]
+        own = bins[rows, at]
+        here = logs[rows]
         weights = np.exp(here - here.max(axis=1, keepdims=True))
         found[rows, at] = (weights * chances[own]).sum(axis=1) / weights.sum(axis=1)
         logs[rows] += failing[own]

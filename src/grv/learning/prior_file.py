@@ -8,8 +8,9 @@ from functools import lru_cache
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..files import parse_json, read_bytes, typed
+from ..ledger.address import OperatorAddress
 from ..own_code import is_code, load, raised
-from ..policies import spec
+from ..policies import Learning, spec
 from ..policies.learned.prior import FORMAT, VERSION, Prior
 
 
@@ -49,8 +50,20 @@ def from_text(text: str, path: str = "prior") -> Prior:
 
 
 def parse_policy(text: str) -> Policy:
-    """The policy that a specification names; `learned('prior.json')` reads the file."""
-    return _own_policy(text) if is_code(text) else spec.parse(text, load=load_prior)
+    """The policy that the operator names; `learned('prior.json')` reads the file.
+
+    The ledgers of a history are named by the operator, too. For guests, see `spec.parse_guest`.
+    """
+    if is_code(text):
+        return _own_policy(text)
+    return operators(spec.parse(text, load=load_prior))
+
+
+def operators(policy: Policy) -> Policy:
+    """A policy of the operator: the ledgers of its history are `OperatorAddress`."""
+    if isinstance(policy, Learning):
+        return replace(policy, history=tuple(map(OperatorAddress, policy.history)))
+    return policy
 
 
 def _own_policy(text: str) -> Policy:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import UsageError
 from ..logs.log import Log
 from ..logs.readers import read_log
-from ..logs.reading import Reading
+from ..logs.reading_options import Reading
 from ..policies.learned.prior import ScorePart
 from ..theory.scales import on_scale
 from .alike import most_alike
@@ -91,9 +91,11 @@ def _weights(
     known = [(x[p.labelled], p.passed[p.labelled]) for x, p in zip(normals, problems, strict=True)]
     known = [(x, passed) for x, passed in known if passed.any() and not passed.all()]
     size = normals[0].shape[1]
-    weights, levels = np.zeros(size), np.zeros(len(known))
+    weights = np.zeros(size)
+    levels = np.zeros(len(known))
     for _ in range(_ROUNDS):
-        slope, bend = -_RIDGE * weights, _RIDGE * np.eye(size)
+        slope = -_RIDGE * weights
+        bend = _RIDGE * np.eye(size)
         for at, (x, passed) in enumerate(known):
             chance = 1 / (1 + np.exp(-(levels[at] + x @ weights)))
             spread = chance * (1 - chance)

@@ -13,6 +13,9 @@ from .ledger import Append, OverBudget, check_unit, unit_of
 from .rows import Database, Row, Stored, index, insert, rows_of
 from .seals import Seals
 
+_ROUNDED = 1e-6
+_FIRST = (-1, "")  # what the first entry of a search follows
+_LARGEST = 2**62  # numbers above it leave no room for more
 _COLUMNS = "(search, number, kind, at, body, seal)"
 _LAST = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
 _INDEXED = (
@@ -49,13 +52,23 @@ class Batch:
     """
 
     def __init__(self, db: Database, seals: Seals, stored: Stored) -> None:
-        self._db, self._seals, self._stored = db, seals, stored
+        self._db = db
+        self._seals = seals
+        self._stored = stored
         self._searches: dict[str, _Search] = {}
         self._accounts: dict[str, _Account] = {}
         self._all_accounts = False  # whether all of them were read
         self._rows: list[Row] = []
         self._entries: list[Entry] = []
         self._texts: dict[str, str] = {}
+
+    @property
+    def last(self) -> tuple[str, int, str] | None:
+        """Search, number and seal of the last entry that was added; None if there is none."""
+        if not self._rows:
+            return None
+        search, number, *_, seal = self._rows[-1]
+        return search, number, seal
 
     def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
         """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
@@ -69,14 +82,17 @@ class Batch:
             account = self._account(search.account, group.entries)
             total = self._total(account) if math.isfinite(group.caps.total) else 0.0
             group.caps.check(charge, account=account.paid, search=search.paid, total=total)
+            texts: dict[str, str] = {}
+            rows = rows_of(search.end, group.search, group.entries, texts, self._seals, times)
         except (OverBudget, LedgerError) as error:
             return error
-        rows = rows_of(search.end, group.search, group.entries, self._texts, self._seals, times)
+        self._texts |= texts
         if rows:
             search.end = rows[-1][1], rows[-1][5]
         search.paid += charge
         account.paid += charge
-        self._searches[group.search], self._accounts[search.account] = search, account
+        self._searches[group.search] = search
+        self._accounts[search.account] = account
         self._rows += rows
         self._entries += group.entries
         return None
@@ -91,9 +107,13 @@ class Batch:
         self._db.executemany("UPDATE searches SET paid = ? WHERE id = ?", paid)
         accounts = [(name, each.unit, each.paid) for name, each in self._accounts.items()]
         self._db.executemany(_ACCOUNT, accounts)
-        count, head = self._db.execute("SELECT count, head FROM ledger").fetchone()
+        heads = self._db.execute("SELECT count, head FROM ledger").fetchall()
+        if len(heads) != 1:
+            raise LedgerError(f"the ledger is broken: it has {len(heads)} heads instead of one")
+        count, head = _link(heads[0])
         for row in self._rows:
-            count, head = count + 1, self._seals.head(head, row[5])
+            count = count + 1
+            head = self._seals.head(head, row[5])
         self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
 
     def _search(self, group: Append) -> _Search:
@@ -101,9 +121,9 @@ class Batch:
             return self._searches[group.search]
         row = self._db.execute(_INDEXED, (group.search,)).fetchone()
         if row is not None:
-            end = (-1, "") if row[2] is None else (row[2], row[3])
+            end = _FIRST if row[2] is None else _link(row[2:])
             return _Search(end, str(row[0]), amount(row[1]))
-        end = self._db.execute(_LAST, (group.search,)).fetchone() or (-1, "")
+        end = _link(self._db.execute(_LAST, (group.search,)).fetchone() or _FIRST)
         started = (each for each in group.entries if isinstance(each, Started))
         account = next((each.account for each in started), "")
         return _Search(end, account, 0.0)
@@ -133,8 +153,19 @@ class Batch:
         return sum(other.paid for other in self._accounts.values())
 
 
+def _link(row: Sequence[object]) -> tuple[int, str]:
+    """A number and a seal to continue from; SQLite lets a column hold values of any type."""
+    number, seal = row
+    if not (isinstance(number, int) and number < _LARGEST and isinstance(seal, str)):
+        raise LedgerError(f"the ledger is broken: nothing can follow {shown((number, seal))}")
+    return number, seal
+
+
 def amount(value: object) -> float:
-    """An amount of the index; SQLite lets a column hold values of any type."""
-    if not is_number(value):
+    """An amount of the index; SQLite lets a column hold values of any type.
+
+    A sum of floats may be a little below zero. A negative amount would give its budget to others.
+    """
+    if not is_number(value) or value < -_ROUNDED:
         raise LedgerError(f"the index is broken: {shown(value)} is not an amount")
     return float(value)

@@ -31,14 +31,16 @@ _CLOSE = 1e-6  # relative: sums of floats in another order
 
 def faults(db: Database, seals: Seals) -> list[str]:
     """All faults of a ledger, one line each. Call it inside a transaction, to see one moment."""
-    found: list[str] = []
+    from .tables import first_line
+
+    messages: list[str] = []
     try:
-        found += _faulty_texts(db)
-        found += _faulty_head(db, seals)
-        found += _faulty_searches(db, seals)
+        messages += _faulty_texts(db)
+        messages += _faulty_head(db, seals)
+        messages += _faulty_searches(db, seals)
     except BROKEN as error:
-        found.append(f"the file cannot be read: {error}")
-    return found
+        messages.append(f"the file cannot be read: {first_line(error)}")
+    return messages
 
 
 def _faulty_texts(db: Database) -> Iterator[str]:
@@ -53,18 +55,20 @@ def _faulty_texts(db: Database) -> Iterator[str]:
 
 def _faulty_head(db: Database, seals: Seals) -> list[str]:
     """Whether entries are missing, or were moved between searches."""
-    count, head = 0, ""
+    count = 0
+    head = ""
     for (seal,) in db.execute("SELECT seal FROM entries ORDER BY position"):
-        count, head = count + 1, seals.head(head, str(seal))
-    known = db.execute("SELECT count, head FROM ledger").fetchall()
-    if known == [(count, head)]:
+        count = count + 1
+        head = seals.head(head, str(seal))
+    recorded = db.execute("SELECT count, head FROM ledger").fetchall()
+    if recorded == [(count, head)]:
         return []
-    expected = known[0][0] if len(known) == 1 else "an unknown number of"
+    expected = recorded[0][0] if len(recorded) == 1 else "an unknown number of"
     return [f"{count} entries, but {expected} were written, or in another order"]
 
 
 def _faulty_searches(db: Database, seals: Seals) -> list[str]:
-    found: list[str] = []
+    messages: list[str] = []
     index = {str(row[0]): row for row in db.execute("SELECT * FROM searches")}
     ids = {str(id) for (id,) in db.execute("SELECT DISTINCT search FROM entries")}
     paid: dict[tuple[str, str], float] = {}  # by account and unit
@@ -72,17 +76,17 @@ def _faulty_searches(db: Database, seals: Seals) -> list[str]:
         try:
             entries = list(read_search(db, id, seals))
         except LedgerError as error:
-            found.append(str(error))
+            messages.append(str(error))
             continue
-        found += [f"search {id}: {fault}" for fault in _contradictions([e for e, _ in entries])]
-        found += _faulty_index(id, entries, index.get(id))
+        messages += [f"search {id}: {fault}" for fault in _contradictions([e for e, _ in entries])]
+        messages += _faulty_index(id, entries, index.get(id))
         started = [entry for entry, _ in entries if isinstance(entry, Started)]
         if started:
             payer = started[0].account, unit_of(started[-1])
             paid[payer] = paid.get(payer, 0.0) + charge_of(entry for entry, _ in entries)
-    if not found:
-        found += _faulty_accounts(db, paid)
-    return found
+    if not messages:
+        messages += _faulty_accounts(db, paid)
+    return messages
 
 
 def _faulty_accounts(db: Database, paid: Mapping[tuple[str, str], float]) -> Iterator[str]:
@@ -139,17 +143,17 @@ def _contradictions(entries: Sequence[Entry]) -> list[str]:
         for entry in entries
         if isinstance(entry, Intended) and entry.call == "verify"
     )
-    found = []
+    messages = []
     for entry in entries:
         if not isinstance(entry, Ended):
             continue
         if entry.reason == "solved" and entry.answer not in passed:
-            found.append("solved, but its answer has no pass")
+            messages.append("solved, but its answer has no pass")
         if entry.generated > len(made):
-            found.append(f"a bill of {entry.generated} candidates, of which {len(made)} exist")
+            messages.append(f"a bill of {entry.generated} candidates, of which {len(made)} exist")
         if entry.verified > asked + _never_started(entry, entries):
-            found.append(f"a bill of {entry.verified} verifications, of which {asked} were made")
-    return found
+            messages.append(f"a bill of {entry.verified} verifications, of which {asked} were made")
+    return messages
 
 
 def _never_started(ended: Ended, entries: Sequence[Entry]) -> float:
@@ -184,8 +188,8 @@ def repair(old: TableLedger, new: TableLedger) -> Repaired:
         intact: list[tuple[Entry, float]] = []
         paid = 0.0
         try:
-            for each in old.intact(search):
-                intact.append(each)  # noqa: PERF402 - keeps those before the damage
+            for entry in old.intact(search):
+                intact.append(entry)  # noqa: PERF402 - keeps those before the damage
         except LedgerError as error:
             damaged.append(str(error))
             paid = old.paid_by(search)  # also for the entries that are lost
@@ -195,5 +199,6 @@ def repair(old: TableLedger, new: TableLedger) -> Repaired:
             known += 1
         elif intact:
             new.restore(search, intact, paid)
-            searches, entries = searches + 1, entries + len(intact)
+            searches = searches + 1
+            entries = entries + len(intact)
     return Repaired(searches, entries, tuple(damaged), known)

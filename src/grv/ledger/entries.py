@@ -28,11 +28,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
@@ -55,6 +56,8 @@ class Started:
         prior: the prior that the policy `learning` decides by, as text; empty without one.
         scorer: the model of a trained score, which the search keeps. It is not part of the search's
             id, so that a new model does not make a search start again.
+        conditions: those under which verdicts are wanted; None with the user's own verifier. They
+            are not part of the search's id: a search under other conditions keeps the drafts.
     """
 
     problem: str
@@ -64,6 +67,7 @@ class Started:
     account: str = ""
     prior: str = ""
     scorer: str = ""
+    conditions: Conditions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +114,24 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A draft arrived."""
+    """A draft arrived; `broken` says why it has no text, if the text could not be kept."""
 
     candidate: int
     text: str
     logprobs: tuple[float, ...] | None = None
     usage: Data = field(default_factory=dict)
     generator: str = ""
+    broken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A score arrived; None if scoring failed, with the reason.
 
-    If the key is `REFUTED`, the candidate certainly fails; with a score, the reason says why.
-    `alike` is its value by which failures are counted; None if that is the score.
+    If the key is `REFUTED`, the candidate certainly fails; with a score, the reason says why. If it
+    is `DROPPED`, the candidate has no text.
+    `alike` is its value by which failures are counted; None if that is the score. `judge` is the
+    version of the judge that made the key; another one may make another.
     """
 
     candidate: int
@@ -133,6 +140,7 @@ class Scored:
     reason: str = ""
     usage: Data = field(default_factory=dict)
     alike: float | None = None
+    judge: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,11 @@ class ScoredAgain:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A verdict arrived; if a person gave it, with the reviewer's name and note."""
+    """A verdict arrived; if a person gave it, with the reviewer's name and note.
+
+    `conditions` are those under which it was given, if they are known. If it is `shared`, nothing
+    was run for it: it was known from another candidate, or from a store of verdicts.
+    """
 
     candidate: int
     verdict: Verdict
@@ -156,19 +168,29 @@ class Found:
     usage: Data = field(default_factory=dict)
     reviewer: str = ""
     note: str = ""
+    conditions: Conditions | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The search was told this result of its last action; `why` is the reason of the action."""
+    """The search was told this result of its last action; `why` is the reason of the action.
+
+    `generator` is the name of the generator that acted; empty if there is only one. Ledgers of an
+    older format have it in front of the reason instead; see `with_generator`.
+    """
 
     event: Event
     why: str = ""
+    generator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The search has ended. `why` is an optional explanation."""
+    """The search has ended. `why` is an optional explanation.
+
+    `shared` counts the verdicts that cost nothing; they are not in `verified`.
+    """
 
     reason: str
     answer: int | None
@@ -176,6 +198,7 @@ class Ended:
     verified: int
     total: float
     why: str = ""
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +228,8 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 # Fields that format 1 did not have, with their defaults.
 _ADDED = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
-    **dict.fromkeys(("generator", "reviewer", "note"), ""),
-    **{"reserved": 0.0, "alike": None},
+    **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
+    **{"reserved": 0.0, "alike": None, "judge": 0, "conditions": None, "shared": False},
 }
 
 # Fields that a ledger stores once, by the hash of their text.
@@ -217,7 +240,14 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 
 
 _ALWAYS = object()  # unequal to every value
-_JSON = json.JSONEncoder(separators=(",", ":"), default=repr)
+
+
+def _encoded(value: object) -> object:
+    """What JSON has no form for."""
+    return asdict(value) if isinstance(value, Conditions) else repr(value)
+
+
+_JSON = json.JSONEncoder(separators=(",", ":"), default=_encoded)
 
 
 def kind_of(entry: Entry) -> str:
@@ -230,8 +260,8 @@ def to_text(entry: Entry, hashes: Mapping[str, str] = MappingProxyType({})) -> s
     match entry:
         case Found():
             record = {**_fields(entry), "verdict": entry.verdict.value}
-        case Told(event, why):
-            record = {"event": _event_record(event), "why": why}
+        case Told(event):
+            record = {**_fields(entry), "event": _event_record(event)}
         case _:
             record = {**_fields(entry), **hashes}
     return _JSON.encode(record)
@@ -242,11 +272,46 @@ def from_text(kind: str, text: str) -> Entry:
     try:
         record = parse_json(text, deepest=2 * DEEPEST)  # what was written can be read
         if kind == "told":
-            return Told(_event(record["event"]), str(record.get("why", "")))
+            why = record.get("why", "")
+            generator = record.get("generator", "")
+            return Told(_event(record["event"]), str(why), str(generator))
+        if kind == "started":
+            record = _with_wait_price(record)
         entry: Entry = typed(_KINDS[kind], record)
+        _check_amounts(entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise LedgerError(f"not an entry of kind {kind!r}: {shown(text)}") from error
     return entry
+
+
+def _with_wait_price(record: dict[str, Any]) -> dict[str, Any]:
+    """The record of a start, with the price of waiting under its present name.
+
+    Earlier versions called it `second`. With the present name, a search that is resumed with equal
+    settings finds them equal, and does not start again.
+    """
+    about = record["about"]
+    pace = about.get("pace")
+    if not isinstance(pace, dict) or "second" not in pace:
+        return record
+    pace = {("wait_price" if name == "second" else name): value for name, value in pace.items()}
+    return {**record, "about": {**about, "pace": pace}}
+
+
+def _check_amounts(entry: Entry) -> None:
+    """Refuse amounts that cannot be: a negative one would give money to others."""
+    match entry:
+        case Intended(reserved=amount) | Charged(amount=amount):
+            possible = 0 <= amount < math.inf
+        case Settled(returned=amount):  # negative if a measured cost was higher than expected
+            possible = math.isfinite(amount)
+        case Ended(generated=generated, verified=verified, total=total):
+            amount = min(generated, verified, total)
+            possible = amount >= 0 and math.isfinite(total)
+        case _:
+            return
+    if not possible:
+        raise ValueError(f"{amount} cannot be paid")
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -269,6 +334,7 @@ def _event_record(event: Event) -> dict[str, Any]:
             record |= {"alike": _numbers(alike)} if alike else {}
         case Verified(verdicts, paid, meanwhile):
             record = {"verified": {str(id): verdict.value for id, verdict in verdicts.items()}}
+            record |= {"shared": sorted(event.shared)} if event.shared else {}
             if meanwhile is not None:
                 record["meanwhile"] = _event_record(meanwhile)
         case Rescored(scores, paid):
@@ -280,7 +346,8 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 def _event(record: dict[str, Any]) -> Event:
-    paid, seconds = record["paid"], record.get("seconds")
+    paid = record["paid"]
+    seconds = record.get("seconds")
     if paid is not None and not is_number(paid):
         raise ValueError(f"{shown(paid)} cannot be paid")
     if seconds is not None and not is_number(seconds):
@@ -299,7 +366,8 @@ def _event(record: dict[str, Any]) -> Event:
     meanwhile = None if ahead is None else _event(ahead)
     if not isinstance(meanwhile, Generated | None):
         raise ValueError("only candidates are generated meanwhile")
-    return Verified(verdicts, paid, meanwhile, seconds)
+    shared = frozenset(CandidateId(int(id)) for id in record.get("shared", ()))
+    return Verified(verdicts, paid, meanwhile, seconds, shared)
 
 
 def _numbers(scores: Iterable[float]) -> list[float | None]:
@@ -313,6 +381,41 @@ def _score(value: Any) -> float:
     if not is_number(value):
         raise ValueError(f"{shown(value)} is not a score")
     return float(value)
+
+
+def generators_of(started: Started) -> tuple[str, ...]:
+    """The names of the generators of a search; none if there is only one."""
+    generators = started.about.get("generators")
+    return tuple(map(str, generators)) if isinstance(generators, Mapping | list) else ()
+
+
+def with_generator(told: Told, names: Sequence[str]) -> Told:
+    """A result of a search with these generators, with the name of the one that acted.
+
+    Entries of an older format have no such field. Their reason begins with the name and a colon.
+    """
+    if told.generator:
+        return told
+    acted = [name for name in names if told.why.startswith(f"{name}: ")]
+    if not acted:
+        return told
+    name = max(acted, key=len)
+    return Told(told.event, told.why.removeprefix(f"{name}: "), name)
+
+
+def last_start(entries: Iterable[Entry]) -> Started | None:
+    """The settings with which a search was started last."""
+    started = None
+    for entry in entries:
+        if isinstance(entry, Started):
+            started = entry
+    return started
+
+
+def wanted_conditions(entries: Sequence[Entry]) -> Conditions | None:
+    """The conditions under which the last start wants verdicts."""
+    started = last_start(entries)
+    return None if started is None else started.conditions
 
 
 def charge_of(entries: Iterable[Entry]) -> float:

@@ -13,7 +13,7 @@ from .ledger import Listener, Listeners
 INTERVAL = 0.25  # seconds between two looks for entries of other processes
 
 
-class Source(Protocol):
+class EntrySource(Protocol):
     """A ledger whose entries have positions."""
 
     def position(self) -> int:
@@ -32,7 +32,7 @@ class Source(Protocol):
 class Feed:
     """Reports the entries after its start, in order, each once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: EntrySource) -> None:
         self._source = source
         self._last = source.position()
         self._listeners = Listeners()

@@ -38,6 +38,10 @@ class Caps:
     search: float = math.inf
     total: float = math.inf
 
+    def less(self, amount: float) -> Caps:
+        """The caps if an amount is kept for something else."""
+        return Caps(self.account - amount, self.search - amount, self.total - amount)
+
     def check(self, charge: float, *, account: float, search: float, total: float) -> None:
         """Raise OverBudget if a charge takes one of them above its cap."""
         if charge <= 0:
@@ -172,24 +176,27 @@ class MemoryLedger:
         with self._lock:
             account, unit = self._account(search, entries)
             charge = charge_of(entries)
-            total, paid = self._totals.get(account, 0.0), self._paid.get(search, 0.0)
+            total = self._totals.get(account, 0.0)
+            paid = self._paid.get(search, 0.0)
             caps.check(charge, account=total, search=paid, total=self.possibly_paid(None))
-            self._accounts[search], self._units[account] = account, unit
-            self._totals[account], self._paid[search] = total + charge, paid + charge
+            self._accounts[search] = account
+            self._units[account] = unit
+            self._totals[account] = total + charge
+            self._paid[search] = paid + charge
             self._entries.setdefault(search, []).extend(entries)
             self._note_ends(search, entries)
         self._listeners.tell(search, entries)
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups; for each, None or why it was not appended."""
-        found: list[Exception | None] = []
+        errors: list[Exception | None] = []
         for group in groups:
             try:
                 self.append(group.search, group.entries, group.caps)
-                found.append(None)
+                errors.append(None)
             except Exception as error:
-                found.append(error)
-        return found
+                errors.append(error)
+        return errors
 
     def _account(self, search: str, entries: Sequence[Entry]) -> tuple[str, str]:
         """The account of a search and its unit."""

@@ -60,7 +60,8 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
         "CREATE TABLE ledger (count INTEGER, head TEXT, key TEXT)",
     ):
         connection.execute(statement)
-    count, head = 0, ""
+    count = 0
+    head = ""
     ids = connection.execute("SELECT DISTINCT search FROM entries_1 ORDER BY search").fetchall()
     for (search,) in ids:
         rows = _sealed_again(connection, search, seals)
@@ -72,7 +73,8 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
             rows,
         )
         for row in rows:
-            count, head = count + 1, seals.head(head, row[5])
+            count = count + 1
+            head = seals.head(head, row[5])
         _index_times(connection, search, rows)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?)", (count, head, seals.name))
     connection.execute("DROP TABLE entries_1")
@@ -91,14 +93,14 @@ def _sealed_again(connection: sqlite3.Connection, search: str, seals: Seals) -> 
     old = seal = ""
     intact = True
     rows: list[_Row] = []
-    for expected, (number, kind, at, body, sealed) in enumerate(
+    for expected, (number, kind, moment, body, sealed) in enumerate(
         connection.execute(query, (search,))
     ):
         content = f"{old}\n{kind}\n{body}".encode("utf-8", "surrogatepass")
         old = hashlib.blake2b(content, digest_size=12).hexdigest()
-        intact = intact and old == sealed and number == expected and isinstance(at, float)
-        seal = seals.entry(seal, search, number, at, kind, body) if intact else ""
-        rows.append((search, number, kind, at, body, seal))
+        intact = intact and old == sealed and number == expected and isinstance(moment, float)
+        seal = seals.entry(seal, search, number, moment, kind, body) if intact else ""
+        rows.append((search, number, kind, moment, body, seal))
     return rows
 
 
@@ -113,15 +115,15 @@ def _index_times(connection: sqlite3.Connection, search: str, rows: Sequence[_Ro
 
 def _charged(last: _Row, paid: float, seals: Seals) -> _Row:
     """One more row after the last of a search: what it has possibly paid in format 1."""
-    search, number, _, at, _, seal = last
+    search, number, _, moment, _, seal = last
     body = to_text(Charged(paid, "by a grv that did not record reservations"))
     return (
         search,
         number + 1,
         "charged",
-        at,
+        moment,
         body,
-        seals.entry(seal, search, number + 1, at, "charged", body),
+        seals.entry(seal, search, number + 1, moment, "charged", body),
     )
 
 
@@ -134,12 +136,13 @@ def _charge_earlier(connection: sqlite3.Connection, search: str, rows: Sequence[
     started = next((each for each in reversed(entries) if isinstance(each, Started)), None)
     if started is None:
         return 0.0
-    paid, unit = _paid_earlier(started, entries), unit_of(started)
+    paid = _paid_earlier(started, entries)
+    unit = unit_of(started)
     connection.execute("UPDATE searches SET paid = ? WHERE id = ?", (paid, search))
-    known = connection.execute("SELECT unit FROM accounts").fetchone()
-    if known is None:
+    account = connection.execute("SELECT unit FROM accounts").fetchone()
+    if account is None:
         connection.execute("INSERT INTO accounts VALUES ('', ?, ?)", (unit, paid))
-    elif known[0] == unit:
+    elif account[0] == unit:
         connection.execute("UPDATE accounts SET paid = paid + ?", (paid,))
     return paid
 
@@ -157,9 +160,9 @@ def _paid_earlier(started: Started, entries: Sequence[Entry]) -> float:
         return 0.0
     pending = pending_calls(entries)
     made = sum(isinstance(each, Made) for each in entries) + pending.lost["generate"]
-    found = sum(isinstance(each, Found) for each in entries) + pending.lost["verify"]
+    verified = sum(isinstance(each, Found) for each in entries) + pending.lost["verify"]
     again = sum(isinstance(each, ScoredAgain) for each in entries) + pending.lost["rescore"]
-    return made * (generate + score) + (found + pending.cancelled) * verify + again * second
+    return made * (generate + score) + (verified + pending.cancelled) * verify + again * second
 
 
 def check_format(connection: sqlite3.Connection, path: str) -> int:

@@ -6,14 +6,8 @@ from pathlib import Path
 
 from ..core.errors import UsageError, installing
 from ..files import is_sqlite
+from .address import is_address as is_address
 from .tables import TableLedger
-
-_ADDRESSES = ("postgresql://", "postgres://")
-
-
-def is_address(place: str) -> bool:
-    """Whether this is the address of a database, not a file."""
-    return place.startswith(_ADDRESSES)
 
 
 def is_ledger(place: str) -> bool:
@@ -22,9 +16,13 @@ def is_ledger(place: str) -> bool:
 
 
 def open_ledger(
-    place: str | Path, *, read_only: bool = False, key: bytes | None = None
+    place: str | Path, *, read_only: bool = False, key: bytes | None = None, named: bool = True
 ) -> TableLedger:
-    """The ledger in a file or a database; a new one if there is none, unless it is only read."""
+    """The ledger in a file or a database; a new one if there is none, unless it is only read.
+
+    `named` is whether the operator named this place, on a command line, in a job file or in Python.
+    For any other address, no credentials of the environment are used.
+    """
     if isinstance(place, Path) or not is_address(place):
         from .sqlite import SqliteLedger
 
@@ -32,7 +30,7 @@ def open_ledger(
     _need_driver()
     from .postgres import PostgresLedger
 
-    return PostgresLedger(place, read_only=read_only, key=key)
+    return PostgresLedger(place, read_only=read_only, key=key, named=named)
 
 
 def _need_driver() -> None:

@@ -30,6 +30,13 @@ class Owner:
         self._path(self.name).unlink(missing_ok=True)
         self._file.close()
 
+    def is_lost(self) -> bool:
+        """Whether other processes cannot see that this one is alive: its file is gone."""
+        try:
+            return not os.path.samestat(os.fstat(self._file.fileno()), self._path(self.name).stat())
+        except OSError:
+            return True
+
     def is_alive(self, name: str) -> bool:
         """Whether the owner of this name still runs.
 

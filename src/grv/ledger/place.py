@@ -1,4 +1,8 @@
-"""Where a ledger may be: on a local file system, together with its write-ahead log."""
+"""Where a ledger may be: on a local file system, together with its write-ahead log.
+
+A ledger stays where it was opened. SQLite goes on with files that were deleted, moved or replaced;
+another process would start from other files, and spend the same budget again. `OpenFiles` notices.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,9 @@ from ..core.errors import LedgerError
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre"}
 _NETWORK |= {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse"}
 # In the header of an SQLite file: whether it has a write-ahead log, and the format of the ledger.
-_MODE, _WAL, _FORMAT = slice(18, 20), b"\2\2", slice(60, 64)
+_MODE = slice(18, 20)
+_WAL = b"\2\2"
+_FORMAT = slice(60, 64)
 
 
 def check_place(path: str) -> None:
@@ -35,13 +41,15 @@ def _file_system(path: str) -> str:
     except OSError:
         return ""
     target = os.path.realpath(path)
-    best, kind = "", ""
+    best = ""
+    kind = ""
     for line in lines:
         fields, _, rest = line.partition(" - ")
         mount = fields.split()[4].replace("\\040", " ")
         inside = target == mount or target.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= len(best):
-            best, kind = mount, rest.split()[0]
+            best = mount
+            kind = rest.split()[0]
     return kind
 
 
@@ -85,3 +93,57 @@ def lacks_log(path: str) -> bool:
     if int.from_bytes(header[_FORMAT], "big") == 1:
         return False  # format 1 did not switch the log off
     return header[_MODE] == _WAL
+
+
+def lost_ledger(path: str) -> bool:
+    """Whether there is a write-ahead log without its ledger. SQLite would delete it."""
+    log = f"{path}-wal"
+    return not os.path.exists(path) and os.path.exists(log) and os.path.getsize(log) > 0
+
+
+_Identity = tuple[int, int]  # the device, and the number of the file on it
+
+
+class OpenFiles:
+    """The files that a ledger was opened with: itself, its write-ahead log and the log's index.
+
+    Make it while the ledger is open, and no other process opens or closes it (see `alone`). `given`
+    is the path by which others find the ledger; it may be a link to `path`.
+    """
+
+    def __init__(self, path: str, given: str) -> None:
+        parts = [f"{path}{part}" for part in ("", "-wal", "-shm")]
+        self._paths = [os.path.abspath(each) for each in (*parts, given)]
+        self._opened = [_identity(each) for each in self._paths]
+        self._size = os.path.getsize(self._paths[0])
+
+    def lost(self) -> str:
+        """The first file that is not the one any more that was opened; empty if all are."""
+        for path, opened in zip(self._paths, self._opened, strict=True):
+            if _identity(path) != opened:
+                return path
+        size = os.path.getsize(self._paths[0])
+        if size < self._size:  # a ledger only grows: something else was written over it
+            return self._paths[0]
+        self._size = size
+        return ""
+
+
+def _identity(path: str) -> _Identity | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def new_beside(path: str) -> str:
+    """A new, empty file beside a ledger, for a copy of it."""
+    number = 1
+    while True:
+        name = f"{path}.saved-{number}"
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return name
+        except FileExistsError:
+            number += 1

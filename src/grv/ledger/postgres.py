@@ -4,6 +4,12 @@ It has a schema of its own, `grv`, so a database holds one ledger beside anythin
 turns: each locks the row with the head of the ledger. A claim is an advisory lock of the session,
 so it ends with the connection, however that ends. A lost connection is not opened again, because
 its claims are lost too: the run stops, and the same command continues it.
+
+The database may belong to another person. Nothing is read from tables that are not exactly those
+that grv creates (postgres_tables.py). If they belong to a role that has other rights than ours,
+they are only read, and only if we have no right that their owner could use: an owner can exchange
+tables at any moment, and so run code with the rights of who reads them. They are checked again in
+every transaction, under a lock, so that this is noticed.
 """
 
 from __future__ import annotations
@@ -15,6 +21,18 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import LedgerError, LedgerFormatError, UsageError
+from .address import settings_of
+from .postgres_tables import (
+    CREATE,
+    CREATE_SCHEMA,
+    LOCK,
+    SESSION,
+    are_there,
+    check_tables,
+    foreign_owner,
+    other_right,
+    statement_for,
+)
 from .rows import Cursor, Database
 from .seals import Seals, key_from_environment
 from .tables import TableLedger, first_line
@@ -23,28 +41,7 @@ if TYPE_CHECKING:
     import psycopg
 
 FORMAT = 2  # that of SQLite ledgers, see migrations.py
-# Not `to_regclass`: a session may remember for a while that there was no schema.
-_THERE = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'grv' AND tablename = 'ledger'"
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
-# libpq: give up a server that does not answer; notice a connection that is dead.
-_CONNECT: dict[str, Any] = {
-    "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "tcp_user_timeout": 60_000,
-}
-_TABLES = (
-    "CREATE SCHEMA IF NOT EXISTS grv",
-    "CREATE TABLE grv.entries (position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
-    " search text NOT NULL, number bigint NOT NULL, kind text NOT NULL, at double precision"
-    " NOT NULL, body text NOT NULL, seal text NOT NULL, UNIQUE (search, number))",
-    "CREATE TABLE grv.texts (hash text PRIMARY KEY, text bytea NOT NULL)",
-    "CREATE TABLE grv.searches (id text PRIMARY KEY, problem bytea, started double precision,"
-    " ended double precision, outcome text, generated bigint, verified bigint,"
-    " total double precision, account text NOT NULL DEFAULT '',"
-    " paid double precision NOT NULL DEFAULT 0)",
-    "CREATE TABLE grv.accounts (name text PRIMARY KEY, unit text, paid double precision)",
-    "CREATE TABLE grv.ledger (count bigint, head text, key text, format integer)",
-)
 
 
 class PostgresLedger(TableLedger):
@@ -52,16 +49,25 @@ class PostgresLedger(TableLedger):
 
     Args:
         address: `postgresql://user@host:port/database`. The password may come from `PGPASSWORD` or
-            `~/.pgpass`.
+            `~/.pgpass`, if it is named.
         read_only: whether the ledger is only read.
         key: the key of the seals; that of the environment if None (see seals.py).
+        named: whether the operator named this address (see address.py).
     """
 
-    def __init__(self, address: str, *, read_only: bool = False, key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        read_only: bool = False,
+        key: bytes | None = None,
+        named: bool = True,
+    ) -> None:
         super().__init__(shown(address), Seals(key_from_environment() if key is None else key))
         self._claimed: set[str] = set()
+        self._owner = ""  # of the tables, if it is a role that has other rights than ours
         self._failures = _failures()
-        self._connection = _connect(address, self.path)
+        self._connection = _connect(address, self.path, named=named)
         self._closing = weakref.finalize(self, self._connection.close)
         self._db = _Postgres(self._connection)
         try:
@@ -69,7 +75,7 @@ class PostgresLedger(TableLedger):
                 if read_only:
                     db.execute("SET default_transaction_read_only = on")
                 else:
-                    _refuse_pooler(self._connection, address, self.path)
+                    _refuse_pooler(self._connection, address, self.path, named=named)
                 self._check_format(db, read_only)
         except BaseException:
             self._closing()
@@ -77,26 +83,77 @@ class PostgresLedger(TableLedger):
 
     def _check_format(self, db: Database, read_only: bool) -> None:
         """Create the tables if there are none; refuse those of another format or key."""
-        if not db.execute(_THERE).fetchone():
+        if not are_there(db):
             if read_only:
                 raise LedgerError(f"{self.path}: no ledger in this database", path=self.path)
             self._create(db)
-        row = db.execute("SELECT format, key FROM grv.ledger").fetchone() or (None, "")
+        check_tables(db)
+        self._owner = foreign_owner(db)
+        if self._owner and not read_only:
+            raise self._refused_to_write(self._owner)
+        if self._owner and (right := other_right(db)):
+            raise self._refused(
+                self._owner,
+                f"who could run code as you, and your role {right}; read it as {self._owner}, or as"
+                " a role that has only SELECT on the tables of grv",
+            )
+        with self._using():
+            self._check_head(db, read_only)
+
+    def _refused(self, owner: str, why: str) -> LedgerError:
+        """The error about tables of a foreign owner."""
+        return LedgerError(f"{self.path}: its tables belong to {owner}, {why}", path=self.path)
+
+    def _refused_to_write(self, owner: str) -> LedgerError:
+        return self._refused(
+            owner,
+            "who could run code as you when you write; if you trust"
+            f" {owner}, let a superuser GRANT that role to yours",
+        )
+
+    def _check_head(self, db: Database, read_only: bool) -> None:
+        """Refuse a ledger of another format or key."""
+        row = db.execute("SELECT format, key FROM ledger").fetchone() or (None, "")
         if row[0] != FORMAT:
             raise LedgerFormatError(
                 f"{self.path}: a ledger of format {row[0]}; this grv reads {FORMAT}", path=self.path
             )
-        self._check_key(str(row[1]))
+        self._check_key(row[1])
+        if not read_only:
+            self._note_last(db)
+
+    @contextmanager
+    def _using(self) -> Iterator[Database]:
+        """The connection; tables of a foreign owner are locked and checked first."""
+        with super()._using() as db:
+            if not self._owner or self._in_transaction:
+                yield db
+                return
+            db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                db.execute(LOCK)
+                check_tables(db)
+                yield db
+            finally:
+                with suppress(Exception):  # the connection may be lost
+                    db.execute("ROLLBACK")
+
+    @property
+    def _in_transaction(self) -> bool:
+        return self._connection.info.transaction_status != 0  # libpq: idle
 
     def _create(self, db: Database) -> None:
         db.execute("BEGIN")
         try:
             db.execute("SELECT pg_advisory_xact_lock(?)", (_SETUP,))
-            if not db.execute(_THERE).fetchone():
-                for statement in _TABLES:
+            if not are_there(db):
+                db.execute(CREATE_SCHEMA)
+                if owner := foreign_owner(db, tables=0):  # the schema may have been there
+                    raise self._refused_to_write(owner)
+                for statement in CREATE:
                     db.execute(statement)
                 row = (0, "", self.seals.name, FORMAT)
-                db.execute("INSERT INTO grv.ledger VALUES (?, ?, ?, ?)", row)
+                db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", row)
             db.execute("COMMIT")
         except BaseException:
             with suppress(Exception):
@@ -107,7 +164,7 @@ class PostgresLedger(TableLedger):
     def _transaction(self, db: Database) -> Iterator[None]:
         db.execute("BEGIN")
         try:
-            db.execute("SELECT 1 FROM ledger FOR UPDATE")  # other writers wait here
+            db.execute("SELECT 1 FROM grv.ledger FOR UPDATE")  # other writers wait here
             yield
             db.execute("COMMIT")
         except BaseException:
@@ -117,6 +174,9 @@ class PostgresLedger(TableLedger):
 
     @contextmanager
     def _snapshot(self, db: Database) -> Iterator[None]:
+        if self._in_transaction:
+            yield
+            return
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             yield
@@ -181,13 +241,13 @@ class _Postgres:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
-        given: Any = statement.replace("?", "%s")
-        return self._connection.execute(given, values or None)
+        query: Any = statement_for(statement)
+        return self._connection.execute(query, values or None)
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> object:
-        given: Any = statement.replace("?", "%s")
+        query: Any = statement_for(statement)
         with self._connection.cursor() as cursor:
-            cursor.executemany(given, rows)
+            cursor.executemany(query, rows)
         return None
 
 
@@ -197,12 +257,12 @@ def shown(address: str) -> str:
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        known = conninfo_to_dict(address)
+        parameters = conninfo_to_dict(address)
     except ProgrammingError:
         return "postgresql://..."
-    user = f"{known['user']}@" if known.get("user") else ""
-    port = f":{known['port']}" if known.get("port") else ""
-    return f"postgresql://{user}{known.get('host', '')}{port}/{known.get('dbname', '')}"
+    user = f"{parameters['user']}@" if parameters.get("user") else ""
+    port = f":{parameters['port']}" if parameters.get("port") else ""
+    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"
 
 
 def has_password(address: str) -> bool:
@@ -216,19 +276,21 @@ def has_password(address: str) -> bool:
         raise UsageError("not an address: expected postgresql://user@host:port/database") from error
 
 
-def _connect(address: str, path: str) -> psycopg.Connection:
+def _connect(address: str, path: str, *, named: bool) -> psycopg.Connection:
     import psycopg
 
     try:
-        connection = psycopg.connect(address, autocommit=True, application_name="grv", **_CONNECT)
-        connection.execute("SET search_path TO grv")
-        connection.execute("SET synchronous_commit TO on")  # durable when the commit returns
+        settings = settings_of(address, path, named=named) | {"application_name": "grv"}
+        connection = psycopg.connect(**settings, autocommit=True)
+        for name, value in SESSION.items():
+            setting: Any = f"SET {name} TO {value}"
+            connection.execute(setting)
     except psycopg.Error as error:
         raise LedgerError(f"{path}: {first_line(error)}", path=path) from error
     return connection
 
 
-def _refuse_pooler(connection: psycopg.Connection, address: str, path: str) -> None:
+def _refuse_pooler(connection: psycopg.Connection, address: str, path: str, *, named: bool) -> None:
     """Refuse a pooler that gives each transaction another session: claims would not hold.
 
     A pooler reports a process id of its own. If it is one, ask for the real id over a second
@@ -239,7 +301,7 @@ def _refuse_pooler(connection: psycopg.Connection, address: str, path: str) -> N
         return
     lock = _lock_of("whether sessions are shared")
     connection.execute("SELECT pg_advisory_lock_shared(%s)", (lock,))
-    with _connect(address, path) as other:
+    with _connect(address, path, named=named) as other:
         same = other.execute(query).fetchone() == connection.execute(query).fetchone()
         own = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
         kept = connection.execute(own).fetchone() == (1,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,8 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..core.errors import LedgerError
-from ..files import shown
-from .entries import TEXTS, Ended, Entry, Failed, Started, from_text, kind_of, to_text
+from ..files import LONGEST_LINE, shown
+from .entries import (
+    TEXTS,
+    Ended,
+    Entry,
+    Failed,
+    Started,
+    Told,
+    from_text,
+    generators_of,
+    kind_of,
+    to_text,
+    with_generator,
+)
 from .seals import Seals
 
 Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, seal
@@ -20,6 +33,7 @@ Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, s
 # Of a damaged file, SQLite's message may contain bytes of it, which Python cannot always decode.
 BROKEN = (sqlite3.Error, UnicodeDecodeError)
 _ENTRIES = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
+TOO_LARGE = f"more than {LONGEST_LINE >> 20} MB"
 _TEXTS_AT_ONCE = 500
 _SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
 _TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
@@ -81,33 +95,42 @@ def rows_of(
     number, seal = end
     rows = []
     moments: Iterator[float] = iter(times) if times is not None else iter(time.time, None)
-    for entry, at in zip(entries, moments, strict=False):
+    for entry, moment in zip(entries, moments, strict=False):
         kind = kind_of(entry)
         hashes: dict[str, str] = {}
         for name in TEXTS.get(kind, ()):
             if text := getattr(entry, name):
+                _check_size(text, kind)
                 hashes[name] = hash_of(text)
                 texts[hashes[name]] = text
         body = to_text(entry, hashes)
-        number, seal = number + 1, seals.entry(seal, search, number + 1, at, kind, body)
-        rows.append((search, number, kind, at, body, seal))
+        _check_size(body, kind)
+        number, seal = number + 1, seals.entry(seal, search, number + 1, moment, kind, body)
+        rows.append((search, number, kind, moment, body, seal))
     return rows
+
+
+def _check_size(text: str, kind: str) -> None:
+    """Refuse to write what could not be read again."""
+    most = len(text) * 4 if len(text) <= LONGEST_LINE else math.inf  # bytes of UTF-8
+    if most > LONGEST_LINE and len(text.encode("utf-8", "surrogatepass")) > LONGEST_LINE:
+        raise LedgerError(f"an entry {kind!r} of {TOO_LARGE} cannot be recorded")
 
 
 def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Entry | LedgerError]:
     """The entries of rows, of which kind and body are given, with their texts; or what is wrong."""
-    found: list[Entry | LedgerError] = []
+    results: list[Entry | LedgerError] = []
     hashes: set[str] = set()
     for kind, body in rows:
         try:
             entry = from_text(kind, body)
         except LedgerError as error:
-            found.append(error)
+            results.append(error)
             continue
-        found.append(entry)
+        results.append(entry)
         hashes |= {getattr(entry, name) for name in TEXTS.get(kind, ())}
     texts = _texts(db, sorted(hash for hash in hashes if hash and hash.isascii()))
-    return [each if isinstance(each, LedgerError) else _filled(each, texts) for each in found]
+    return [each if isinstance(each, LedgerError) else _filled(each, texts) for each in results]
 
 
 def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
@@ -129,19 +152,28 @@ def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
 
 
 def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
-    """The entries of a search with their times; a LedgerError at the first damaged one."""
+    """The entries of a search with their times; a LedgerError at the first damaged one.
+
+    Entries are sealed, so those of an older format stay as they are. They are brought to the
+    current format here, when they are read.
+    """
     rows: list[tuple[str, float, str]] = []
+    generators: tuple[str, ...] = ()
     damage: LedgerError | None = None
     try:
         rows.extend(checked_rows(db.execute(_ENTRIES, (search,)).fetchall(), search, seals))
     except LedgerError as error:
         damage = error
     entries = read_rows(db, [(kind, body) for kind, _, body in rows])
-    for number, (entry, (_, at, _)) in enumerate(zip(entries, rows, strict=True)):
+    for number, (entry, (_, moment, _)) in enumerate(zip(entries, rows, strict=True)):
         if isinstance(entry, LedgerError):
             message = f"search {search}, entry {number}: {entry}"
             raise LedgerError(message, entry=number) from entry
-        yield entry, at
+        if isinstance(entry, Started):
+            generators = generators_of(entry)
+        elif isinstance(entry, Told) and generators:
+            entry = with_generator(entry, generators)
+        yield entry, moment
     if damage is not None:
         raise damage
 
@@ -153,12 +185,12 @@ def _with(entry: Entry, name: str, text: str) -> Entry:
 
 def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:
     """Texts by hash, as they are stored."""
-    found: dict[str, object] = {}
-    for at in range(0, len(hashes), _TEXTS_AT_ONCE):
-        some = hashes[at : at + _TEXTS_AT_ONCE]
+    texts: dict[str, object] = {}
+    for start in range(0, len(hashes), _TEXTS_AT_ONCE):
+        some = hashes[start : start + _TEXTS_AT_ONCE]
         places = ", ".join("?" * len(some))
-        found |= dict(db.execute(f"SELECT hash, text FROM texts WHERE hash IN ({places})", some))
-    return found
+        texts |= dict(db.execute(f"SELECT hash, text FROM texts WHERE hash IN ({places})", some))
+    return texts
 
 
 def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
@@ -166,35 +198,36 @@ def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> 
 
     The statement has `{}` in place of its rows.
     """
-    at = 0
-    while at < len(rows):
-        count = next(size for size in _SIZES if size <= len(rows) - at)
-        some = rows[at : at + count]
+    start = 0
+    while start < len(rows):
+        count = next(size for size in _SIZES if size <= len(rows) - start)
+        some = rows[start : start + count]
         places = f"({', '.join('?' * len(some[0]))})"
         values = [value for row in some for value in row]
         db.execute(statement.format(", ".join([places] * count)), values)
-        at += count
+        start += count
 
 
 def index(db: Database, rows: Iterable[Row], entries: Iterable[Entry], stored: Stored) -> None:
     """Update the index of searches for new entries."""
-    for (search, _, _, at, *_), entry in zip(rows, entries, strict=True):
+    for (search, _, _, moment, *_), entry in zip(rows, entries, strict=True):
         match entry:
             case Started(problem, account=account):
                 db.execute(
                     "INSERT INTO searches (id, problem, started, account) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT DO NOTHING",
-                    (search, stored(problem), at, account),
+                    (search, stored(problem), moment, account),
                 )
             case Ended(reason, _, generated, verified, total):
                 db.execute(
                     "UPDATE searches SET ended = ?, outcome = ?, generated = ?, verified = ?,"
                     " total = ? WHERE id = ?",
-                    (at, reason, generated, verified, total, search),
+                    (moment, reason, generated, verified, total, search),
                 )
             case Failed():
                 db.execute(
-                    "UPDATE searches SET ended = ?, outcome = 'failed' WHERE id = ?", (at, search)
+                    "UPDATE searches SET ended = ?, outcome = 'failed' WHERE id = ?",
+                    (moment, search),
                 )
 
 
@@ -202,16 +235,16 @@ def summarized(id: str, entries: Iterable[tuple[Entry, float]]) -> SearchSummary
     """The correct row of the index, from the entries and their times; without what was paid."""
     summary = SearchSummary(id, "", 0.0, None, None, None, None, None)
     begun = False
-    for entry, at in entries:
+    for entry, moment in entries:
         match entry:
             case Started(problem, account=account) if not begun:
                 begun = True
-                summary = replace(summary, problem=problem, started=at, account=account)
+                summary = replace(summary, problem=problem, started=moment, account=account)
             case Ended(reason, _, generated, verified, total):
-                summary = replace(summary, ended=at, outcome=reason)
+                summary = replace(summary, ended=moment, outcome=reason)
                 summary = replace(summary, generated=generated, verified=verified, total=total)
             case Failed():
-                summary = replace(summary, ended=at, outcome="failed")
+                summary = replace(summary, ended=moment, outcome="failed")
     return summary
 
 
@@ -237,6 +270,8 @@ def restored(stored: object) -> str:
             return stored.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise LedgerError("a text is not UTF-8") from error
+    if stored is None:
+        raise LedgerError(f"a text of {TOO_LARGE}")
     if not isinstance(stored, str):
         raise LedgerError(f"a text is none: {shown(stored)}")
     return stored
@@ -247,13 +282,15 @@ def checked_rows(
 ) -> Iterator[tuple[str, float, str]]:
     """Kind, time and body of the rows of a search, as long as their numbers and seals are right."""
     seal = ""
-    for expected, (number, kind, at, body, sealed) in enumerate(rows):
+    for expected, (number, kind, moment, body, sealed) in enumerate(rows):
         if number != expected:
             raise LedgerError(f"search {search} has gaps", entry=expected)
-        if not (isinstance(kind, str) and isinstance(at, float) and isinstance(body, str)):
+        if body is None:  # PostgreSQL does not send such a value; SQLite refuses it
+            raise LedgerError(f"search {search}, entry {expected}: {TOO_LARGE}", entry=expected)
+        if not (isinstance(kind, str) and isinstance(moment, float) and isinstance(body, str)):
             raise LedgerError(f"search {search}, entry {expected}: not an entry", entry=expected)
-        seal = seals.entry(seal, search, expected, at, kind, body)
+        seal = seals.entry(seal, search, expected, moment, kind, body)
         if seal != sealed:
             message = f"search {search}, entry {expected}: changed since it was written"
             raise LedgerError(message, entry=expected)
-        yield kind, at, body
+        yield kind, moment, body

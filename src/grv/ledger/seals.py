@@ -17,7 +17,8 @@ from pathlib import Path
 
 from ..core.errors import UsageError
 
-KEY, KEY_FILE = "GRV_LEDGER_KEY", "GRV_LEDGER_KEY_FILE"
+KEY = "GRV_LEDGER_KEY"
+KEY_FILE = "GRV_LEDGER_KEY_FILE"
 _MOST = 64  # bytes of a key that BLAKE2 takes
 
 

@@ -1,24 +1,29 @@
 """A ledger in one SQLite file, shared by any number of processes of one machine.
 
 It assumes a local file system that keeps what it has synced. The tests kill processes at any point,
-fill the disk and flip bits.
+fill the disk, flip bits, and delete, move and replace the files under a running process.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..core.errors import LedgerError
+from ..files import LONGEST_LINE, error_line
 from .migrations import check_format, migrate
 from .owners import Owner, is_alive
-from .place import alone, check_place, lacks_log
+from .place import OpenFiles, alone, check_place, lacks_log, lost_ledger, new_beside
 from .rows import BROKEN, Database, storable
 from .seals import Seals, key_from_environment
 from .tables import TableLedger
+
+_AROUND = 64 << 10  # bytes of a row beside its largest value
 
 
 class SqliteLedger(TableLedger):
@@ -42,23 +47,33 @@ class SqliteLedger(TableLedger):
         key: bytes | None = None,
         damaged: bool = False,
     ) -> None:
+        named_path = path
+        if os.path.islink(path):  # the log and the owners are beside the file itself
+            path = os.path.realpath(path)
         super().__init__(str(path), Seals(key_from_environment() if key is None else key))
         self._owner: Owner | None = None
+        self._files: OpenFiles | None = None
+        self._saved = ""  # a copy of the ledger, made after its file was lost
         if read_only and not Path(path).is_file():
             raise LedgerError(f"{path}: no such ledger", path=self.path)
+        if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe is to wait
+            raise LedgerError(f"{path}: cannot be a ledger: it is not a file", path=self.path)
         if not read_only:
             check_place(self.path)
         try:
             with alone(self.path):
                 self._check_log(damaged)
                 self._db = _connect(self.path, self.seals, read_only=read_only)
-        except BROKEN as error:
-            raise LedgerError(f"{path}: not a ledger: {error}", path=self.path) from error
-        self._closing = weakref.finalize(self, _close, self._db, self.path, read_only)
+                if not read_only:
+                    self._files = OpenFiles(self.path, str(named_path))
+        except (*BROKEN, OSError) as error:
+            raise LedgerError(f"{path}: {_why(error)}", path=self.path) from error
+        self._closing = weakref.finalize(self, _close, self._db, self.path, self._files)
         try:
             with self._using() as db:
-                (known,) = db.execute("SELECT key FROM ledger").fetchone() or ("",)
-            self._check_key(known)
+                (recorded_key,) = db.execute("SELECT key FROM ledger").fetchone() or ("",)
+                self._check_key(recorded_key)
+                self._note_last(db)
         except BaseException:
             self._closing()
             raise
@@ -70,6 +85,42 @@ class SqliteLedger(TableLedger):
                 " newest entries; put it back, or save the rest with grv runs repair",
                 path=self.path,
             )
+        if lost_ledger(self.path):
+            raise LedgerError(
+                f"{self.path}: it is gone, but its file {Path(self.path).name}-wal is there: put"
+                " the ledger back, or delete that file to start a new ledger",
+                path=self.path,
+            )
+
+    def _check_place(self) -> None:
+        """Refuse to go on with files that other processes do not see."""
+        if self._files is None:
+            return
+        if lost := self._files.lost():
+            saved = self._save()
+            kept = f"; all that was recorded is in {saved}" if saved else ""
+            raise LedgerError(
+                f"{lost}: deleted, moved or replaced while this process used it{kept}; put the"
+                " ledger back, then run the same command again",
+                path=self.path,
+            )
+        if self._owner is not None and self._owner.is_lost():
+            raise LedgerError(
+                f"{self.path}.owners: deleted, moved or replaced while this process used it, so"
+                " that others may take its searches; run the same command again",
+                path=self.path,
+            )
+
+    def _save(self) -> str:
+        """Copy the ledger to a new file beside its path; its name, or empty if that fails."""
+        try:
+            self._saved = self._saved or new_beside(self.path)
+            with closing(sqlite3.connect(self._saved)) as copy:
+                self._db.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")  # the copy has no log
+        except (sqlite3.Error, OSError):
+            return ""
+        return self._saved
 
     def close(self) -> None:
         """Release all claims and close the file."""
@@ -78,19 +129,24 @@ class SqliteLedger(TableLedger):
         with self._using() as db:
             if self._owner is not None:
                 self._owner.close()  # this frees the claims, even if the rows are not deleted
-                with suppress(sqlite3.Error):
+                with suppress(*BROKEN):
                     db.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
+            if self._files is not None and self._closing.alive and self._files.lost():
+                self._save()  # again, with the results of calls that were in flight
             self._closing()
 
     def claim(self, search: str) -> bool:
         """Claim the search until `release`; False if another live owner has claimed it."""
-        with self._using() as db, self._transaction(db, durable=False):
+        with self._using() as db:
+            self._check_place()
             if self._owner is None:
                 self._owner = Owner(Path(f"{self.path}.owners"))
-            row = db.execute("SELECT owner FROM claims WHERE search = ?", (search,)).fetchone()
-            if row is not None and self._owner.is_alive(row[0]):
-                return False
-            db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (search, self._owner.name))
+            owner = self._owner
+            with self._transaction(db, durable=False):
+                row = db.execute("SELECT owner FROM claims WHERE search = ?", (search,)).fetchone()
+                if row is not None and owner.is_alive(row[0]):
+                    return False
+                db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (search, owner.name))
         return True
 
     def release(self, search: str) -> None:
@@ -103,7 +159,8 @@ class SqliteLedger(TableLedger):
 
     def claimed(self, searches: Sequence[str]) -> set[str]:
         """Those of the searches that a live owner has claimed."""
-        wanted, folder = set(searches), Path(f"{self.path}.owners")
+        wanted = set(searches)
+        folder = Path(f"{self.path}.owners")
         rows = self.select("SELECT owner, search FROM claims")
         owners = {owner for owner, search in rows if search in wanted}
         alive = {owner for owner in owners if is_alive(folder, owner)}
@@ -170,6 +227,7 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
     how = "rwc" if not read_only else "ro&immutable=1" if lacks_log(path) else "ro"
     where = f"{Path(path).absolute().as_uri()}?mode={how}"
     db = sqlite3.connect(where, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_LINE + _AROUND)
     try:
         version = check_format(db, path)
         if read_only:
@@ -195,24 +253,46 @@ def _current(db: sqlite3.Connection, path: str, seals: Seals) -> sqlite3.Connect
     if check_format(db, path) == len(MIGRATIONS):
         return db
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    db.backup(copy)
-    db.close()
-    migrate(copy, path, seals)
+    try:
+        db.backup(copy)
+        db.close()
+        migrate(copy, path, seals)
+    except BaseException:
+        copy.close()
+        raise
     return copy
 
 
-def _close(db: sqlite3.Connection, path: str, read_only: bool) -> None:
+def _close(db: sqlite3.Connection, path: str, files: OpenFiles | None) -> None:
     """Close the connection; the last one switches the write-ahead log off (see place.py)."""
-    if read_only:
-        _shut(db, read_only)
+    if files is None:
+        _shut(db, read_only=True)
         return
     with alone(path):
-        _shut(db, read_only)
+        if files.lost():
+            # SQLite would delete the log by its name, which may be that of another ledger now. So
+            # this connection stays open until the process ends.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+            return
+        _shut(db, read_only=False)
 
 
 def _shut(db: sqlite3.Connection, read_only: bool) -> None:
     if not read_only:
-        with suppress(sqlite3.Error):
+        with suppress(*BROKEN):
             db.execute("PRAGMA busy_timeout = 0")
             db.execute("PRAGMA journal_mode = DELETE")
     db.close()
+
+
+_OTHER_FILE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def _why(error: Exception) -> str:
+    """Why a ledger cannot be opened: it is none, or the disk is full, or it may not be written."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return "not a ledger" if isinstance(error, UnicodeDecodeError) else error_line(error)
+    if code & 0xFF in _OTHER_FILE:
+        return f"not a ledger: {error}"
+    return f"cannot be opened: {error}"

@@ -9,8 +9,10 @@ The promise: when `append` returns, the entries and the charge are on disk, toge
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -22,8 +24,12 @@ from .batch import Batch, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
-from .rows import Database, SearchSummary, read_rows, read_search, restored
+from .rows import TOO_LARGE, Database, SearchSummary, read_rows, read_search, restored
 from .seals import Seals
+from .view import SearchView
+
+_AT_ONCE = 500  # parameters of a query
+_Last = tuple[str, int, str]  # search, number and seal of an entry
 
 
 @dataclass(frozen=True)
@@ -41,16 +47,29 @@ class Totals:
     within: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class SoFar:
+    """What a search has bought so far: candidates, verifications, and candidates that wait."""
+
+    generated: int
+    verified: int
+    waiting: int
+
+
 class TableLedger(ABC):
     """A ledger in a database. Several threads and processes can use it at once.
 
     Attributes:
         path: where the ledger is, as messages show it.
         seals: makes and checks seals.
+        charged: what was charged through this object, and so by this process.
     """
 
     def __init__(self, path: str, seals: Seals) -> None:
-        self.path, self.seals = path, seals
+        self.path = path
+        self.seals = seals
+        self.charged = 0.0
+        self._last: _Last | None = None  # an entry that must stay; None before the first one
         self._lock = threading.RLock()
         self._feed: Feed | None = None
 
@@ -115,13 +134,65 @@ class TableLedger(ABC):
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups in one transaction; for each, None or why it was not appended."""
-        with self._using() as db, self._transaction(db):
-            batch = Batch(db, self.seals, self._stored)
-            found = [batch.add(group) for group in groups]
-            batch.finish()
+        return self._append(lambda db: groups)
+
+    def append_after(
+        self, search: str, decide: Callable[[Sequence[Entry]], Sequence[Entry]]
+    ) -> None:
+        """Append what `decide` makes of the entries so far. No other process writes meanwhile.
+
+        If `decide` raises, nothing is appended.
+        """
+
+        def decided(db: Database) -> Sequence[Append]:
+            recorded = [entry for entry, _ in read_search(db, search, self.seals)]
+            return [Append(search, decide(recorded))]
+
+        (error,) = self._append(decided)
+        if error is not None:
+            raise error
+
+    def _append(
+        self, groups_of: Callable[[Database], Sequence[Append]]
+    ) -> Sequence[Exception | None]:
+        """Append the groups that `groups_of` returns inside the transaction."""
+        with self._using() as db:
+            with self._transaction(db):
+                self._check_last(db)
+                groups = groups_of(db)
+                batch = Batch(db, self.seals, self._stored)
+                errors = [batch.add(group) for group in groups]
+                batch.finish()
+            self._last = batch.last or self._last
+            added = [group for group, error in zip(groups, errors, strict=True) if error is None]
+            charges = [charge_of(group.entries) for group in added]
+            self.charged += sum(charges)
+            if any(charge > 0 for charge in charges):
+                self._check_place()  # after the commit: now the others see what is reserved
         if self._feed is not None:
             self._feed.deliver()
-        return found
+        return errors
+
+    def _note_last(self, db: Database) -> None:
+        """Remember the newest entry: whatever others write, it must stay."""
+        query = "SELECT search, number, seal FROM entries ORDER BY position DESC LIMIT 1"
+        row = db.execute(query).fetchone()
+        self._last = None if row is None else (row[0], row[1], row[2])
+
+    def _check_last(self, db: Database) -> None:
+        """Refuse to write if an entry is gone that was there: the ledger is another one now."""
+        if self._last is None:
+            return
+        search, number, seal = self._last
+        query = "SELECT seal FROM entries WHERE search = ? AND number = ?"
+        if db.execute(query, (search, number)).fetchone() != (seal,):
+            raise LedgerError(
+                "replaced by another ledger, or by an older copy, while this process used it; put"
+                " the right one back, then run the same command again"
+            )
+
+    def _check_place(self) -> None:  # noqa: B027 - a database stays at its address
+        """Refuse to spend if the ledger is not the one any more that other processes open."""
 
     def read(self, search: str) -> Sequence[Entry]:
         """All entries of a search, in order; a LedgerError if one was changed."""
@@ -149,7 +220,8 @@ class TableLedger(ABC):
 
         `paid` comes from its index, which may be damaged: the entries charge at least their own.
         """
-        group, times = [entry for entry, _ in entries], [at for _, at in entries]
+        group = [entry for entry, _ in entries]
+        times = [at for _, at in entries]
         if (more := paid - charge_of(group)) > ROUNDING * paid:
             group.append(Charged(more, "for entries that are lost"))
             times.append(times[-1])
@@ -209,24 +281,45 @@ class TableLedger(ABC):
         )
         with self._using() as db:
             rows = db.execute(query).fetchall()
-        found: dict[str, Data] = {}
+        settings: dict[str, Data] = {}
         for search, body in rows:
             with suppress(LedgerError):  # the reader of the search reports it
                 entry = from_text("started", str(body))
                 if isinstance(entry, Started):
-                    found[str(search)] = entry.about
-        return list(found.items())
+                    settings[str(search)] = entry.about
+        return list(settings.items())
 
-    def so_far(self) -> dict[str, tuple[int, int]]:
-        """Candidates generated and verified, per search that has no bill yet."""
-        with self._using() as db:
-            rows = db.execute(
-                "SELECT search, SUM(CASE kind WHEN 'made' THEN 1 ELSE 0 END),"
-                " SUM(CASE kind WHEN 'found' THEN 1 ELSE 0 END) FROM entries"
-                " WHERE search IN (SELECT id FROM searches WHERE generated IS NULL)"
-                " GROUP BY search"
-            ).fetchall()
-        return {search: (int(generated), int(verified)) for search, generated, verified in rows}
+    def so_far(self, searches: Sequence[str] | None = None) -> dict[str, SoFar]:
+        """What searches have bought so far; by default those that have no bill yet."""
+        if searches is None:
+            with self._using() as db:
+                rows = db.execute("SELECT id FROM searches WHERE generated IS NULL").fetchall()
+            searches = [str(id) for (id,) in rows]
+        made = Counter[str]()
+        entries: dict[str, list[Entry]] = {search: [] for search in searches}
+        for first in range(0, len(searches), _AT_ONCE):
+            some = searches[first : first + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            with self._using() as db:
+                counts = db.execute(
+                    f"SELECT search, COUNT(*) FROM entries WHERE search IN ({places})"
+                    " AND kind = 'made' GROUP BY search",
+                    some,
+                ).fetchall()
+                rows = db.execute(
+                    f"SELECT search, kind, body FROM entries WHERE search IN ({places})"
+                    " AND kind IN ('started', 'parked', 'found') ORDER BY search, number",
+                    some,
+                ).fetchall()
+            made.update({str(search): int(count) for search, count in counts})
+            for search, kind, body in rows:
+                with suppress(LedgerError):  # the reader of the search reports it
+                    entries[str(search)].append(from_text(kind, body))
+        views = {search: SearchView(some) for search, some in entries.items()}
+        return {
+            search: SoFar(made[search], view.tally.verifications, len(view.waiting))
+            for search, view in views.items()
+        }
 
     def totals(self, buckets: Sequence[float]) -> list[Totals]:
         """Sums over the searches, by account and outcome."""
@@ -242,11 +335,11 @@ class TableLedger(ABC):
             for account, outcome, count, paid, seconds, *took in rows
         ]
 
-    def results_since(self, position: int, most: int) -> list[tuple[int, str, str]]:
-        """Position, kind and body of drafts and verdicts after a position; no bodies of drafts."""
+    def results_since(self, position: int, most: int) -> list[tuple[int, str, str, str]]:
+        """Position, search, kind and body of starts and results after a position."""
         query = (
-            "SELECT position, kind, CASE kind WHEN 'found' THEN body ELSE '' END FROM entries"
-            " WHERE position > ? AND kind IN ('made', 'found') ORDER BY position LIMIT ?"
+            "SELECT position, search, kind, body FROM entries WHERE position > ? AND kind IN"
+            " ('started', 'made', 'scored', 'scoredagain', 'found') ORDER BY position LIMIT ?"
         )
         with self._using() as db:
             return db.execute(query, (position, most)).fetchall()
@@ -292,7 +385,10 @@ class TableLedger(ABC):
         names = [each.name for each in fields(SearchSummary)]
         record = dict(zip(names, row, strict=True))
         try:
-            return typed(SearchSummary, {**record, "problem": restored(record["problem"])})
+            summary = typed(SearchSummary, {**record, "problem": restored(record["problem"])})
+            amount(summary.paid)
+            amount(summary.total or 0)
+            return summary
         except (LedgerError, ValueError) as error:
             message = f"{self.path}: the index of searches is broken: {error}"
             raise LedgerError(message, path=self.path) from error
@@ -300,5 +396,7 @@ class TableLedger(ABC):
 
 def first_line(error: Exception) -> str:
     """The first line of what a database says."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
+        return f"a record of {TOO_LARGE}"
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

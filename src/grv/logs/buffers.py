@@ -47,7 +47,8 @@ class ValueBuffer:
     def column(self) -> NDArray[Any]:
         """All values, as the function `column` gives them. The buffer is empty afterwards."""
         self._end_block()
-        blocks, self._blocks = self._blocks, []
+        blocks = self._blocks
+        self._blocks = []
         if len({block.dtype for block in blocks}) == 1:
             return np.concatenate(blocks)
         return column([value for block in blocks for value in block.tolist()])
@@ -66,7 +67,8 @@ class CellBuffer:
 
     def cells(self) -> list[str]:
         """All cells. The buffer is empty afterwards."""
-        blocks, self._blocks = self._blocks, []
+        blocks = self._blocks
+        self._blocks = []
         found: list[str] = []
         texts: dict[str, str] = {}
         for block in blocks:

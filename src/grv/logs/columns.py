@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files import is_number
+from ..parsing import LARGEST_COST
 from ..text import is_name
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """One kind of column.
 
     Attributes:
@@ -65,9 +66,9 @@ def _score(value: Any) -> float:
 def _price(value: Any) -> float:
     if value is None:
         return math.nan
-    if is_number(value) and value >= 0:
+    if is_number(value) and 0 <= value <= LARGEST_COST:
         return float(value)
-    raise ValueError("finite and not negative, or null")
+    raise ValueError(f"finite and not negative, at most {LARGEST_COST:g}, or null")
 
 
 def names(texts: Sequence[str]) -> list[int] | list[str]:
@@ -92,9 +93,13 @@ def _all_finite(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())
 
 
-LABEL = Kind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 is null
-WHOLE = Kind(np.int64, _whole, lambda values: values.dtype.kind == "i")
-SCORE = Kind(np.float64, _score, _all_finite)  # NaN is null
-PRICE = Kind(  # NaN is null
-    np.float64, _price, lambda values: _all_finite(values) and bool((values >= 0).all())
+def _all_prices(values: NDArray[Any]) -> bool:
+    return bool(((values >= 0) & (values <= LARGEST_COST)).all())
+
+
+LABEL = ColumnKind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 is null
+WHOLE = ColumnKind(np.int64, _whole, lambda values: values.dtype.kind == "i")
+SCORE = ColumnKind(np.float64, _score, _all_finite)  # NaN is null
+PRICE = ColumnKind(  # NaN is null
+    np.float64, _price, lambda values: _all_finite(values) and _all_prices(values)
 )

@@ -1,26 +1,31 @@
 """One log from several files, joined by problem and candidate.
 
 `entries.py` reads the files. Candidates without a number are numbered from 0 in their list. Files
-may complement each other; a contradiction is an error.
+may complement each other; a contradiction is an error. So is a label of another text than the one
+that another file has for the same candidate.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import LogError, UsageError, installing
 from ..files import replacing, shown
-from ..text import csv_text, is_name
-from .columns import LABEL, SCORE, WHOLE, Kind, key_name, names
+from ..memory import check_columns
+from ..text import TEXT_HASH, csv_text, is_name, text_hash
+from .columns import LABEL, SCORE, WHOLE, ColumnKind, key_name, names
 from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
 from .entries import EntryReader, Fields, Scores
 from .lookup import look_up
 
 _OPTIONAL = ("key", "censored")
+_TEXT = "hash of the text"  # a column that is only compared
+_LABEL_OF = re.compile(rf"[0-9a-f]{{{4 * TEXT_HASH}}}")  # what a label of `grv verify` is of
 ENDINGS = (".parquet", ".jsonl", ".csv")
 
 
@@ -43,7 +48,11 @@ class Joined:
     @property
     def score_names(self) -> list[str]:
         """The names of the score columns."""
-        return [n for n in self.columns if n not in ("problem", "candidate", "passed", *_OPTIONAL)]
+        return [
+            n
+            for n in self.columns
+            if n not in ("problem", "candidate", "passed", *_OPTIONAL, _TEXT)
+        ]
 
     @property
     def unlabelled(self) -> int:
@@ -77,19 +86,35 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
     reader = EntryReader(fields)
     scores = fields.scores or _score_fields(reader, paths)
     joined = Joined(
-        {n: [] for n in ("problem", "candidate", "passed", *(c for _, c in scores), *_OPTIONAL)}
+        {
+            name: []
+            for name in (
+                "problem",
+                "candidate",
+                "passed",
+                *(column for _, column in scores),
+                *_OPTIONAL,
+                _TEXT,
+            )
+        }
     )
     seen: dict[str, None] = {}  # the names of all fields, in order
     lines: dict[str, dict[tuple[str, int], int]] = {path: {} for path in paths}
     for path, (line, entry, place) in reader.entries(paths):
         seen |= dict.fromkeys(entry)
         try:
-            problem, candidate = _problem(entry, fields), _candidate(entry, place, fields)
+            problem = _problem(entry, fields)
+            candidate = _candidate(entry, place, fields)
             if (problem, candidate) in lines[path]:
                 raise ValueError(f"candidate {candidate} of {problem!r} occurs twice")
             lines[path][problem, candidate] = line
             values = _values(entry, fields, scores)
             wrong = joined.put(problem, candidate, values)
+            if wrong == _TEXT:
+                raise ValueError(
+                    f"candidate {candidate} of {problem!r} has another text in another file, or its"
+                    " label is of another text; choose the field of the text with --text"
+                )
             if wrong is not None:
                 raise ValueError(
                     f"{wrong} of candidate {candidate} of {problem!r} is"
@@ -97,6 +122,7 @@ def join(paths: Sequence[str], fields: Fields) -> Joined:
                 )
         except ValueError as error:
             raise LogError(str(error), path=path, line=line) from error
+    del joined.columns[_TEXT]
     joined.notes = list(reader.notes)
     _count_votes(joined, scores)
     _check_found(joined, fields, scores, tuple(seen))
@@ -173,6 +199,7 @@ def _score_fields(reader: EntryReader, paths: Sequence[str]) -> Scores:
         if look_up(entry, reader.fields.key) is not None:
             possible.add("votes")
     scores = sorted(name for name in found if name.startswith("score"))
+    check_columns(", ".join(paths), len(scores))
     computed = [name for name in COMPUTED if name in possible]
     if not scores and not computed:
         raise UsageError(
@@ -212,12 +239,24 @@ def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, 
     label = _read(LABEL, "a label", look_up(entry, fields.passed))
     values["passed"] = None if label < 0 else bool(label)
     values["censored"] = True if _read(LABEL, "censored", entry.get("censored")) > 0 else None
+    values[_TEXT] = _text_of(entry, fields)
     key = look_up(entry, fields.key)
     try:
         values["key"] = key_name(key)
     except ValueError as error:
         raise ValueError(f"a key must be {error}, not {shown(key)}") from error
     return values
+
+
+def _text_of(entry: dict[str, Any], fields: Fields) -> int | None:
+    """The hash of the candidate's text, or of the text that a label is of; None if unknown."""
+    text = look_up(entry, fields.text)
+    label_of = entry.get("of")
+    if isinstance(text, str):
+        return int.from_bytes(text_hash(text), "big")
+    if "verdict" in entry and isinstance(label_of, str) and _LABEL_OF.fullmatch(label_of):
+        return int.from_bytes(bytes.fromhex(label_of)[:TEXT_HASH], "big")
+    return None
 
 
 def _score(entry: dict[str, Any], name: str, fields: Fields) -> Any:
@@ -230,7 +269,7 @@ def _score(entry: dict[str, Any], name: str, fields: Fields) -> Any:
     return value
 
 
-def _read(kind: Kind, what: str, value: Any) -> float:
+def _read(kind: ColumnKind, what: str, value: Any) -> float:
     try:
         return kind.read(value)
     except ValueError as error:

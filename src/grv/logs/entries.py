@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.errors import LogError
 from ..files import json_lines
-from ..parquet import read_parquet
+from ..parquet import read_rows
 from .computed_scores import LOGPROBS
 from .inspect_logs import InspectReader, is_inspect_log
 from .lm_eval_samples import SampleReader, is_lm_eval
@@ -104,8 +104,7 @@ class EntryReader:
 
 
 def _parquet_rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows: list[dict[str, Any]] = read_parquet(path, lambda table: table.to_pylist())
-    yield from enumerate(rows, 1)
+    yield from enumerate(read_rows(path), 1)
 
 
 def _csv_rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -13,7 +13,7 @@ from ..core.errors import LogError
 from .columns import WHOLE, is_absent
 from .log import Log
 from .readers import GENERATORS, is_censored, log_of
-from .reading import Unlabelled
+from .reading_options import Unlabelled
 from .tables import ColumnTable, read_table
 
 COLUMN = "generator"
@@ -58,7 +58,8 @@ def by_generator(
     numbers = {name: number for number, name in enumerate(chosen)}
     codes = np.array([numbers.get(value, -1) for value in values], dtype=np.int32)
     if score is None and not any(name.startswith("score") for name in table.columns):
-        table, score = _without_score(table), "score"
+        table = _without_score(table)
+        score = "score"
     for number in range(len(chosen)):  # names the line of a mistake
         log_of(_part(table, codes == number), score=score, unlabelled=unlabelled)
     rows = _part(table, codes >= 0)

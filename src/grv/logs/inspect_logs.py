@@ -6,13 +6,22 @@ Each sample in each epoch is one candidate. The label is the value of a scorer; 
 
 from __future__ import annotations
 
+import os
+import zipfile
+import zlib
+from contextlib import suppress
 from typing import Any
 
 from ..core.errors import LogError, UsageError, installing
 from ..files import error_line
+from ..memory import gigabytes
 from .lookup import look_up
 
 _LABELS = {"C": True, "I": False, "P": False, "N": False}
+# bytes that any log may unpack to; of larger ones, per byte
+_UNPACKED = 1 << 30
+_RATIO = 50
+_PIECE = 1 << 20
 _UNUSED = {"events", "events_data", "messages", "store", "attachments", "timelines"}
 
 
@@ -102,6 +111,7 @@ class InspectReader:
 
 def _opened(path: str) -> tuple[Any, list[Any]]:
     """The header and the samples of a log, as inspect_ai gives them."""
+    _check_unpacked(path)
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
@@ -118,6 +128,28 @@ def _opened(path: str) -> tuple[Any, list[Any]]:
     except Exception as error:  # a damaged file can make it raise almost anything
         raise LogError(f"inspect_ai cannot read it: {error_line(error)}", path=path) from error
     return header, samples
+
+
+def _check_unpacked(path: str) -> None:
+    """Refuse an archive that unpacks to far more than a log does. inspect_ai has no limit.
+
+    The archive says how large its files are. That is true if they can be unpacked: the module ends
+    at that size, and compares a checksum.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    limit = max(_UNPACKED, _RATIO * os.path.getsize(path))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+            if sum(part.file_size for part in parts) > limit:
+                raise LogError(f"unpacks to more than {gigabytes(limit)}; refused", path=path)
+            for part in parts:
+                with suppress(NotImplementedError), archive.open(part) as file:  # a newer method
+                    while file.read(_PIECE):
+                        pass
+    except (OSError, RuntimeError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise LogError(f"not a readable archive: {error_line(error)}", path=path) from error
 
 
 def _entry(task: str, sample: Any) -> dict[str, Any]:

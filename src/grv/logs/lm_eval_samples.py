@@ -37,7 +37,8 @@ class SampleReader:
     """
 
     def __init__(self, label: str | None = None, filter: str | None = None) -> None:
-        self.label, self.filter = label, filter
+        self.label = label
+        self.filter = filter
         self.notes: list[str] = []
         self._filters: dict[str, None] = {}  # of this file
         self._merged = False  # whether a line of this file has several responses
@@ -67,8 +68,10 @@ class SampleReader:
 
     def finish(self, path: str) -> None:
         """Check what only the whole file tells."""
-        filters, merged = list(self._filters), self._merged
-        self._filters, self._merged = {}, False
+        filters = list(self._filters)
+        merged = self._merged
+        self._filters = {}
+        self._merged = False
         if not filters:
             return
         if self.filter is not None and self.filter not in filters:

@@ -37,6 +37,8 @@ class LoggedProblem:
         verify_costs: `[candidates]`, if the log has them.
         second: `[candidates]`, second scores for a cascade, -inf if unscored.
         refuted: `[candidates]`, whether each was refuted without verification; or None if none is.
+        shared: `[candidates]`, whether each has a verdict that cost nothing in the recorded run; or
+            None if none has.
         unknown: `[candidates]`, whether the label is missing; `passed` is False there. None if all
             labels are known.
         alike: `[candidates]`; a failure is evidence against candidates with the same number. None
@@ -58,9 +60,10 @@ class LoggedProblem:
     unknown: NDArray[np.bool_] | None = None
     alike: NDArray[np.float64] | None = None
     generators: NDArray[np.int32] | None = None
+    shared: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        flags = (self.passed, self.refuted, self.unknown, self.generators)
+        flags = (self.passed, self.refuted, self.unknown, self.generators, self.shared)
         prices = (self.generate_costs, self.verify_costs)
         more = [each for each in (self.second, self.alike) if each is not None]
         columns = (*flags, self.keys, *prices, *more)
@@ -131,6 +134,18 @@ class Log:
         censored: whether a search chose what to generate and to verify.
         alike: the name of the column of `LoggedProblem.alike`; None if it is the score.
         generators: the names of the generators, if the log was read by generator.
+
+    Examples:
+        >>> import grv
+        >>> columns = {
+        ...     "problem": ["a", "a"],
+        ...     "candidate": [0, 1],
+        ...     "score": [0.1, 0.9],
+        ...     "passed": [0, 1],
+        ... }
+        >>> log = grv.Log.from_frame(columns)
+        >>> log.candidates, len(log.solvable)
+        (2, 1)
     """
 
     problems: tuple[LoggedProblem, ...]

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.errors import LogError
 from ..files import json_lines, shown
+from ..memory import check_columns
 from ..text import is_name
 from .buffers import column
 from .tables import ColumnTable
@@ -38,6 +39,7 @@ def read_published(generations: str, rewards: str) -> ColumnTable:
         for name in entry
         if name not in _NO_SCORES and name not in rows
     )
+    check_columns(rewards, len(names))
     rows |= {name: [] for name in names}
     lines: list[int] = []
     score_lines: list[int] = []
@@ -89,7 +91,8 @@ def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
 def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
     """The line number, the problem id and the entries of each line."""
     for line, record in json_lines(path):
-        id, entries = record.get("id"), record.get(name)
+        id = record.get("id")
+        entries = record.get(name)
         if not is_name(id):
             raise LogError(
                 f"'id' must be a name or a whole number, not {shown(id)}", path=path, line=line

@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`refuted`, `generate_cost`, `verify_cost`, `censored`, `text` and `prompt`. An error is one line
-that names the file, the line or row, and the value.
+`refuted`, `shared`, `generate_cost`, `verify_cost`, `censored`, `text` and `prompt`. An error is
+one line that names the file, the line or row, and the value.
 """
 
 from __future__ import annotations
@@ -23,15 +23,22 @@ from ..frames import frame_columns, index_names
 from ..options import choose, misspelt
 from ..text import is_name
 from .buffers import column
-from .columns import LABEL, PRICE, SCORE, WHOLE, Kind, key_name
+from .columns import LABEL, PRICE, SCORE, WHOLE, ColumnKind, key_name
 from .log import Log, LoggedProblem, classes
-from .reading import Unlabelled
+from .reading_options import Unlabelled
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
 OPTIONAL = (
-    *("key", "refuted", "generate_cost", "verify_cost", "generator"),
-    *("censored", "text", "prompt"),
+    "key",
+    "refuted",
+    "shared",
+    "generate_cost",
+    "verify_cost",
+    "generator",
+    "censored",
+    "text",
+    "prompt",
 )
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
@@ -155,6 +162,8 @@ class _Columns:
         columns |= {what: self._scores(name) for what, name in others.items() if name is not None}
         if refuted.any():
             columns["refuted"] = refuted
+        if "shared" in self.table.columns and (free := self._column("shared", LABEL) > 0).any():
+            columns["shared"] = free
         if GENERATORS in self.table.columns:
             columns[GENERATORS] = self.table.columns[GENERATORS]
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
@@ -173,7 +182,11 @@ class _Columns:
         bare = tuple(id for id in named if id not in there)
         missed = int(missing.sum())
         return Log(
-            *(tuple(logged), score, self.table.path, missed, bare),
+            tuple(logged),
+            score,
+            self.table.path,
+            missed,
+            bare,
             second=second,
             alike=alike,
             unpriced=unpriced,
@@ -190,10 +203,12 @@ class _Columns:
         place = places[problems.codes]
         numbers = None if kept.all() else np.flatnonzero(kept)
         if numbers is not None:
-            place, candidates = place[numbers], candidates[numbers]
+            place = place[numbers]
+            candidates = candidates[numbers]
         if not _in_order(place, candidates):
             order = np.lexsort((candidates, place))
-            place, candidates = place[order], candidates[order]
+            place = place[order]
+            candidates = candidates[order]
             numbers = order if numbers is None else numbers[order]
         same = (place[1:] == place[:-1]) & (candidates[1:] == candidates[:-1])
         if same.any():
@@ -313,7 +328,7 @@ class _Columns:
             raise self._error(int(wrong[0]), "this candidate passed although it is refuted")
         return refuted
 
-    def _column(self, name: str, kind: Kind) -> NDArray[Any]:
+    def _column(self, name: str, kind: ColumnKind) -> NDArray[Any]:
         values = self.table.columns[name]
         if kind.plain(values):
             return values.astype(kind.dtype, copy=False)
@@ -323,7 +338,7 @@ class _Columns:
         except ValueError:
             raise self._first_error(name, kind, listed) from None
 
-    def _first_error(self, name: str, kind: Kind, values: Sequence[Any]) -> LogError:
+    def _first_error(self, name: str, kind: ColumnKind, values: Sequence[Any]) -> LogError:
         """The error about the first value that is not of the kind."""
         for at, value in enumerate(values):
             try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import math
+import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +14,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..files import bounded_lines, error_line, json_lines
-from ..parquet import read_parquet
+from ..files import LONGEST_LINE, bounded_lines, error_line, json_lines
+from ..memory import check_columns, expect
+from ..parquet import plain_values, read_parquet
 from ..text import unquoted
 from .buffers import CellBuffer, ValueBuffer, column
 from .columns import names
 
+# bytes of a large file, and of the part that is looked at
+_LARGE = 256 << 20
+_BEGINNING = 1 << 20
 _ROWS = 1 << 16  # rows of a CSV file that are kept as lists
 
 
@@ -62,15 +68,20 @@ def read_table(path: str) -> ColumnTable:
         ".json": _read_jsonl,
     }
     if ending not in readers:
+        hint = f"; for a ledger: grv runs export {path} -o log.csv" if ending == ".ledger" else ""
         raise UsageError(
-            f"{path}: the name of a log must end in .parquet, .jsonl or .csv, not {ending!r}"
+            f"{path}: the name of a log must end in .parquet, .jsonl or .csv, not {ending!r}{hint}"
         )
     _check_readable(path)
+    if readers[ending] is not _read_parquet:
+        _expect_lines(path)
     return readers[ending](path)
 
 
 def _check_readable(path: str) -> None:
-    """Refuse a file that cannot be read or is empty."""
+    """Refuse a file that cannot be read or is empty. It is read more than once."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise LogError("not a file: save a pipe's content in one first", path=path)
     try:
         with open(path, "rb") as file:
             if not file.read(1):
@@ -79,12 +90,26 @@ def _check_readable(path: str) -> None:
         raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
 
 
+def _expect_lines(path: str) -> None:
+    """Say what a large file of lines takes, judged by its beginning."""
+    size = os.path.getsize(path)
+    if size < _LARGE:
+        return
+    with open(path, "rb") as file:
+        beginning = file.read(_BEGINNING)
+    lines = beginning.count(b"\n")
+    if lines:  # without any, the first line is refused
+        cells = beginning.count(b"," if b"," in beginning else b"\t") / lines + 1
+        expect(path, size * lines // len(beginning), math.ceil(cells))
+
+
 def _read_jsonl(path: str) -> ColumnTable:
     columns: dict[str, ValueBuffer] = {}
     lines = array("q")
     for number, record in json_lines(path):
         for name in record:
             if name not in columns:
+                check_columns(path, len(columns) + 1)
                 columns[name] = ValueBuffer(absent=len(lines))
         for name, values in columns.items():
             values.add(record.get(name))
@@ -93,12 +118,16 @@ def _read_jsonl(path: str) -> ColumnTable:
 
 
 def _read_csv(path: str) -> ColumnTable:
-    lines, columns = array("q"), list[CellBuffer]()
+    lines = array("q")
+    columns = list[CellBuffer]()
     delimiter = "\t" if path.lower().endswith(".tsv") else ","
+    csv.field_size_limit(LONGEST_LINE)  # a text is a cell; the module's own limit is 128 kB
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(bounded_lines(file, path), delimiter=delimiter, strict=True)
         try:
-            head = [unquoted(name) for name in next(reader, [])]
+            first = next(reader, [])
+            check_columns(path, len(first))
+            head = [unquoted(name) for name in first]
             if len(set(head)) < len(head):
                 raise LogError("two columns have the same name", path=path, line=1)
             columns = [CellBuffer() for _ in head]
@@ -154,12 +183,13 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
     if chunks.null_count == 0 and any(test(chunks.type) for test in tests):
         found = chunks.to_numpy()
         return found
-    if types.is_string(chunks.type) or types.is_large_string(chunks.type):
-        coded = chunks.combine_chunks().dictionary_encode()  # equal texts share their memory
+    if types.is_dictionary(chunks.type):
+        coded = chunks.unify_dictionaries().combine_chunks()  # equal texts share their memory
         texts = column([*coded.dictionary.to_pylist(), None])
         found = texts[coded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)]
         return found
-    return column(chunks.to_pylist())
+    words: dict[Any, Any] = {}
+    return column([value for chunk in chunks.chunks for value in plain_values(chunk, words)])
 
 
 def _values(cells: list[str]) -> list[Any]:

@@ -27,10 +27,18 @@ class Adaptive:
             n candidates and a verification fit into the shell's cost.
         checks: a shell verifies at most `checks` times v candidates. v is the largest power of two
             such that v verifications, and at least v candidates, fit into the shell's cost.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 3- 9+ 2- 4-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Adaptive(), grv.Costs(1, 3), world), sep=", ")
+        generate 8, verify 1, solved by 3
     """
 
     draws: float = 2
     checks: float = 6
+    for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = "at most 400 J* if higher scores pass no less often (Theorem 4.2)"

@@ -21,14 +21,22 @@ class Alternate:
     verifies the best open candidate. rho is the cost of a verification in candidates; the first
     round generates only a quarter of n. Choose it for a score of unknown quality. If rho is below
     1.5, it verifies everything.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 9+ 3-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Alternate(), grv.Costs(1, 3), world), sep=", ")
+        generate 1, verify 1, generate 1, verify 1, generate 1, verify 1, solved by 2
     """
 
+    for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
         "less than 3 J* if higher scores pass no less often;"
-        " at most 3 times verify-all for any score"
+        " at most 3 times verifying every candidate, for any score; both in the mean"
     )
 
     def slots(self, costs: Costs) -> Schedule:

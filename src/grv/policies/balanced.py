@@ -21,8 +21,16 @@ class Balanced:
     a verification in candidates. If 1 + rho is not whole, rounds of the two nearest sizes alternate
     so that the average is 1 + rho. The first round is a quarter of the others. Choose it for a
     score that you trust.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 3- 9+ 2- 4-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Balanced(), grv.Costs(1, 3), world), sep=", ")
+        generate 1, verify 1, generate 4, verify 1, solved by 3
     """
 
+    for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = (

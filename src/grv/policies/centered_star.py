@@ -45,11 +45,19 @@ class CenteredStar:
             point; nothing passes below the first point. Default: 0, 1, 2, ...
         remember: whether refuted concepts stay refuted in later batches, so that no point is
             verified twice. The paper's algorithm does not remember; the bound holds in both cases.
+
+    Examples:
+        >>> import grv
+        >>> policy = grv.policies.CenteredStar("thresholds:8")
+        >>> from grv.testing import World, dialogue
+        >>> print(*dialogue(policy, grv.Costs(1, 3), World.of("1- 5- 3- 7+ 2- 4-")), sep=", ")
+        generate 3, verify 1, generate 3, verify 1, solved by 3
     """
 
     concepts: str = ""
     points: tuple[float, ...] = ()
     remember: bool = True
+    example: ClassVar[str] = "centered-star('thresholds:8')"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "the class of concepts it was given"
     proven: ClassVar[str] = "at most 6 min(s_0, c_ver / c_rew) J* if c_ver >= c_rew (Theorem 6.3)"

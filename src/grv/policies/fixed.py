@@ -17,10 +17,19 @@ class Fixed:
 
     This is the paper's Uniform, a non-adaptive pair (N_rew, N_ver), also known as best-of-n. Choose
     it as a baseline.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 3- 9+ 2- 4-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Fixed(4, k=2), grv.Costs(1, 3), world), sep=", ")
+        generate 4, verify 1, solved by 3
     """
 
     m: int
     k: int
+    for_guests: ClassVar[bool] = True
+    example: ClassVar[str] = "fixed(32, 4)"
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = ""

@@ -13,6 +13,8 @@ from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
 from .schedule import follow
 
+_LONGEST = 1000  # rounds: all of them are listed whenever the schedule is needed
+
 
 @dataclass(frozen=True)
 class Hedged:
@@ -26,23 +28,34 @@ class Hedged:
         alpha: the number of candidates of a round, divided by 1 + rho.
         every: after this many rounds, one more candidate is generated and verified.
         first: the number of rounds at the start that generate only one candidate.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 3- 9+ 2- 4-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Hedged(), grv.Costs(1, 3), world), sep=", ")
+        generate 1, verify 1, generate 2, verify 1, generate 2, verify 1, solved by 3
     """
 
     alpha: float = 0.5
     every: int = 4
     first: int = 1
+    for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
-    proven: ClassVar[str] = "at most 7 - 2 / (1 + rho) times verify-all for any score"
+    proven: ClassVar[str] = (
+        "in the mean at most 7 - 2 / (1 + rho) times verifying every candidate, for any score"
+    )
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1e9:
             raise UsageError(f"hedged: alpha must be positive and below 1e9, not {self.alpha}")
         for name, value, least in (("every", self.every, 1), ("first", self.first, 0)):
-            if not isinstance(value, int) or not least <= value <= 1_000_000:
+            if not isinstance(value, int) or not least <= value <= _LONGEST:
                 raise UsageError(
-                    f"hedged: {name} must be a whole number from {least} to 1000000, not {value!r}"
+                    f"hedged: {name} must be a whole number from {least} to {_LONGEST},"
+                    f" not {value!r}"
                 )
 
     def slots(self, costs: Costs) -> Schedule:

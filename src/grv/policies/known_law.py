@@ -23,11 +23,19 @@ class KnownLaw:
         scores: the scores that occur, increasing.
         passes: the chance of passing at each score.
         masses: the probability of each score; equal if not given.
+
+    Examples:
+        >>> import grv
+        >>> policy = grv.policies.KnownLaw(scores=(0, 1, 2), passes=(0, 0.1, 0.9))
+        >>> from grv.testing import World, dialogue
+        >>> print(*dialogue(policy, grv.Costs(1, 3), World.of("0- 1- 2+")), sep=", ")
+        generate 1, generate 1, generate 1, verify 1, solved by 2
     """
 
     scores: tuple[float, ...]
     passes: tuple[float, ...]
     masses: tuple[float, ...] = ()
+    example: ClassVar[str] = "known-law((0, 1, 2, 3, 4, 5, 6, 7), (0, 0, 0, 0, 0, 0, 0, 1))"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "the distribution it was given"
     proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"

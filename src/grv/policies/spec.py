@@ -12,6 +12,7 @@ from ..core.search import Policy
 from ..options import did_you_mean
 
 FILE = "file"  # in a field's metadata: a specification gives the value as the name of a file
+_LARGEST = 1e6  # parameter that a guest may give: a larger one asks for more than can be made
 _SPEC = re.compile(r"\s*([A-Za-z][\w-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
@@ -59,6 +60,29 @@ def parse(text: str, *, load: Callable[[str], object] | None = None) -> Policy:
     return made
 
 
+def parse_guest(text: str) -> Policy:
+    """The policy that a client of a server names: one of `FOR_GUESTS`, and only with numbers.
+
+    No text becomes a parameter, so none becomes a file, an address or a class.
+
+    >>> parse_guest("fixed(64, k=4)")
+    Fixed(m=64, k=4)
+    """
+    from . import FOR_GUESTS
+
+    name, positional, named = split(text)
+    if name not in (*FOR_GUESTS, "default"):
+        known = ", ".join([*FOR_GUESTS, "default"])
+        raise UsageError(f"a request may name one of {known}, not {name!r}")
+    for value in (*positional, *named.values()):
+        # Not `isinstance`: True is no number here.
+        if type(value) not in (int, float) or not abs(value) <= _LARGEST:  # type: ignore[arg-type]
+            raise UsageError(
+                f"{name}: a request may give numbers from -{_LARGEST:g} to {_LARGEST:g} only"
+            )
+    return parse(text)
+
+
 def spec(policy: Policy) -> str:
     """The specification of a policy, without parameters that have their default value.
 
@@ -89,7 +113,8 @@ def split(text: str) -> tuple[str, list[object], dict[str, object]]:
     match = _SPEC.fullmatch(text)
     if match is None:
         raise UsageError(f"not a policy: {text!r}; write a name, or name(parameter=value, ...)")
-    name, arguments = match[1], match[2] or "()"
+    name = match[1]
+    arguments = match[2] or "()"
     try:
         call = ast.parse(f"f{arguments}", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

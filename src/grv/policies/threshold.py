@@ -19,9 +19,18 @@ class Threshold:
     It costs J_t = (c_rew + c_ver q_t) / s_t on average (section 4.1), where q_t is the chance to
     score at least t and s_t the chance to score at least t and pass. Choose it if you know a good
     threshold.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 3- 9+ 2- 4-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Threshold(5), grv.Costs(1, 3), world), sep=", ")
+        generate 1, generate 1, verify 1, generate 1, generate 1, verify 1, solved by 3
     """
 
     t: float
+    for_guests: ClassVar[bool] = True
+    example: ClassVar[str] = "threshold(5)"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "scores above the threshold are better"
     proven: ClassVar[str] = "J* for the best t, if higher scores pass no less often (Lemma C.1)"

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.decimals import exact_ratio
+from ..theory.guard import LEAST_FACTOR
 from ..theory.slots import Draws, alternate_draws
-from ..theory.variety import period
-from .variety import Variety
+from ..theory.varied_bound import period
+from .failure_ranking import FailureRanking
+from .oldest_guard import OldestGuard
 
 ONE_IN = 3  # after the last draw, one in this many verifications takes the oldest candidate
 
@@ -37,68 +40,111 @@ class Varied:
 
     It is the default. Choose it if you do not know how good the score is. rho is the cost of a
     verification in candidates; if it is below 1.5, the policy verifies everything.
+
+    Attributes:
+        factor: if finite, the oldest open candidate is verified in time. Then, on every sequence of
+            candidates, cost <= factor * verify_all. At least 2.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 9+ 3-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.Varied(), grv.Costs(1, 3), world), sep=", ")
+        generate 1, verify 1, generate 1, verify 1, generate 1, verify 1, solved by 2
     """
 
+    for_guests: ClassVar[bool] = True
+    factor: float = math.inf
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = (
-        "at most 3 J* if higher scores pass no less often; at most 3 times verify-all for any score"
+        "in the mean over independent candidates without end: at most 3 J* if higher scores pass no"
+        " less often; at most 3 times verifying every candidate, for any score. With a factor, on"
+        " every sequence: at most factor times verify-all"
     )
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.factor, int | float) and self.factor >= LEAST_FACTOR):
+            raise UsageError(
+                f"varied: factor must be at least {LEAST_FACTOR:g}, not {self.factor!r}"
+            )
+
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
-        """Yield the rounds, then verify the rest."""
-        variety, run, rounds = Variety(pool), _ScoreRun(), 0
+        """Yield the rounds, then verify the rest; inside the guard, if there is a factor."""
+        steps = self._steps(pool)
+        if not self._is_guarded:
+            yield from steps
+            return
+        guard = OldestGuard(pool, costs, self.factor)
+        for step in steps:
+            yield from guard.carried_out(step)
+
+    @property
+    def _is_guarded(self) -> bool:
+        return math.isfinite(self.factor)
+
+    def _steps(self, pool: Pool) -> Iterator[Step]:
+        """The steps of the policy without its guard."""
+        ranking = FailureRanking(pool)
+        run = _ScoreRun()
+        rounds = 0
         while not pool.exhausted:
             seen = len(pool)
-            new, best = partial(_ahead, pool, not rounds, True), partial(_ahead, pool, False, False)
+            new = partial(_ahead, pool, not rounds, True)
+            best = partial(_ahead, pool, False, False)
             yield Generate(1, "one to verify whatever its score", new)
-            variety.add_new()
+            ranking.add_new()
             if len(pool) > seen:
                 if pool.is_open(newest := CandidateId(seen)):
-                    yield from _verify(newest, "the new one, whatever its score", variety)
+                    yield from _verify(newest, "the new one, whatever its score", ranking)
                 else:
                     why = "instead of the new one, whose key has failed"
-                    yield from _verify(variety.first(), why, variety)
+                    yield from _verify(ranking.first(), why, ranking)
                 first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
-                draws, rounds = later if rounds else first, rounds + 1
+                draws = later if rounds else first
+                rounds = rounds + 1
                 run.limit = period(later) - 1
                 yield Generate(draws, f"{draws} more to choose from", best)
-                variety.add_new()
-                yield from self._best(pool, variety, run)
-        yield from self._finish(pool, variety)
+                ranking.add_new()
+                yield from self._best(pool, ranking, run)
+        yield from self._finish(pool, ranking)
 
-    def _best(self, pool: Pool, variety: Variety, run: _ScoreRun) -> Iterator[Step]:
-        """Verify the best candidate, or another one if its score had too many slots in a row."""
+    def _best(self, pool: Pool, ranking: FailureRanking, run: _ScoreRun) -> Iterator[Step]:
+        """Verify the best candidate, or another one if its score had too many slots in a row.
+
+        After the guard has verified a candidate no slot is given away, as the proof needs.
+        """
         best = next(iter(pool.best(1)), None)
         if best is None:
             return
         other = (
-            variety.first()
-            if not pool.keyed and run.is_over(pool.scores[best], pool.alike[best])
+            ranking.first()
+            if not (pool.keyed or (self._is_guarded and ranking.is_joined))
+            and run.is_over(pool.scores[best], pool.alike[best])
             else None
         )
-        if other is not None and variety.ties_count:
+        if other is not None and ranking.ties_count:
             why = f"another score, after {run.limit} in a row with the same score"
-            yield from _verify(other, why, variety)
+            yield from _verify(other, why, ranking)
         else:
-            yield from _verify(best, f"the best of {pool.waiting} open candidates", variety)
+            yield from _verify(best, f"the best of {pool.waiting} open candidates", ranking)
 
-    def _finish(self, pool: Pool, variety: Variety) -> Iterator[Step]:
+    def _finish(self, pool: Pool, ranking: FailureRanking) -> Iterator[Step]:
         """Verify the rest when no more can be generated."""
-        variety.recheck_ties()
-        weighed = variety.ties_count and not pool.keyed
-        least = ", of the scores that failed least" if variety.ties_count else ""
+        ranking.recheck_ties()
+        weighed = ranking.ties_count and not pool.keyed
+        least = ", of the scores that failed least" if ranking.ties_count else ""
         turn = 0
-        while (id := variety.worthiest() if weighed else variety.first()) is not None:
+        while (id := ranking.worthiest() if weighed else ranking.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
-                yield from _verify(variety.oldest(), f"the oldest of the rest{least}", variety)
+                yield from _verify(ranking.oldest(), f"the oldest of the rest{least}", ranking)
             elif weighed:
                 why = "the best of the rest; each failure halves the worth of a score"
-                yield from _verify(id, why, variety)
+                yield from _verify(id, why, ranking)
             else:
-                yield from _verify(id, f"the best of the rest{least}", variety)
+                yield from _verify(id, f"the best of the rest{least}", ranking)
 
 
 def _ahead(pool: Pool, is_first: bool, is_new: bool, checks: int) -> int:
@@ -111,7 +157,8 @@ def draws_ahead(draws: Draws, is_first: bool, is_new: bool, checks: int) -> int:
     New candidates and the best alternate; the first verification is of a new one if `is_new`. That
     is the start of the search if `is_first`.
     """
-    new, best = checks // 2, (checks - 1) // 2
+    new = checks // 2
+    best = (checks - 1) // 2
     if is_new:
         new, best = best, new
     less = draws.later - draws.first if is_new and is_first and best else 0
@@ -138,7 +185,9 @@ class _ScoreRun:
     def is_over(self, score: float, alike: float) -> bool:
         """Whether this value has had `limit` slots in a row. If not, count this slot for it."""
         if alike != self._alike or score > self._highest:
-            self._highest, self._alike, self._length = score, alike, 0
+            self._highest = score
+            self._alike = alike
+            self._length = 0
         if self._length >= self.limit:
             self._length = 0
             return True
@@ -146,7 +195,7 @@ class _ScoreRun:
         return False
 
 
-def _verify(id: CandidateId | None, why: str, variety: Variety) -> Iterator[Step]:
+def _verify(id: CandidateId | None, why: str, ranking: FailureRanking) -> Iterator[Step]:
     if id is not None:
         yield Verify((id,), why)
-        variety.record_verdict(id)
+        ranking.record_verdict(id)

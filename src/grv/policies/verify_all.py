@@ -16,8 +16,16 @@ class VerifyAll:
 
     It costs (c_rew + c_ver) / p on average, where p is the pass rate. Choose it if there is no
     score, or if a verification costs less than a candidate.
+
+    Examples:
+        >>> import grv
+        >>> from grv.testing import World, dialogue
+        >>> world = World.of("1- 5- 9+ 3-")  # scores; + passes
+        >>> print(*dialogue(grv.policies.VerifyAll(), grv.Costs(1, 3), world), sep=", ")
+        generate 1, verify 1, generate 1, verify 1, generate 1, verify 1, solved by 2
     """
 
+    for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: it ignores the score"

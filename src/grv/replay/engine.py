@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 
 from ..core.errors import UsageError
-from ..core.pace import Pace
+from ..core.limits import Limits
 from ..core.search import Policy, Search
 from ..core.values import (
     REFUTED,
     REFUTED_CODE,
-    Cascade,
     Costs,
     Generate,
     Generated,
@@ -25,22 +24,16 @@ from ..core.values import (
     Verify,
 )
 from ..logs.log import LoggedProblem
-from ..pacing import PACE
 
 
 def replay(
     policy: Policy,
     problem: LoggedProblem,
     costs: Costs,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
     *,
     order: Sequence[int] | None = None,
-    budget: float = math.inf,
-    value: float = math.inf,
-    cascade: Cascade | None = None,
-    width: int | None = None,
     keys: bool = False,
-    pace: Pace = PACE,
-    answers: int = 1,
 ) -> Outcome:
     """The outcome of the policy if the candidates had arrived in this order.
 
@@ -48,28 +41,11 @@ def replay(
         policy: decides what to do next.
         problem: the logged candidates.
         costs: the price list. If it is `Measured`, it is a first guess and the log has the costs.
+        limits: what the search may do. For more than one answer, the log's keys are used.
         order: candidate numbers in order of arrival; by default the order of the log.
-        budget: the limit on the cost.
-        value: what an answer is worth.
-        cascade: how the log's second scores are used; None if they are not.
-        width: the number of verifications in flight at once; `None` means a whole step of the plan.
         keys: whether the search uses the log's keys. Refuted candidates are never verified.
-        pace: how far to look ahead if the width is above 1.
-        answers: how many different answers to find. If more than one, the log's keys are used.
     """
-    search = replayed(
-        policy,
-        problem,
-        costs,
-        order=order,
-        budget=budget,
-        value=value,
-        cascade=cascade,
-        width=width,
-        keys=keys,
-        pace=pace,
-        answers=answers,
-    )
+    search = replayed(policy, problem, costs, limits, order=order, keys=keys)
     assert search.outcome is not None
     return search.outcome
 
@@ -78,37 +54,28 @@ def replayed(
     policy: Policy,
     problem: LoggedProblem,
     costs: Costs,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
     *,
     order: Sequence[int] | None = None,
-    budget: float = math.inf,
-    value: float = math.inf,
-    cascade: Cascade | None = None,
-    width: int | None = None,
     keys: bool = False,
-    pace: Pace = PACE,
-    answers: int = 1,
+    shared: bool = False,
 ) -> Search:
-    """The search after it has ended, with its trace and its pool."""
+    """The search after it has ended, with its trace and its pool.
+
+    If `shared`, the verdicts that cost nothing in the recorded run cost nothing here too. This
+    repeats a run. A comparison of policies bills every verification.
+    """
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     alike = None if problem.alike is None else problem.alike.tolist()
     passed = problem.passed.tolist()
-    numbers = problem.codes(keyed=keys or answers > 1)
+    numbers = problem.codes(keyed=keys or limits.answers > 1)
     codes = None if numbers is None else numbers.tolist()
     generating, verifying = _costs(problem, costs)
-    if cascade is not None and problem.second is None:
+    if limits.cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    search = Search(
-        policy,
-        costs,
-        budget=budget,
-        value=value,
-        cascade=cascade,
-        width=width,
-        pace=pace,
-        answers=answers,
-    )
+    search = Search(policy, costs, limits)
 
     def generated(n: int) -> Generated:
         batch = arrivals[search.arrived : search.arrived + n]
@@ -124,12 +91,19 @@ def replayed(
                 verdicts = {
                     i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids
                 }
-                paid = _paid(verifying, [arrivals[i] for i in ids])
-                search.tell(Verified(verdicts, paid, generated(ahead) if ahead else None))
+                free = frozenset(i for i in ids if shared and _is_shared(problem, arrivals[i]))
+                paid = _paid(verifying, [arrivals[i] for i in ids if i not in free])
+                made = generated(ahead) if ahead else None
+                search.tell(Verified(verdicts, paid, made, shared=free))
             case Rescore(ids):
                 search.tell(Rescored({i: second[arrivals[i]] for i in ids}))
             case Stop():
                 return search
+
+
+def _is_shared(problem: LoggedProblem, candidate: int) -> bool:
+    """Whether the verdict cost nothing in the recorded run."""
+    return problem.shared is not None and bool(problem.shared[candidate])
 
 
 _Column = list[float] | None  # the cost of each candidate; None if unknown or not used
@@ -139,7 +113,8 @@ def _costs(problem: LoggedProblem, costs: Costs) -> tuple[_Column, _Column]:
     """The logged costs to generate and to verify each candidate."""
     if not isinstance(costs, Measured):
         return None, None
-    generate, verify = problem.generate_costs, problem.verify_costs
+    generate = problem.generate_costs
+    verify = problem.verify_costs
     return (
         None if generate is None else generate.tolist(),
         None if verify is None else verify.tolist(),

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pace import Pace
+from ..core.limits import Limits
 from ..core.values import Bill, Costs, Measured
-from ..pacing import PACE
 from ..policies import Fixed
 from ..theory.hindsight import available, cheapest_pair, least_checks
 from .engine import replayed
@@ -28,7 +27,7 @@ def least_checks_of(batch: OrderBatch) -> NDArray[np.int32]:
 
 
 def paid_checks_of(
-    batch: OrderBatch, least: NDArray[np.int32], *, width: int | None, pace: Pace = PACE
+    batch: OrderBatch, least: NDArray[np.int32], limits: Limits
 ) -> NDArray[np.int32]:
     """`[orders, candidates]`: how many verifications a pair (m, k) pays for if k is large enough.
 
@@ -41,18 +40,21 @@ def paid_checks_of(
         there = np.broadcast_to(available(n), least.shape)
     else:
         there = np.array([available(n, row) for row in keys])
-    if width is None:
+    if limits.width is None:
         return there
-    ends = np.array(pace.ends(width, n + 1), dtype=np.int32)
+    ends = np.array(limits.pace.ends(limits.width, n + 1), dtype=np.int32)
     return np.where(least > n, there, np.minimum(there, ends[np.searchsorted(ends, least)]))
 
 
 def hindsight_trials(
-    batch: OrderBatch, least: NDArray[np.int32], costs: Costs, *, width: int | None = None
+    batch: OrderBatch,
+    least: NDArray[np.int32],
+    costs: Costs,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
 ) -> Trials:
     """The cheapest sufficient pair of each order; if no pair suffices, nothing is spent."""
     if isinstance(costs, Measured):
-        return _measured_hindsight(batch, least, costs, width=width)
+        return _measured_hindsight(batch, least, costs, limits)
     pairs = [cheapest_pair(row, costs) for row in least]
     solved = np.array([pair is not None for pair in pairs])
     checks = np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32)
@@ -60,12 +62,12 @@ def hindsight_trials(
         solved,
         np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
         checks,
-        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
+        rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
     )
 
 
 def _measured_hindsight(
-    batch: OrderBatch, least: NDArray[np.int32], costs: Measured, *, width: int | None
+    batch: OrderBatch, least: NDArray[np.int32], costs: Measured, limits: Limits
 ) -> Trials:
     """The same if each candidate has its own cost.
 
@@ -76,7 +78,7 @@ def _measured_hindsight(
     rows = []
     for at, order in enumerate(batch.orders.tolist()):
         bills = [
-            replayed(Fixed(m, k), batch.problem, costs, order=order, width=1, keys=batch.keyed).bill
+            replayed(Fixed(m, k), batch.problem, costs, order=order, keys=batch.keyed).bill
             for m, k in _best_passes(batch, at, least[at])
         ]
         rows.append(min(bills, key=lambda bill: bill.total, default=Bill(0, 0, 0.0)))
@@ -86,7 +88,7 @@ def _measured_hindsight(
         solved,
         np.array([bill.generated for bill in rows], dtype=np.int32),
         checks,
-        rounds_of(solved.astype(np.int32), in_flight(checks, width)),
+        rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
         np.array([bill.total for bill in rows]),
     )
 

@@ -100,8 +100,11 @@ class Orders:
             raise UsageError(f"there must be at least 1 order, not {orders}")
         if seed < 0:
             raise UsageError(f"the seed must not be negative, not {seed}")
-        self._paper = choose(Scheme, scheme, "the order scheme") is Scheme.PAPER
-        self._orders, self._seed, self._keyed = orders, seed, keyed
+        self._scheme = choose(Scheme, scheme, "the order scheme")
+        self._paper = self._scheme is Scheme.PAPER
+        self._orders = orders
+        self._seed = seed
+        self._keyed = keyed
         self.places = list(range(len(problems)))
         if self._paper:
             # The published code skips unsolvable problems; they must not change the orders of the
@@ -111,7 +114,8 @@ class Orders:
         self._restart()
 
     def _restart(self) -> None:
-        self._sequence, self._drawn = np.random.default_rng(self._seed), 0
+        self._sequence = np.random.default_rng(self._seed)
+        self._drawn = 0
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[OrderBatch]:
         """Yield the problems from `start` up to `stop` (excluded), each with its orders."""
@@ -130,6 +134,8 @@ class Orders:
         return [self._sequence.permutation(len(problem)) for _ in range(self._orders)]
 
     def _stable_rows(self, problem: LoggedProblem) -> list[NDArray[np.intp]]:
+        if self._scheme is Scheme.LOGGED:
+            return [np.arange(len(problem))] * self._orders
         name = hashlib.blake2b(problem.id.encode(), digest_size=8).digest()
         words = [self._seed, int.from_bytes(name, "big")]
         return [

@@ -6,13 +6,12 @@ It drives the same `Portfolio` as live runs.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ..core.limits import Limits
 from ..core.search import Policy, Search
 from ..core.values import Costs, Generate, Generated, Rescore, Stop, Verdict, Verified, Verify
 from ..logs.log import LoggedProblem
@@ -50,11 +49,9 @@ def replayed_portfolio(
     chooser: Chooser,
     problem: LoggedProblem,
     orders: Mapping[str, Sequence[int]],
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
     *,
-    budget: float = math.inf,
-    value: float = math.inf,
     keys: bool = True,
-    answers: int = 1,
 ) -> Portfolio:
     """The portfolio after it has ended.
 
@@ -63,19 +60,17 @@ def replayed_portfolio(
         chooser: decides which of them acts next.
         problem: the logged candidates of all generators.
         orders: for each generator, the rows of its candidates in order of arrival.
-        budget: the limit on the cost of all generators together.
-        value: what an answer is worth.
+        limits: what all searches together may do.
         keys: whether the log's keys are used.
-        answers: how many different answers to find.
     """
     steered = steered_by(chooser, entrants)
-    limits: dict[str, Any] = {"budget": budget, "value": value, "width": 1, "answers": answers}
     searches = {
-        name: Search(steered.get(name, each.policy), each.costs, **limits)
+        name: Search(steered.get(name, each.policy), each.costs, limits)
         for name, each in entrants.items()
     }
-    portfolio = Portfolio(searches, chooser, answers=answers, steered=steered)
-    scores, passed = problem.scores.tolist(), problem.passed.tolist()
+    portfolio = Portfolio(searches, chooser, steered=steered)
+    scores = problem.scores.tolist()
+    passed = problem.passed.tolist()
     numbers = problem.codes(keyed=keys)
     codes = None if numbers is None else numbers.tolist()
     while True:

@@ -66,7 +66,9 @@ def rounds_of(
 ) -> NDArray[np.int32]:
     """The array `Trials.rounds`, from the rounds of generation and of verification."""
     rounds = np.zeros((len(verify), 4), dtype=np.int32)
-    rounds[:, 0], rounds[:, 1], rounds[:, 3] = generate, verify, overlapped
+    rounds[:, 0] = generate
+    rounds[:, 1] = verify
+    rounds[:, 3] = overlapped
     return rounds
 
 

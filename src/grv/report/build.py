@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from ..comparing.comparison import Comparison
 from ..core.errors import LogError, UsageError
-from ..experiments.comparison import Comparison
 from .conclusions import conclusions
 from .dataset import Dataset, Progress, Stages
-from .inputs.source import Source
+from .inputs import ReportSource
 from .parts import PARTS, TABLES
 from .report import Report
-from .request import Request, price_name
+from .request import ReportRequest, price_name
 from .rows import RowCollector
 
 _STAGES = 2 + sum(part.stages for part in PARTS)  # `Dataset.main` and `Dataset.wide` are two more
 
 
 def make_report(
-    sources: Sequence[Source], request: Request | None = None, *, progress: Progress | None = None
+    sources: Sequence[ReportSource],
+    request: ReportRequest | None = None,
+    *,
+    progress: Progress | None = None,
 ) -> Report:
     """All tables of some logs, and the conclusions from them.
 
@@ -30,7 +33,7 @@ def make_report(
         request: what to compare, and how.
         progress: called with the amount of work done and the amount in all.
     """
-    request = request or Request()
+    request = request or ReportRequest()
     names = [source.name for source in sources]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"a report needs at least one log, and different names for logs: {names}")
@@ -42,7 +45,8 @@ def make_report(
         if source.comparison is not None:
             _add_comparison(rows, source.name, source.comparison)
         if source.log is not None:
-            datasets.append(Dataset(source.name, source.log, request, stages, source.cascade))
+            more = (source.cascade, source.bounded)
+            datasets.append(Dataset(source.name, source.log, request, stages, *more))
             _add_log(rows, datasets[-1])
     for part in PARTS:
         if part.of_logs is not None:
@@ -50,12 +54,13 @@ def make_report(
     _note_singles(rows, sources, request)
     tables = rows.tables(TABLES.values())
     facts = tuple(source.facts() for source in sources)
-    found = conclusions({table.name: table for table in tables}, facts)
+    advised = {each.name: each.advice for each in datasets if each.log.solvable}
+    found = conclusions({table.name: table for table in tables}, facts, advised)
     warnings = tuple(dict.fromkeys(rows.warnings))
     return Report(_settings(request, names), facts, found, warnings, tables)
 
 
-def _settings(request: Request, names: Sequence[str]) -> dict[str, Any]:
+def _settings(request: ReportRequest, names: Sequence[str]) -> dict[str, Any]:
     return {
         "logs": list(names),
         "costs": [price_name(costs) for costs in request.costs],
@@ -76,7 +81,9 @@ def _add_comparison(rows: RowCollector, name: str, comparison: Comparison) -> No
 
 
 def _add_log(rows: RowCollector, dataset: Dataset) -> None:
-    name, log, keys = dataset.name, dataset.log, dataset.request.keys
+    name = dataset.name
+    log = dataset.log
+    keys = dataset.request.keys
     if keys and not log.has_keys:
         raise LogError("there are no keys in this log (column 'key')", path=log.path)
     unsolvable = f"{name}: no problem has a candidate that passes, so there is nothing to compare."
@@ -102,7 +109,8 @@ def _add_log(rows: RowCollector, dataset: Dataset) -> None:
 
 def _score_notes(dataset: Dataset) -> Iterator[str]:
     """Why the tables about the score say little, if they do."""
-    name, problems = dataset.name, dataset.log.problems
+    name = dataset.name
+    problems = dataset.log.problems
     scores = np.concatenate([problem.scores for problem in problems])
     unscored = int(np.isneginf(scores).sum())
     if unscored == len(scores):
@@ -122,7 +130,9 @@ def _score_notes(dataset: Dataset) -> Iterator[str]:
         yield dataset.cascade_note
 
 
-def _note_singles(rows: RowCollector, sources: Sequence[Source], request: Request) -> None:
+def _note_singles(
+    rows: RowCollector, sources: Sequence[ReportSource], request: ReportRequest
+) -> None:
     """Note under tables that compare logs or price lists that there is only one."""
     saved = [source.comparison.rows for source in sources if source.comparison is not None]
     prices = max(len(request.costs), *(len({row.costs for row in each}) for each in saved), 1)

@@ -10,7 +10,6 @@ from .table import Cell, Table
 
 Row = Mapping[str, Cell]
 
-_SURE = 0.8  # share of resamples; below, no policy is called the cheapest
 _MAIN_ROWS = {  # what is said about costs first
     "adaptive": "adaptive",
     IN_ORDER: IN_ORDER,
@@ -18,16 +17,29 @@ _MAIN_ROWS = {  # what is said about costs first
 }
 
 
-def conclusions(tables: Mapping[str, Table], logs: Sequence[LogFacts]) -> tuple[Conclusion, ...]:
-    """The answers to the three main questions."""
-    of_log = [_OfLog(tables, logs, at) for at in range(len(logs))]
+def conclusions(
+    tables: Mapping[str, Table],
+    logs: Sequence[LogFacts],
+    advised: Mapping[str, Mapping[str, str]],
+) -> tuple[Conclusion, ...]:
+    """The answers to the three main questions.
+
+    Args:
+        tables: all tables, by name.
+        logs: the logs.
+        advised: for each log, which policy to use, by price list.
+    """
+    of_log = [
+        _OfLog(tables, logs, at, advised.get(facts.name, {})) for at, facts in enumerate(logs)
+    ]
     costs, score, advice = (
         [sentence for log in of_log for sentence in answer(log)]
         for answer in (_costs, _score, _advice)
     )
     if all(log.kind == "comparison" for log in logs):
         unknown = ["A saved comparison does not tell: report on the log itself."]
-        score, advice = score or unknown, advice or unknown
+        score = score or unknown
+        advice = advice or unknown
     return (
         Conclusion("What does it cost?", tuple(costs)),
         Conclusion(
@@ -46,11 +58,20 @@ class _OfLog:
     Attributes:
         prefix: the name of the log, if there are several.
         prices: the price list that most sentences are about.
+        advised: which policy to use, by price list.
         is_first: whether sentences explain the price list.
     """
 
-    def __init__(self, tables: Mapping[str, Table], logs: Sequence[LogFacts], at: int) -> None:
-        self._tables, self._name = tables, logs[at].name
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        logs: Sequence[LogFacts],
+        at: int,
+        advised: Mapping[str, str],
+    ) -> None:
+        self.advised = advised
+        self._tables = tables
+        self._name = logs[at].name
         self.prefix = f"{self._name}: " if len(logs) > 1 else ""
         rows = self.rows("summary")
         self.prices = rows[0]["costs"] if rows else None
@@ -111,8 +132,7 @@ def _score(log: _OfLog) -> Iterator[str]:
 
 def _advice(log: _OfLog) -> Iterator[str]:
     """The policy to use at each price list, then what is worth buying."""
-    for prices in dict.fromkeys(row["costs"] for row in log.rows("which_policy")):
-        yield log.prefix + _best_policy(log.rows("which_policy", costs=prices))
+    yield from (log.prefix + sentence for sentence in log.advised.values() if sentence)
     for row in log.rows("which_policy", costs=log.prices):  # the cheapest first
         place = {"costs": log.prices, "policy": row["policy"]}
         perfect = log.rows("better_score", **place, change="perfect")
@@ -124,24 +144,6 @@ def _advice(log: _OfLog) -> Iterator[str]:
                 f" {_percent(half[0]['saving'])}."
             )
             return
-
-
-def _best_policy(rows: Sequence[Row]) -> str:
-    """The cheapest policy, which comes first, and how certain that is."""
-    best = rows[0]
-    equal = [row for row in rows if row["cost"] == best["cost"] and row["cheapest"] is not None]
-    text = f"{_at(best['costs'])}, use {best['policy']}: {_amount(best['cost'])} per problem"
-    text += _solved(best)
-    if len(equal) > 1:
-        others = _listed([str(row["policy"]) for row in equal[1:]])
-        text += f" ({others} {'costs' if len(equal) == 2 else 'cost'} the same)"
-    if not equal:
-        return f"{text}."
-    share = sum(_number(row["cheapest"]) for row in equal)
-    if share >= _SURE:
-        return f"{text}. It is the cheapest in {_percent(share)} of resamples of the problems."
-    rest = f"in {_percent(1 - share)} of resamples of the problems another policy is cheaper"
-    return f"{text}. This is not certain: {rest}."
 
 
 def _quality(row: Row) -> str:

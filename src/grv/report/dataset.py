@@ -1,6 +1,6 @@
 """One log, what a report asks of it, and the comparisons that answer.
 
-All costs come from `experiments.compare`, so a report and `grv compare` agree.
+All costs come from `comparing.compare`, so a report and `grv compare` agree.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..comparing.bounds import has_bounds
+from ..comparing.compare import compare
+from ..comparing.comparison import Comparison, Row
+from ..comparing.conclusion import advice
+from ..comparing.rows import REFERENCE, baseline_of, kind_of, learning_of
+from ..comparing.significance import Resampled
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
-from ..experiments.compare import compare
-from ..experiments.comparison import Comparison, Row
-from ..experiments.rows import REFERENCE, baseline_of, kind_of, learning_of
-from ..experiments.significance import Resampled
 from ..logs.log import Log, LoggedProblem
 from ..parallel import divided, in_parts
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials
-from .request import Request, price_name
+from .request import ReportRequest, price_name
 from .statistics import interval
 
 Progress = Callable[[int, int], None]
@@ -66,12 +68,17 @@ class Dataset:
         self,
         name: str,
         log: Log,
-        request: Request,
+        request: ReportRequest,
         progress: Stages,
         cascade: Cascade | None = None,
+        bounded: Log | None = None,
     ) -> None:
         log.require_labels()
-        self.name, self.log, self.request, self.progress = name, log, request, progress
+        self.bounded = bounded
+        self.name = name
+        self.log = log
+        self.request = request
+        self.progress = progress
         self.cascade = cascade
         self._totals: dict[tuple[Costs, str], NDArray[np.float64]] = {}
         self._once: dict[Callable[[Dataset], Any], Any] = {}
@@ -91,7 +98,8 @@ class Dataset:
         log: Log | None = None,
     ) -> Comparison:
         """Compare rows at some price lists, on this log or on a changed copy of it."""
-        where, how = log or self.log, self.request
+        where = log or self.log
+        how = self.request
         if self.curve_baseline not in rows:
             how = dataclasses.replace(how, baseline=None)
         return compare(rows, where, costs, how, cascade=self.cascade, progress=progress)
@@ -157,6 +165,22 @@ class Dataset:
         """The comparison asked for: equal to `grv compare` with the same options."""
         with self.progress.stage() as tell:
             return self.compare(self.request.rows, self.costs, tell)
+
+    @cached_property
+    def advice(self) -> dict[str, str]:
+        """Which policy to use, by price list: what `grv compare` says, too.
+
+        If labels are missing, it is said about all candidates, not about those with a label.
+        """
+        comparison = self.main
+        names = [name for _, name in self.named_costs]
+        if self.bounded is not None:
+            rows = [name for name in self.request.live if has_bounds(kind_of(name), self.request)]
+            how = dataclasses.replace(self.request, baseline=None)
+            if not rows or not self.plain_costs:
+                return {}
+            comparison = compare(rows, self.bounded, self.plain_costs, how, cascade=self.cascade)
+        return {name: " ".join(advice(comparison, name)) for name in names}
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -244,7 +268,8 @@ class Dataset:
             of: the problems, if not those compared.
             progress: called with the number of problems done and the total.
         """
-        asked, problems = self.request, self.problems if of is None else of
+        asked = self.request
+        problems = self.problems if of is None else of
         count = orders or asked.orders
         drawn = Orders(
             problems, count, seed=asked.seed, scheme=asked.order_scheme, keyed=asked.keys
@@ -267,7 +292,9 @@ class Stages:
     """Progress over several stages of about equal length."""
 
     def __init__(self, stages: int, progress: Progress | None) -> None:
-        self._stages, self._done, self._progress = max(stages, 1), 0, progress
+        self._stages = max(stages, 1)
+        self._done = 0
+        self._progress = progress
 
     @contextmanager
     def stage(self) -> Iterator[Progress]:

@@ -20,7 +20,7 @@ from .table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..experiments.comparison import Comparison
+    from ..comparing.comparison import Comparison
     from .report import Report
     from .style import Style
 
@@ -38,8 +38,11 @@ class Picture:
         others: dict[str, Table] | None = None,
         look: dict[str, Style] | None = None,
     ) -> None:
-        self.name, self.table, self.drawing = name, table, drawing
-        self._others, self._look = others or {}, look
+        self.name = name
+        self.table = table
+        self.drawing = drawing
+        self._others = others or {}
+        self._look = look
 
     def __repr__(self) -> str:
         return f"Picture({self.name!r}: {self.table.title})"
@@ -108,7 +111,7 @@ def picture_of(comparison: Comparison, prices: str | None = None) -> Picture:
         comparison: the comparison.
         prices: the price list, as in `--costs`; it is needed if there are several.
     """
-    from .parts.costs.summary import SUMMARY, add_comparison
+    from .parts.summary import SUMMARY, add_comparison
     from .rows import RowCollector
 
     if comparison.is_bounded:
@@ -170,9 +173,9 @@ def report_on(log: Log, costs: Costs | Sequence[Costs] = Costs(), **options: Any
         options: the options of `grv report`: `policies`, `orders`, `baseline` and so on.
     """
     from .build import make_report
-    from .inputs.source import Source
-    from .request import Request
+    from .inputs import ReportSource
+    from .request import ReportRequest
 
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     name = Path(log.path).stem or "log"
-    return make_report([Source(name, log=log)], Request(costs=prices, **options))
+    return make_report([ReportSource(name, log=log)], ReportRequest(costs=prices, **options))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..experiments.comparison import Comparison
+from ..comparing.comparison import Comparison
 from .dataset import Dataset
 from .request import price_name
 from .rows import RowCollector

@@ -1,20 +1,46 @@
-"""What a report is asked for: the options of `grv compare`, and a few more."""
+"""What a report is asked for: its files, the options of `grv compare`, and a few more."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from ..comparing.rows import DEFAULT_ROWS, baseline_of, parse_row, runs_live
+from ..comparing.settings import TableSettings
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
-from ..experiments.rows import DEFAULT_ROWS, baseline_of, parse_row, runs_live
-from ..experiments.settings import TableSettings
-from ..options import MOST, option
+from ..logs.reading_options import Reading
+from ..options import MOST, Family, from_table, option
 from ..parsing import check_names, parse_named_cost
 from ..policies import POLICIES
 
 
 @dataclass(frozen=True)
-class Request(TableSettings):
+class SourceFile(Family):
+    """A file of a report, as the command line or a job file names it."""
+
+    path: str = option(..., "A log, a ledger or a saved comparison.", job_only=True)
+    name: str = option("", "Its name in tables; the name of the file if empty.", job_only=True)
+    score: str | None = option(None, "What ranks, as grv compare takes it.", job_only=True)
+    reading: Reading = field(default_factory=Reading)
+
+    @classmethod
+    def parse(cls, given: str | Mapping[str, Any]) -> SourceFile:
+        """From `PATH`, from `NAME=PATH`, or from a table of a job file."""
+        if not isinstance(given, str):
+            return from_table(cls, given)
+        name, equals, path = given.partition("=")
+        if not equals or os.path.exists(given):
+            return cls(given)
+        if not name or not path:
+            raise UsageError("give a file, or NAME=FILE")
+        return cls(path, name)
+
+
+@dataclass(frozen=True)
+class ReportRequest(TableSettings):
     """The options of a report. Without policies, its rows are those of `default_rows`."""
 
     many_orders: int = option(

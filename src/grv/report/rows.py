@@ -34,7 +34,8 @@ class RowCollector:
         """The tables with these schemas. An empty table has at least one note."""
         made = []
         for schema in schemas:
-            found, notes = self._rows[schema.name], self._notes[schema.name]
+            found = self._rows[schema.name]
+            notes = self._notes[schema.name]
             if not found and not notes:
                 notes = ["There is nothing to show here."]
             made.append(schema.table(found, notes))

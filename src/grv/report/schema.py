@@ -40,7 +40,11 @@ class TableSchema:
     def table(self, rows: Iterable[tuple[Cell, ...]], notes: Iterable[str]) -> Table:
         """The table with these rows and notes; each note once."""
         made = Table(
-            *(self.name, self.title, self.caption, self.alt, self.columns),
+            self.name,
+            self.title,
+            self.caption,
+            self.alt,
+            self.columns,
             tuple(rows),
             tuple(dict.fromkeys(notes)),
         )

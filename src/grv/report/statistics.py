@@ -19,7 +19,8 @@ def auc(scores: Floats, passed: Flags, *, tie: float = 0.5) -> float | None:
         passed: one per candidate.
         tie: what two equal scores count: one half, as usual, or 0 for the strict AUC.
     """
-    passes, fails = int(passed.sum()), int((~passed).sum())
+    passes = int(passed.sum())
+    fails = int((~passed).sum())
     if not passes or not fails:
         return None
     _, level = np.unique(scores, return_inverse=True)
@@ -111,7 +112,8 @@ def rolling_mean(values: Floats, weights: Floats, window: int) -> Floats:
     """Weighted means over `window` neighbours (an odd number), fewer at the ends."""
     reach = window // 2
     at = np.arange(len(values))
-    low, high = np.maximum(at - reach, 0), np.minimum(at + reach + 1, len(values))
+    low = np.maximum(at - reach, 0)
+    high = np.minimum(at + reach + 1, len(values))
 
     def sums(of: Floats) -> Floats:
         total = np.concatenate([[0.0], np.cumsum(of)])

@@ -31,11 +31,25 @@ DARK = {
     "warn-edge": "#d9a13a",
 }
 HUES_LIGHT = (
-    *("#0b6bb8", "#c2570c", "#00805a", "#9c3d97", "#2f8fb8", "#8a6a14", "#c0232c", "#6a717d"),
+    "#0b6bb8",
+    "#c2570c",
+    "#00805a",
+    "#9c3d97",
+    "#2f8fb8",
+    "#8a6a14",
+    "#c0232c",
+    "#6a717d",
     "#5f7a00",
 )
 HUES_DARK = (
-    *("#62b0f5", "#f59a45", "#3fcf9f", "#e08bdc", "#8fdcf0", "#d8bd66", "#ff8078", "#98a1b0"),
+    "#62b0f5",
+    "#f59a45",
+    "#3fcf9f",
+    "#e08bdc",
+    "#8fdcf0",
+    "#d8bd66",
+    "#ff8078",
+    "#98a1b0",
     "#b9d552",
 )
 RAMP_LIGHT = ("#3f9d55", "#2f9474", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
@@ -117,7 +131,8 @@ def variables(dark: bool) -> str:
 
 def themes() -> str:
     """The colours of both themes as CSS: that of the system, unless the page names one."""
-    light, dark = variables(dark=False), variables(dark=True)
+    light = variables(dark=False)
+    dark = variables(dark=True)
     rules = [
         f":root{{color-scheme:light;{light}}}",
         "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"

@@ -178,7 +178,10 @@ class Table:
     def from_json(cls, record: Mapping[str, Any]) -> Table:
         """From what `to_json` gives."""
         return cls(
-            *(record["name"], record["title"], record["caption"], record["alt"]),
+            record["name"],
+            record["title"],
+            record["caption"],
+            record["alt"],
             tuple(Column(**column) for column in record["columns"]),
             tuple(map(tuple, record["rows"])),
             tuple(record["notes"]),

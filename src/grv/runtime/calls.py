@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 import anyio
 
 from ..core.errors import BackendError, RunStopped
-from .faults.complaints import Complaints
-from .faults.outages import Outages, Wait
+from .complaints import Complaints
 from .options import Calls
+from .outages import Outages, Wait
 
 if TYPE_CHECKING:
     from ..backends.protocols import Draft, Score
@@ -66,10 +66,13 @@ class Caller:
         self.in_flight = self.retried = 0
         self.outages = Outages(self.calls.patience, clock)
         self.complaints = Complaints()
-        self._sleep, self._clock = sleep, clock  # tests replace them
+        # tests replace them
+        self._sleep = sleep
+        self._clock = clock
         self._slots = anyio.Semaphore(self.calls.concurrency, fast_acquire=True)
         self._jitter = random.Random(0)
-        self._closed, self._idle = False, anyio.Event()
+        self._closed = False
+        self._idle = anyio.Event()
         self._stopped: str | None = None  # why the run is stopped
         self._last_result = -math.inf
 
@@ -89,7 +92,8 @@ class Caller:
             BackendError: all attempts failed.
             RunStopped: no call can succeed. The calls in flight had some seconds to end.
         """
-        tried, wait = 0, None
+        tried = 0
+        wait = None
         while True:
             try:
                 result = await self._attempt(call, attempts)
@@ -114,12 +118,17 @@ class Caller:
             if error.final or tried == self.calls.attempts:
                 raise error
             self.retried += 1
-            await self._sleep(self._pause(tried, error.retry_after, self.calls.longest_pause))
+            after = error.retry_after
+            longest = self.calls.longest_pause
+            if after is not None and after > max(longest, self.calls.patience):
+                after = longest  # not for a day, and without a word
+            await self._sleep(self._pause(tried, after, longest))
 
     def another(self) -> Caller:
         """A caller that stops alone, and shares the number of calls at once and the outages."""
         made = Caller(self.calls, sleep=self._sleep, clock=self._clock)
-        made.outages, made._slots = self.outages, self._slots
+        made.outages = self.outages
+        made._slots = self._slots
         return made
 
     async def check_drafts(self, drafts: Sequence[Draft]) -> None:
@@ -183,13 +192,18 @@ class Caller:
             if self._last_result > wait.since:
                 raise error  # this call only
             check = f"; {error.hint}" if error.hint else ""
+            if error.retry_after is not None and error.retry_after > self.calls.patience:
+                check += f"; it asks to come back in {error.retry_after:,.0f} s"
             await self.stop(
                 f"{error.backend or 'a backend'}: {error}, for {self.calls.patience:g} s{check}."
                 " When the server is back, run the same command again; --patience sets how long to"
                 " wait"
             )
         longest = min(_LONGEST_WAIT, self.calls.longest_pause)
-        pause = self._pause(wait.pauses + 1, error.retry_after, longest)
+        believed = error.retry_after
+        if believed is not None and believed > wait.left:
+            believed = None  # no call could succeed then; the server may be back sooner
+        pause = self._pause(wait.pauses + 1, believed, longest)
         floor = math.ldexp(_SHORTEST_WAIT, min(wait.pauses, 7))  # also if the server says 0
         pause = min(max(pause, floor), wait.left)
         wait.pause(error, pause)
@@ -201,7 +215,7 @@ class Caller:
 
     def _pause(self, attempt: int, retry_after: float | None, longest: float) -> float:
         if retry_after is not None:
-            return max(0.0, min(retry_after, self.calls.longest_pause * 10))
+            return max(0.0, retry_after)
         pause = min(math.ldexp(self.calls.first_pause, min(attempt, 64) - 1), longest)
         return pause * (0.5 + self._jitter.random())  # spreads calls that failed together
 
@@ -214,6 +228,8 @@ def _end(wait: Wait | None, *, answered: bool = False) -> None:
 
 def _advice(error: BackendError) -> str:
     """Why the run stops, and what to do."""
-    what = f"{error.backend}: {error}" if error.backend else str(error)
+    what = str(error)
+    if error.backend and not what.startswith(error.backend):
+        what = f"{error.backend}: {what}"
     do = f"{error.hint}, then run" if error.hint else "repair this, then run"
     return f"{what}; {do} the same command again"

@@ -12,6 +12,7 @@ from itertools import takewhile
 import anyio
 import anyio.to_thread
 
+from ..backends.callables import checked_finding, drafts_of, scores_of
 from ..backends.protocols import (
     Arrived,
     Draft,
@@ -23,9 +24,12 @@ from ..backends.protocols import (
     Scorer,
     Usage,
     Verifier,
+    checked_score,
 )
+from ..conditions import Conditions
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
+    DROPPED,
     REFUTED,
     CandidateId,
     Costs,
@@ -49,15 +53,18 @@ from ..ledger.entries import (
     ScoredAgain,
     Settled,
 )
+from ..ledger.view import MOST_BROKEN, broken_in_a_row
 from ..text import checksum
+from .budget import Plan, ReservedAttempts, Reserves
 from .calls import Caller
+from .numbering import Numbering
 from .parked import Outside, settle_parked
 from .prices import Meter
-from .search_record import MOST_BROKEN, SearchRecord, broken_in_a_row
-from .spending import Attempts, Plan, Reserves
+from .record import SearchRecord
 from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
+ALONE = Numbering()  # of the only generator
 _Keyed = tuple[str | None, str]  # a key, and why it is refuted
 Refuting = Callable[[Problem, Draft], str | None]
 
@@ -90,6 +97,11 @@ class Backends:
             return REFUTED, reason
         return (None if self.key is None else self.key(problem, draft)), ""
 
+    def conditions(self, problem: Problem) -> Conditions | None:
+        """What verdicts depend on besides the text; None if the verifier does not say."""
+        own = getattr(self.verifier, "conditions", None)
+        return None if own is None else own(problem)
+
     async def aclose(self) -> None:
         """Close the connections of the backends."""
         for backend in (self.generator, self.scorer, self.verifier, self.second):
@@ -102,12 +114,11 @@ class Executor:
     """Executes the actions of one search. With a meter, its events have the measured cost.
 
     Attributes:
+        numbering: the numbers of the generator's candidates in the ledger.
         plan: what the current action may reserve, if a total budget is shared.
         answers: how many answers the search needs. If more than one, a pass does not cancel the
             other verifications, and candidates without a key have a key made of their text.
     """
-
-    name = ""  # of the generator, if there are several
 
     def __init__(
         self,
@@ -115,15 +126,23 @@ class Executor:
         backends: Backends,
         caller: Caller,
         record: SearchRecord,
+        *,
         meter: Meter | None = None,
         reserves: Reserves | None = None,
-        leaving: Callable[[], AbstractContextManager[None]] = nullcontext,
+        numbering: Numbering = ALONE,
+        answers: int = 1,
+        outside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.problem, self.backends, self.caller, self.record = problem, backends, caller, record
-        self.meter, self.reserves = meter, reserves or Reserves()
+        self.problem = problem
+        self.backends = backends
+        self.caller = caller
+        self.record = record
+        self.meter = meter
+        self.reserves = reserves or Reserves()
+        self.numbering = numbering
+        self.answers = answers
         self.plan: Plan | None = None
-        self.answers = 1
-        self._outside = Outside(leaving)
+        self._outside = Outside(outside)
 
     async def pin_scorer(self) -> str:
         """Keep the model of a score that is trained anew; return what the ledger records of it."""
@@ -134,25 +153,24 @@ class Executor:
         self.backends = replace(self.backends, scorer=scorer)
         return str(scorer.content)
 
-    def numbers(self, seen: int, n: int) -> Sequence[int]:
-        """The numbers in the ledger of the next n candidates, after the first `seen`."""
-        return range(seen, seen + n)
+    def price(self, task: Task, seen: int, *, recorded: bool = False) -> float:
+        """What the part of a task costs at most that is not recorded yet, or that is."""
+        record = self.record
+        costs = self.reserves.costs or Costs()
 
-    def first(self, number: int) -> int:
-        """Which candidate of its generator this number is."""
-        return number
+        def number(ids: Iterable[int], results: Collection[int]) -> int:
+            return sum((id in results) == recorded for id in ids)
 
-    def price(self, task: Task, seen: int, costs: Costs, second: float = 0.0) -> float:
-        """The price of the part of a task that is not recorded yet."""
         match task:
             case Generate(n):
-                ids = self.numbers(seen, n)
-                return costs.of(sum(id not in self.record.made for id in ids), 0)
+                ids = self.numbering.numbers(seen, n)
+                scoring = number(ids, record.scored) * costs.score
+                return number(ids, record.made) * costs.generate + scoring
             case Verify(ids, _, ahead):
-                new = sum(id not in self.record.made for id in range(seen, seen + ahead))
-                return costs.of(new, sum(id not in self.record.found for id in ids))
+                drafts = self.price(Generate(ahead), seen, recorded=recorded)
+                return drafts + number(ids, record.found) * costs.verify
             case Rescore(ids):
-                return second * sum(id not in self.record.scored_again for id in ids)
+                return self.reserves.second * number(ids, record.scored_again)
 
     def recorded(self, task: Task, seen: int) -> float:
         """The measured cost of those results of a task that are recorded."""
@@ -160,7 +178,8 @@ class Executor:
             return 0.0
         match task:
             case Generate(n):
-                return self.record.paid(self.meter, ("generate", "score"), self.numbers(seen, n))
+                made = self.numbering.numbers(seen, n)
+                return self.record.paid(self.meter, ("generate", "score"), made)
             case Verify(ids):
                 return self.record.paid(self.meter, ("verify",), ids)
             case Rescore(ids):
@@ -174,9 +193,9 @@ class Executor:
         """
         match task:
             case Generate(n):
-                event: Event = await self._generate(self.numbers(seen, n))
+                event: Event = await self._generate(self.numbering.numbers(seen, n))
             case Verify(ids, _, ahead):
-                event = await self._verify_and_generate(ids, range(seen, seen + ahead))
+                event = await self._verify_and_generate(ids, self.numbering.numbers(seen, ahead))
             case Rescore(ids):
                 event = await self._rescore(ids)
         if self.meter is None:
@@ -192,17 +211,20 @@ class Executor:
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage.of(made.usage))
+        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         missing = [id for id in wanted if id not in self.record.made]
         size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
-        errors = await together([partial(self._make, batch) for batch in batches])
+        unscored = sum(id not in self.record.scored for id in wanted)
+        spare = self.reserves.verification + self._reserved_for("score", unscored)
+        errors = await together([partial(self._make, batch, spare) for batch in batches])
         if errors:
             raise errors[0]
         there = list(takewhile(self.record.made.__contains__, wanted))  # fewer if there are no more
         await self._score([id for id in there if id not in self.record.scored])
+        await self._key_again([id for id in there if self._has_old_key(id)])
         scores = (self.record.scored[id].score for id in there)
         ranked = tuple(-math.inf if score is None else score for score in scores)
         keys = tuple(map(self._key, there))
@@ -214,48 +236,99 @@ class Executor:
             alike=alike if any(value is not None for value in values) else (),
         )
 
+    @property
+    def _judge(self) -> int:
+        """The version of the judge that makes keys now."""
+        return 0 if self.record.conditions is None else self.record.conditions.judge
+
+    def _has_old_key(self, id: int) -> bool:
+        """Whether another judge made the candidate's key: it may have refuted a right one."""
+        scored = self.record.scored[id]
+        return scored.judge != self._judge and scored.key != DROPPED
+
+    async def _key_again(self, ids: Sequence[int]) -> None:
+        """Make keys again; scores stay."""
+        if not ids:
+            return
+        keys = await self._keys([self.draft(id) for id in ids])
+        entries: list[Entry] = []
+        for id, (key, why) in zip(ids, keys, strict=True):
+            old = self.record.scored[id]
+            reason = old.reason if old.score is None else why
+            entries.append(replace(old, key=key, reason=reason, judge=self._judge))
+        await self.record.write(*entries)
+
     def _key(self, id: int) -> str | None:
         key = self.record.scored[id].key
         if key is None and self.answers > 1:
             return f"text:{checksum(self.record.made[id].text)}"
         return key
 
-    async def _make(self, ids: Sequence[int]) -> None:
-        """Generate drafts for these candidates.
+    def _reserved_for(self, call: Call, n: int) -> float:
+        return self.reserves.of(call, n, measured=self.meter is not None)
+
+    async def _make(self, ids: Sequence[int], spare: float) -> None:
+        """Generate drafts for these candidates. The budget must cover `spare` besides.
 
         If the generator returns fewer drafts than requested, request the rest; if it returns none,
         stop.
         """
         left = list(ids)
         while left:
-            attempts = Attempts(self, "generate", left)
-            generate, first = self.backends.generator.generate, self.first(left[0])
-            drafts = await self.caller.make(
-                partial(generate, self.problem, len(left), first=first), attempts
-            )
-            done, left = left[: len(drafts)], left[len(drafts) :]
+            attempts = ReservedAttempts(self, "generate", left, spare)
+            first = self.numbering.own(left[0])
+            drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)
+            longest = self.caller.calls.longest_candidate
+            drafts = [_within(draft, longest) for draft in drafts[: len(left)]]
+            done = left[: len(drafts)]
+            left = left[len(drafts) :]
             entries = [
-                Made(id, draft.text, draft.logprobs, draft.usage.as_data(), self.name)
+                _made(id, draft, self.numbering.name)
                 for id, draft in zip(done, drafts, strict=False)
             ]
             await self.record.write(*entries, *attempts.settled(len(done)))
+            self.caller.complaints.notice(getattr(self.backends.generator, "notices", ()))
             if not drafts:
                 return
             await self.caller.check_drafts(drafts)
 
+    async def _drafts(self, n: int, first: int) -> list[Draft]:
+        generator = self.backends.generator
+        return drafts_of(await generator.generate(self.problem, n, first=first), generator)
+
     async def _score(self, ids: Sequence[int]) -> None:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
+        await self._drop([id for id in ids if self.record.made[id].broken])
+        ids = [id for id in ids if not self.record.made[id].broken]
         if not ids:
             return
         drafts = {id: self.draft(id) for id in ids}
         keys = await self._keys(drafts.values())
         scores = await self._scores(self.backends.scorer, "score", drafts, keys)
         entries = [
-            Scored(id, score.value, key, score.reason or why, score.usage.as_data(), score.alike)
+            Scored(
+                id,
+                score.value,
+                key,
+                score.reason or why,
+                score.usage.as_data(),
+                score.alike,
+                self._judge,
+            )
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
         await self.caller.check_scores(list(drafts.values()), scores)
+
+    async def _drop(self, ids: Sequence[int]) -> None:
+        """Record that these candidates are broken: they are neither scored nor verified."""
+        if not ids:
+            return
+        attempts = ReservedAttempts(self, "score", ids)
+        if attempts.reserved:  # the price of a candidate includes its score
+            await attempts.begin()
+        entries = [Scored(id, None, DROPPED, self.record.made[id].broken) for id in ids]
+        await self.record.write(*entries, *self._settled_drafts(ids, entries))
 
     def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
         """With measured costs: return what drafts and scores did not cost of their reserve."""
@@ -301,34 +374,38 @@ class Executor:
         self, scorer: Scorer, call: Call, given: Mapping[int, Draft], keys: Sequence[_Keyed] = ()
     ) -> list[Score]:
         """One score per candidate: a finite number, or None with a reason."""
-        ids, drafts = list(given), list(given.values())
+        ids = list(given)
+        drafts = list(given.values())
         ask = partial(scorer.score, self.problem, drafts)
         if hasattr(scorer, "score_arrivals"):
             new = [Arrived(draft, key) for draft, (key, _) in zip(drafts, keys, strict=True)]
             ask = partial(scorer.score_arrivals, self.problem, self._earlier(ids[0]), new)
+
+        async def scores_for_all() -> list[Score]:
+            return scores_of(await ask(), scorer)
+
         try:
-            scores = await self.caller.make(ask, Attempts(self, call, ids))
+            attempts = ReservedAttempts(self, call, ids, self.reserves.verification)
+            scores = await self.caller.make(scores_for_all, attempts)
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
             return [Score(None, reason=str(error))] * len(drafts)
-        return [
-            score
-            if score.value is None or math.isfinite(score.value)
-            else Score(None, score.usage, f"the scorer returned {score.value}")
-            for score in scores
-        ]
+        return [checked_score(score) for score in scores]
 
     def _earlier(self, first: int) -> list[Arrived]:
-        """The candidates that arrived before one."""
-        known = ((id, self.record.scored.get(id)) for id in range(first))
-        return [Arrived(self.draft(id), each.key if each else None) for id, each in known]
+        """The candidates of the same generator that arrived before one."""
+        before = self.numbering.numbers(0, self.numbering.own(first))
+        entries = ((id, self.record.scored.get(id)) for id in before)
+        return [Arrived(self.draft(id), each.key if each else None) for id, each in entries]
 
-    async def _verify_and_generate(self, ids: Sequence[CandidateId], ahead: range) -> Verified:
+    async def _verify_and_generate(
+        self, ids: Sequence[CandidateId], ahead: Sequence[int]
+    ) -> Verified:
         """Verify candidates and generate others meanwhile. A pass cancels the generation."""
         if not ahead:
             return await self._verify(ids)
-        found: list[Verified] = []
+        results: list[Verified] = []
         made: list[Generated] = []
         with anyio.CancelScope() as scope:
 
@@ -337,7 +414,7 @@ class Executor:
                     made.append(await self._generate(ahead))
 
             async def verify() -> None:
-                found.append(await self._verify(ids))
+                results.append(await self._verify(ids))
                 if self._passed(ids):
                     scope.cancel()
 
@@ -346,8 +423,8 @@ class Executor:
                 raise errors[0]
         if self._passed(ids):  # as recorded, if it is; else they count as cancelled
             told = self.record.upcoming
-            return replace(found[0], meanwhile=getattr(told, "meanwhile", None))
-        return replace(found[0], meanwhile=made[0])
+            return replace(results[0], meanwhile=getattr(told, "meanwhile", None))
+        return replace(results[0], meanwhile=made[0])
 
     async def _verify(self, ids: Sequence[CandidateId]) -> Verified:
         missing = [id for id in ids if id not in self.record.found]
@@ -358,8 +435,10 @@ class Executor:
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
         await settle_parked(self.record, self.meter, ids)
+        findings = {id: self.record.found[id] for id in ids if id in self.record.found}
         return Verified(
-            {id: self.record.found[id].verdict for id in ids if id in self.record.found}
+            {id: each.verdict for id, each in findings.items()},
+            shared=frozenset(id for id, each in findings.items() if each.shared),
         )
 
     def stop_if_broken(self, newest_first: Iterable[Event]) -> None:
@@ -370,8 +449,8 @@ class Executor:
             raise VerifierError(f"{len(ids)} broken verdicts in a row: {reason}")
 
     def _passed(self, ids: Sequence[CandidateId]) -> bool:
-        found = (self.record.found[id].verdict for id in ids if id in self.record.found)
-        return Verdict.PASSED in found
+        verdicts = (self.record.found[id].verdict for id in ids if id in self.record.found)
+        return Verdict.PASSED in verdicts
 
     async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
         """Get one verdict. If it is a pass, cancel the other verifications of the step."""
@@ -379,20 +458,47 @@ class Executor:
         if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
+    async def _finding(self, id: CandidateId) -> Finding:
+        verifier = self.backends.verifier
+        return checked_finding(await verifier.verify(self.problem, self.draft(id)), verifier)
+
     async def _verdict(self, id: CandidateId) -> Verdict:
-        if ("verify", id) not in self.record.parked:
-            attempts = Attempts(self, "verify", (id,))
+        if ("verify", id) not in self.record.tally.parked:
+            attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                finding: Finding = await self.caller.make(
-                    partial(self.backends.verifier.verify, self.problem, self.draft(id)), attempts
-                )
+                finding = await self.caller.make(partial(self._finding, id), attempts)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
             else:
-                usage = finding.usage.as_data()
-                found = Found(id, finding.verdict, finding.reason, finding.evidence, usage)
-                await self.record.write(found, *attempts.settled(1, finding.usage))
+                entry = Found(
+                    id,
+                    finding.verdict,
+                    finding.reason,
+                    finding.evidence,
+                    finding.usage.as_data(),
+                    conditions=finding.conditions,
+                    shared=finding.shared,
+                )
+                settled = attempts.settled(0 if finding.shared else 1, finding.usage)
+                await self.record.write(entry, *settled)
                 return finding.verdict
+        elif ("verify", id) in self.record.closed:  # the search continues after its end
+            await self.record.write(Parked("verify", (id,)))
         self.caller.complaints.parked()
         with self._outside.wait():
             return (await self.record.arrival(id)).verdict
+
+
+def _made(id: int, draft: Draft, generator: str) -> Made:
+    """The entry of a draft. The text of a broken one is in no file."""
+    text = "" if draft.broken else draft.text
+    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken)
+
+
+def _within(draft: Draft, longest: int) -> Draft:
+    """The draft; without its text, if that is too long or has too many tokens."""
+    size = max(len(draft.text), len(draft.logprobs or ()))
+    if draft.broken or size <= longest:
+        return draft
+    broken = f"{size:,} characters or tokens, and --longest-candidate is {longest:,}"
+    return Draft("", None, draft.usage, broken)

@@ -1,6 +1,7 @@
 """What the policy `learning` knows: the finished problems of a ledger, and a prior fitted to them.
 
-Searches of one generator and score share it. A search takes the prior that is there when it
+Searches of one generator and score share it; those of a server only if they are of one client,
+unless the operator joins their histories. A search takes the prior that is there when it
 starts. After the search that makes a new fit due, the prior is fitted in a thread; other searches
 continue meanwhile. The order of the ends in the ledger decides which problems a prior is fitted to.
 So a run that is interrupted and continued, one problem at a time, takes the same course.
@@ -9,89 +10,121 @@ So a run that is interrupted and continued, one problem at a time, takes the sam
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import anyio
 import anyio.to_thread
 
 from ..core.errors import LedgerError
 from ..learning.ledger_history import entries_past, ledger_past, score_of, search_past
-from ..learning.online import LEARNING, Schedule, fitted_prior, last_refit, window
+from ..learning.online import LEARNING, FitSchedule, fitted_prior, last_refit, window
 from ..ledger.entries import Data, Entry
 from ..policies import Learning
 from .config import SearchConfig
 from .ledger_writer import LedgerWriter
-from .search_record import SearchRecord
+from .record import SearchRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..ledger.ledger import Ledger
-    from .portfolio.config import AnyConfig
 
 
-class Kind(NamedTuple):
+class HistoryKind(NamedTuple):
     """What the searches of one history have in common."""
 
     generator: str
     scorer: str
     score: str
     alike: str = ""
+    client: str = ""
 
     @classmethod
-    def of(cls, about: Data) -> Kind:
-        """That of a search, by its settings."""
+    def of(cls, about: Data, *, joined: bool = False) -> HistoryKind:
+        """That of a search, by its settings; `joined` is whether clients share a history."""
         generator, scorer = (str(about.get(name, "")) for name in ("generator", "scorer"))
-        return cls(generator, scorer, score_of(about), str(about.get("alike") or ""))
+        alike = str(about.get("alike") or "")
+        client = "" if joined else str(about.get("client", ""))
+        return cls(generator, scorer, score_of(about), alike, client)
 
 
-_NO_KIND = Kind("", "", "")
+_NO_KIND = HistoryKind("", "", "")
 
 
 Past = Any  # what is known of a problem: a `PastProblem`, or one for each of several generators
 
 
+def history_of(config: SearchConfig) -> tuple[str, ...]:
+    """The files that the policies name which learn."""
+    policies = [each.policy for each in config.generators.values()]
+    listed = [policy.history for policy in policies if isinstance(policy, Learning)]
+    return tuple(dict.fromkeys(path for paths in listed for path in paths))
+
+
 class Experience:
     """The finished problems of one generator and score, as far as searches of this writer need."""
 
-    schedule: ClassVar[Schedule] = LEARNING
+    schedule: ClassVar[FitSchedule] = LEARNING
 
     @classmethod
-    def of(cls, config: AnyConfig, writer: LedgerWriter) -> Experience:
-        """That of a configuration; it knows nothing if the policy is another one."""
-        if not isinstance(config, SearchConfig):
-            from .portfolio.experience import JointExperience
+    def of(cls, config: SearchConfig, writer: LedgerWriter) -> Experience:
+        """That of a configuration; it knows nothing if the search does not learn."""
+        if not config.learns:
+            return NOTHING
+        if config.is_named:
+            from .joint_experience import JointExperience
 
             return JointExperience.of_all(config, writer)
-        if not isinstance(config.policy, Learning):
-            return NOTHING
-        kind, history = Kind.of(config.about), config.policy.history
-        name = (cls, kind, history)
+        kind = HistoryKind.of(config.about, joined=config.joined)
+        history = history_of(config)
+        name = (cls, kind, history, config.joined)
         if name not in writer.shared:
-            writer.shared[name] = Experience(writer.ledger, kind, history)
-        found: Experience = writer.shared[name]
-        return found
+            made = Experience(writer.ledger, kind, history, joined=config.joined)
+            writer.shared[name] = made
+        experience: Experience = writer.shared[name]
+        return experience
 
     def __init__(
-        self, ledger: Ledger | None, kind: Kind = _NO_KIND, history: tuple[str, ...] = ()
+        self,
+        ledger: Ledger | None,
+        kind: HistoryKind = _NO_KIND,
+        history: tuple[str, ...] = (),
+        *,
+        joined: bool = False,
     ) -> None:
-        self._ledger, self._kind, self._history = ledger, kind, history
+        self._ledger = ledger
+        self._kind = kind
+        self._history = history
+        self._joined = joined
         self._given: list[Past] | None = None  # of the history that was given
         self._known: dict[str, Past] = {}  # by search
         self._finished: dict[str, None] = {}  # searches in the order of their ends
         self._fitted = 0  # the number of finished problems at the last fit
         self._prior: Any = None
         self._lock = threading.Lock()
+        self._thread: anyio.CapacityLimiter | None = None
 
     async def prior(self) -> Any:
         """The prior for a search that starts now; None if it is too early for one."""
         if self._ledger is not None and self._given is None:
-            await anyio.to_thread.run_sync(self._load)
+            await self._in_own_thread(self._load)
         return self._prior
 
     async def add(self, record: SearchRecord) -> None:
         """Take account of a search, if it has ended."""
         if self._ledger is not None and record.ended is not None:
-            await anyio.to_thread.run_sync(self._add, record)
+            await self._in_own_thread(partial(self._add, record))
+
+    async def _in_own_thread(self, work: Callable[[], None]) -> None:
+        """Work in the one thread of this history.
+
+        A history that does not answer, or is slow to fit, takes no thread of other searches.
+        """
+        if self._thread is None:
+            self._thread = anyio.CapacityLimiter(1)
+        await anyio.to_thread.run_sync(work, limiter=self._thread)
 
     def _load(self) -> None:
         with self._lock:
@@ -119,7 +152,8 @@ class Experience:
         wanted = window(len(every), self.schedule)
         if wanted.stop > self._fitted:
             used = [self._past(x) if isinstance(x, str) else x for x in every[wanted]]
-            self._prior, self._fitted = self._prior_of(used), wanted.stop
+            self._prior = self._prior_of(used)
+            self._fitted = wanted.stop
 
     def _past(self, search: str) -> Past:
         if search not in self._known:
@@ -138,7 +172,7 @@ class Experience:
         return [each for path in self._history for each in ledger_past(path, score)[0]]
 
     def _is_kind(self, about: Data) -> bool:
-        return Kind.of(about) == self._kind
+        return HistoryKind.of(about, joined=self._joined) == self._kind
 
     def _remember(self, record: SearchRecord) -> None:
         past = search_past(record.search, record.scored, record.found)

@@ -45,14 +45,15 @@ class LedgerWriter:
         Raises:
             OverBudget: a cap does not cover them; nothing is written.
         """
-        mine, at = self._next, len(self._next.groups)
+        mine = self._next
+        index = len(self._next.groups)
         mine.groups.append(Append(search, entries, caps))
         with anyio.CancelScope(shield=True):
             if self._busy:
                 await mine.done.wait()
             else:
                 await self._write_all()
-        if (error := mine.errors[at]) is not None:
+        if (error := mine.errors[index]) is not None:
             raise error
         self.charged += charge_of(entries)
         if self._written is not None:
@@ -62,7 +63,8 @@ class LedgerWriter:
         self._busy = True
         try:
             while self._next.groups:
-                batch, self._next = self._next, _Write()
+                batch = self._next
+                self._next = _Write()
                 try:
                     batch.errors = await anyio.to_thread.run_sync(
                         self.ledger.append_all, batch.groups

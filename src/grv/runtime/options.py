@@ -5,19 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..core.limits import Limits
 from ..core.values import Costs
 from ..options import Family, option
-from ..parsing import parse_costs, parse_prices, parse_value
+from ..parsing import parse_budget, parse_costs, parse_prices, parse_value
 
-_LEAST_SECONDS, _LONGEST = 1e-9, 1e8
+_LEAST_SECONDS = 1e-9
+_LONGEST = 1e8
+_DEFAULT = Limits()
 
 
 @dataclass(frozen=True)
 class Calls(Family):
     """How calls are made.
 
-    If a server says when to try again, grv waits until then. Otherwise pauses double, from
-    `first_pause` up to `longest_pause`. Outages do not count as attempts: see `patience`.
+    If a server says when to try again, grv waits until then, unless its patience ends before.
+    Otherwise pauses double, from `first_pause` up to `longest_pause`. Outages do not count as
+    attempts: see `patience`.
+
+    Examples:
+        >>> import grv
+        >>> grv.runtime.Calls(concurrency=8, call_timeout=60).attempts
+        6
     """
 
     concurrency: int = option(
@@ -42,6 +51,12 @@ class Calls(Family):
         least=0,
         most=_LONGEST,
     )
+    longest_candidate: int = option(
+        1_000_000,
+        "The most characters of a candidate. A longer one is paid for, and dropped as broken.",
+        least=1,
+        most=16_000_000,  # four bytes each: the limit of a record in a ledger
+    )
     longest_pause: float = 60.0
 
 
@@ -51,31 +66,45 @@ class Spending(Family):
 
     costs: Costs = option(
         Costs(),
-        "Cost of generating one candidate, and of verifying one. measured counts real dollars (see"
-        " --prices); G,V is then the first guess.",
-        metavar="G,V|measured:G,V",
+        "Cost of generating one candidate, and of verifying one. measured counts real dollars: what"
+        " the server says, or known prices (see --prices). G,V is then the first guess; without it,"
+        " the guess comes from the prices.",
+        metavar="G,V|measured[:G,V]",
         parse=parse_prices,
         shown="1,10",
         named="generators",
     )
     value: float = option(
-        math.inf,
+        _DEFAULT.value,
         "Value of a solved problem. A search gives up when the expected cost to continue exceeds"
         " it.",
         metavar="V",
         parse=parse_value,
     )
     most: Costs | None = option(
-        None,
-        "The highest possible cost of one candidate and of one verification. A budget over measured"
-        " costs needs it.",
+        _DEFAULT.most,
+        "The highest possible cost of one candidate and of one verification, if costs are measured."
+        " By default it is what --max-tokens can cost, if the price is known.",
         metavar="G,V",
         parse=parse_costs,
     )
-    budget: float = option(math.inf, "The most that one problem may cost.", least=0)
-    total_budget: float = option(math.inf, "The most that the whole run may cost.", least=0)
+    budget: float = option(
+        _DEFAULT.budget,
+        "The most that one problem may cost; 5usd means dollars, with --costs measured.",
+        metavar="N",
+        parse=parse_budget,
+    )
+    total_budget: float = option(
+        math.inf,
+        "The most that the whole run may cost; 5usd means dollars, with --costs measured.",
+        metavar="N",
+        parse=parse_budget,
+    )
     prices: str | None = option(
-        None, "A TOML file with prices in dollars, per token, second or call.", metavar="FILE"
+        None,
+        "A TOML file with prices in dollars, per token, second or call. It comes before what"
+        " servers say.",
+        metavar="FILE",
     )
 
     @property

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from ..ledger.entries import Settled
+from ..backends.protocols import Usage
+from ..ledger.entries import Charged, Entry, Settled
 from .prices import Meter
-from .search_record import SearchRecord
+from .record import SearchRecord
 
 
 class Outside:
@@ -40,13 +41,25 @@ async def settle_parked(record: SearchRecord, meter: Meter | None, ids: Iterable
     """With measured costs: return what verdicts from outside did not cost of their reserve.
 
     Another process appends the verdict, and knows no prices. So this is done when the verdict is
-    used, also in a later process.
+    used, also in a later process. A correction may cost more than was charged for the verdict.
     """
     if meter is None:
         return
-    owed = [id for id in ids if id in record.unsettled and id in record.found]
-    if owed:
-        costs = {id: record.paid(meter, ("verify",), (id,)) for id in owed}
-        await record.write(
-            *(Settled("verify", (id,), record.unsettled[id] - costs[id]) for id in owed)
-        )
+    entries: list[Entry] = []
+    for id in ids:
+        finding = record.found.get(id)
+        settled = record.settled.get(id)
+        if finding is None or finding is settled:
+            continue
+        if id in record.unsettled:
+            charged = record.unsettled[id]
+        elif settled is not None:
+            charged = meter.cost("verify", Usage.of(settled.usage))
+        else:
+            continue
+        cost = meter.cost("verify", Usage.of(finding.usage))
+        if cost > charged:
+            entries.append(Charged(cost - charged, f"the verdict on candidate {id} from outside"))
+        entries.append(Settled("verify", (id,), max(0.0, charged - cost)))
+    if entries:
+        await record.write(*entries)

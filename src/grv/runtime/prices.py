@@ -1,10 +1,25 @@
-"""Prices in dollars, read from a TOML file.
+"""What a call cost in dollars: the only place that decides it.
+
+The dollars of a call come from the first of these that knows them:
+
+1. the price file of the user, if it names the model;
+2. the server, if its response says what it charged;
+3. the package `genai-prices`, if it is installed and knows the provider and the model. Its list is
+   the one that is installed: nothing is fetched;
+4. otherwise they are unknown: None, never 0.
+
+What the file says in `[other]` about seconds, minutes and calls is added. A score or a verdict that
+used no tokens costs nothing else: it was made on this machine. So were the candidates of the
+embedded model.
 
 The file has one table per model, in dollars per million tokens, and a table for everything else.
 
     ["gpt-oss-20b"]
     prompt = 0.05
+    cached = 0.01          # tokens of the prompt that a cache had; by default as prompt
+    cache_write = 0.06     # tokens of the prompt that were put into a cache; by default as prompt
     completion = 0.20
+    reasoning = 0.20       # by default as completion
 
     [other]
     verify_second = 0.0001
@@ -15,26 +30,56 @@ The file has one table per model, in dollars per million tokens, and a table for
 
 from __future__ import annotations
 
+import functools
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ..backends.protocols import Usage
+from ..backends.protocols import Problem, Usage
 from ..core.errors import BackendError, UsageError
+from ..core.values import Costs, Measured
 from ..files import is_number, read_toml
 from ..ledger.entries import Call
 
-_MODEL = ("prompt", "completion")
-_OTHER = tuple(
-    f"{call}_{unit}"
-    for call in ("verify", "score", "rescore", "generate")
-    for unit in ("second", "minute", "call")
-)
+# For the first guess of costs.
+_LETTERS_PER_TOKEN = 4
+_USUAL_LENGTH = 2000
+_USUAL_TOKENS = 1000
+_USUAL_SECONDS = 1.0
+_NEARLY_FREE = 1e-6  # a verification without a price, in candidates
+_TOKENS_AROUND = 200  # the most that a chat's format adds to a prompt
+
+_CALLS: tuple[Call, ...] = ("verify", "score", "rescore", "generate")
+_MODEL = ("prompt", "completion", "cached", "cache_write", "reasoning")
+_OTHER = tuple(f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute", "call"))
+PRICING = "pricing"  # the field of a search's settings with `Meter.as_data` of each generator
+_HERE = "embedded"  # the provider of models on this machine, which are free
+# The providers of generators without a base URL, as genai-prices names them.
+_PROVIDERS = {
+    "openai": "openai",
+    "openai-text": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+    "gemini": "google",
+    "embedded": _HERE,
+    "embedded-chat": _HERE,
+}
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars per million tokens for models; dollars per second, minute and call for the rest."""
+    """Dollars per million tokens for models; dollars per second, minute and call for the rest.
+
+    Examples:
+        >>> import grv
+        >>> prices = grv.prices.Prices(
+        ...     {"small": {"prompt": 0.05, "completion": 0.2}}, {"verify_call": 0.01}
+        ... )
+        >>> grv.prices.Meter(prices, "small").dollars("verify", grv.prices.Usage())
+        0.01
+    """
 
     models: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     other: Mapping[str, float] = field(default_factory=dict)
@@ -61,15 +106,28 @@ class Prices:
         others = [price for name, price in self.other.items() if name.startswith(f"{call}_")]
         return any([*per_token.values(), *others])
 
-    def dollars(self, call: Call, usage: Usage, model: str, calls: int) -> float:
-        """The price of this usage in this number of calls; zero if no price is given."""
-        per_token = self.models.get(model, {}) if call == "generate" else {}
-        tokens = usage.prompt_tokens * per_token.get("prompt", 0.0)
-        tokens += usage.completion_tokens * per_token.get("completion", 0.0)
+    def of_tokens(self, usage: Usage, model: str) -> float | None:
+        """The price of the tokens; None if the file does not name the model."""
+        table = self.models.get(model)
+        if table is None:
+            return None
+        prompt = table.get("prompt", 0.0)
+        completion = table.get("completion", 0.0)
+        plain = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
+        spoken = usage.completion_tokens - usage.reasoning_tokens
+        dollars = plain * prompt + spoken * completion
+        dollars += usage.cached_tokens * table.get("cached", prompt)
+        dollars += usage.cache_write_tokens * table.get("cache_write", prompt)
+        dollars += usage.reasoning_tokens * table.get("reasoning", completion)
+        return dollars / 1e6
+
+    def of_call(self, call: Call, seconds: float) -> float | None:
+        """The price of a call besides its tokens; None if the file has none for such calls."""
+        if not any(f"{call}_{unit}" in self.other for unit in ("second", "minute", "call")):
+            return None
         per_second = self.other.get(f"{call}_second", 0.0)
         per_second += self.other.get(f"{call}_minute", 0.0) / 60
-        per_call = self.other.get(f"{call}_call", 0.0)
-        return tokens / 1e6 + usage.seconds * per_second + calls * per_call
+        return seconds * per_second + self.other.get(f"{call}_call", 0.0)
 
 
 def model_of(generator: str) -> str:
@@ -78,20 +136,229 @@ def model_of(generator: str) -> str:
 
 
 @dataclass(frozen=True)
-class Meter:
-    """Computes the cost of a call in dollars: what its backend reports, plus its usage priced.
+class Server:
+    """Who serves a model, as genai-prices finds it.
 
     Attributes:
-        prices: the price list.
-        model: the generator's model.
+        provider: its name; empty if it is unknown, or if there is an address.
+        url: the address, without credentials; empty if the provider's own is used.
     """
 
-    prices: Prices
+    provider: str = ""
+    url: str = ""
+
+    @classmethod
+    def of(cls, generator: str, base_url: str | None) -> Server:
+        """The server of a generator, from its specification."""
+        if base_url:
+            return cls(url=base_url)
+        return cls(_PROVIDERS.get(generator.partition(":")[0], ""))
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Computes the dollars of a call from its usage.
+
+    Attributes:
+        prices: the price list of the user.
+        model: the generator's model.
+        server: who serves it.
+
+    Examples:
+        >>> import grv
+        >>> meter = grv.prices.Meter(grv.prices.Prices(other={"verify_second": 0.001}))
+        >>> meter.cost("verify", grv.prices.Usage(seconds=2))
+        0.002
+    """
+
+    prices: Prices = field(default_factory=Prices)
     model: str = ""
+    server: Server = field(default_factory=Server)
+
+    def dollars(self, call: Call, usage: Usage) -> float | None:
+        """What a call for one candidate cost; None if that is unknown."""
+        tokens = self._of_tokens(call, usage)
+        besides = self.prices.of_call(call, usage.seconds)
+        if tokens is None:
+            return besides
+        return tokens if besides is None else tokens + besides
+
+    def as_data(self) -> dict[str, Any]:
+        """What the ledger records, so that others compute the same dollars; empty if nothing."""
+        data: dict[str, Any] = {"model": self.model, "provider": self.server.provider}
+        data |= {"url": self.server.url, "other": dict(self.prices.other)}
+        data["prices"] = dict(self.prices.models.get(self.model, {}))
+        known = {name: value for name, value in data.items() if value}
+        return known if known.keys() - {"model"} else {}
+
+    @classmethod
+    def of(cls, data: object) -> Meter:
+        """The inverse of `as_data`; what cannot be read is left out."""
+        if not isinstance(data, Mapping):
+            return cls()
+        model = _text(data.get("model"))
+        table = _table(data.get("prices"), _MODEL)
+        prices = Prices({model: table} if table else {}, _table(data.get("other"), _OTHER))
+        return cls(prices, model, Server(_text(data.get("provider")), _text(data.get("url"))))
+
+    @property
+    def may_know(self) -> bool:
+        """Whether a list has the price of the model, or its server may say what it charges."""
+        return bool(self.server.url) or self.dollars("generate", Usage(1, 1)) is not None
+
+    def priced(self, call: Call, usage: Usage) -> Usage:
+        """The usage with its dollars, if they are known; an amount that makes no sense is not."""
+        dollars = self.dollars(call, usage)
+        is_amount = dollars is not None and math.isfinite(dollars) and dollars >= 0
+        return replace(usage, dollars=dollars if is_amount else None)
 
     def cost(self, call: Call, usage: Usage) -> float:
-        """The cost of one call for one candidate: finite and not negative."""
-        dollars = usage.dollars + self.prices.dollars(call, usage, self.model, 1)
+        """The cost of one call for one candidate: finite and not negative.
+
+        Raises:
+            UsageError: it is unknown.
+        """
+        dollars = self.dollars(call, usage)
+        if dollars is None:
+            raise UsageError(f"measured costs: {self._unknown(call)}")
         if not (math.isfinite(dollars) and dollars >= 0):
             raise BackendError(f"the reported cost of a call to {call} is {dollars} dollars")
         return dollars
+
+    def guess(self, problems: Sequence[Problem], max_tokens: int | None) -> Measured | None:
+        """The first guess of the costs; None if there is no price for the model.
+
+        The tokens of a prompt are guessed from its length, and candidates are as long as they may
+        be. A verification that has no price is nearly free.
+        """
+        lengths = [len(_sent(problem)) for problem in problems] or [_USUAL_LENGTH]
+        prompt = math.ceil(sum(lengths) / len(lengths) / _LETTERS_PER_TOKEN)
+        completion = max_tokens or _USUAL_TOKENS
+        generate = self.dollars("generate", Usage(max(1, prompt), completion, _USUAL_SECONDS))
+        if not generate:
+            return None
+        verify = self.dollars("verify", Usage(seconds=_USUAL_SECONDS)) or 0.0
+        return Measured(generate, max(verify, generate * _NEARLY_FREE))
+
+    def highest(self, problems: Sequence[Problem], max_tokens: int | None) -> Costs | None:
+        """The most that a candidate and a verification can cost; None if that has no bound.
+
+        A prompt has at most one token per byte, and a few for each message.
+        """
+        timed = [f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute")]
+        is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
+        if not problems or not is_bounded:
+            return None
+        prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
+        prompt += _TOKENS_AROUND
+        completion = max_tokens or 0
+        usages = [
+            Usage(prompt, completion, cache_write_tokens=written, reasoning_tokens=thought)
+            for written in (0, prompt)
+            for thought in (0, completion)
+        ]
+        found = [self.dollars("generate", usage) for usage in usages]
+        known = [dollars for dollars in found if dollars is not None]
+        if not known or max(known) <= 0:
+            return None
+        scoring = self.prices.of_call("score", 0.0) or 0.0
+        generate = max(known)
+        verify = self.prices.of_call("verify", 0.0) or 0.0
+        return Costs(generate, max(verify, generate * _NEARLY_FREE), scoring)
+
+    def _of_tokens(self, call: Call, usage: Usage) -> float | None:
+        """What the model's server charges, or what it says; None if that is unknown."""
+        has_tokens = bool(usage.prompt_tokens or usage.completion_tokens)
+        if call == "generate" and has_tokens:
+            listed = self.prices.of_tokens(usage, self.model)
+            if listed is not None:
+                return listed
+        if usage.dollars is not None:
+            return usage.dollars
+        if call != "generate":
+            return None if has_tokens else 0.0
+        if self.server.provider == _HERE:
+            return 0.0
+        return _listed(self.model, self.server, usage) if has_tokens else None
+
+    def _unknown(self, call: Call) -> str:
+        named = f'["{self.model}"], or ' if call == "generate" and self.model else ""
+        return (
+            f"nobody says what a call to {call} costs: give --prices FILE with {named}"
+            f"{call}_call in [other]"
+        )
+
+
+def _sent(problem: Problem) -> str:
+    """What is sent to a model, as one text."""
+    return json.dumps(list(problem.messages)) if problem.messages else problem.prompt
+
+
+def meters_of(about: Mapping[str, Any]) -> dict[str, Meter]:
+    """What computes the dollars of a recorded search, by the name of the generator.
+
+    A search of an older version has no prices on record; then only what servers said is known.
+    """
+    recorded = about.get(PRICING)
+    if not isinstance(recorded, Mapping):
+        generator = str(about.get("generator", ""))
+        server = Server.of(generator, None)
+        return {"": Meter(server=server)} if server.provider == _HERE else {}
+    return {str(name): Meter.of(data) for name, data in recorded.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _table(value: object, allowed: Sequence[str]) -> dict[str, float]:
+    """The prices in a table; those that make no sense are left out."""
+    if not isinstance(value, Mapping):
+        return {}
+    found = {name: value.get(name) for name in allowed}
+    return {name: price for name, price in found.items() if is_number(price) and price >= 0}
+
+
+def _listed(model: str, server: Server, usage: Usage) -> float | None:
+    """The price of the tokens in the list of genai-prices; None if it has none."""
+    if not (model and (server.provider or server.url)):
+        return None
+    return _looked_up(
+        model,
+        server,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.cache_write_tokens,
+    )
+
+
+@functools.cache
+def _calculator() -> Any:
+    """The package genai-prices; None if it is not installed."""
+    try:
+        import genai_prices
+    except ImportError:
+        return None
+    return genai_prices
+
+
+@functools.lru_cache(maxsize=4096)
+def _looked_up(
+    model: str, server: Server, prompt: int, completion: int, cached: int, cache_write: int
+) -> float | None:
+    """The price of these tokens in the list of genai-prices; None if it has none."""
+    package = _calculator()
+    if package is None:
+        return None
+    counts: dict[str, int] = {"input_tokens": prompt, "output_tokens": completion}
+    if cached:
+        counts["cache_read_tokens"] = cached
+    if cache_write:
+        counts["cache_write_tokens"] = cache_write
+    where = {"provider_api_url": server.url} if server.url else {"provider_id": server.provider}
+    try:
+        found = package.calc_price(package.Usage(**counts), model, **where)
+    except (LookupError, ValueError):
+        return None
+    return float(found.total_price)

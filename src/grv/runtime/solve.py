@@ -5,6 +5,7 @@ Each has a counterpart for programs without an event loop: `grv.solve_now`, `grv
 
 from __future__ import annotations
 
+import inspect
 import math
 import queue
 from collections.abc import (
@@ -13,14 +14,16 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
+    Generator,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -32,41 +35,57 @@ from ..backends.callables import (
     Given,
     Made,
 )
-from ..backends.protocols import Generator, Problem, Scorer, Verifier
-from ..core.errors import LedgerError, UsageError
+from ..backends.protocols import Generator as MakesDrafts
+from ..backends.protocols import Problem, Scorer, Verifier
+from ..core.errors import GrvError, LedgerError, UsageError
+from ..core.limits import Limits
 from ..core.pace import Pace
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
 from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
+from ..options import names_checked
+from .arguments import (
+    ELSEWHERE,
+    NEEDED,
+    checked,
+    many_problems,
+    one_problem,
+    warn_without_limit,
+)
+from .budget import Gate, RunBudget, check_total
 from .calls import Caller
-from .config import one_config
-from .executor import Keying
+from .config import SearchConfig, config_of
 from .ledger_writer import LedgerWriter
-from .one_search import claimed_search, recorded_solution
+from .live_search import LiveSearch
 from .options import Calls
-from .portfolio.config import AnyConfig, portfolio_config
 from .prices import Meter
 from .progress import Listener, Progress
-from .results.solution import Solution, failed_solution
-from .spending import Gate, RunBudget, check_total
-from .tasks import first_error
+from .solution import Solution, failed_solution
+from .tasks import raise_first
 
 if TYPE_CHECKING:
     from ..learning.joint import PastAttempts
 
 _LOOKED_UP = 64  # problems whose records are read at once
 
-Generating = Generator | Callable[[Problem], Made | Awaitable[Made]]
+Generating = MakesDrafts | Callable[[Problem], Made | Awaitable[Made]]
 Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
 Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 
-_LONGEST_NAME = 60
+GivenCosts = Costs | tuple[float, float] | str
+GivenPolicy = Policy | str
+
+_LIMITS = Limits()
+_TO_CALLER = 4  # frames from the warning to the program that calls `solve`
 
 
 class SolveOptions(TypedDict, total=False):
-    """The options of `solve` and its counterparts; `SearchConfig` explains those it shares.
+    """The options of `solve` and its counterparts, for programs that keep them in a dictionary.
+
+        options: SolveOptions = {"generator": ..., "scorer": ..., "verifier": ..., "budget": 500}
+        solution = grv.solve_now("What is 2 + 2?", **options)
 
     Attributes:
         generator: a function of the problem that returns one text, or a `Generator`. Or several of
@@ -77,8 +96,8 @@ class SolveOptions(TypedDict, total=False):
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
             `grv.policies.DEFAULT`. `learning` learns from the searches that the ledger has.
-        costs: the price list that the policy plans with; by default a verification costs as much as
-            ten candidates.
+        costs: the price list that the policy plans with: `grv.Costs(1, 10)`, `(1, 10)` or "1,10".
+            By default a verification costs as much as ten candidates.
         budget: the highest cost allowed per problem, in the unit of the costs.
         total_budget: the highest cost allowed for all problems together.
         value: what an answer is worth, in the same unit. A search gives up when the expected
@@ -86,47 +105,52 @@ class SolveOptions(TypedDict, total=False):
         width: the highest number of verifications in flight at once; None means a whole step of
             the plan.
         pace: how far a search looks ahead if the width is above 1; what a second of waiting costs,
-            and the seconds after which a search ends.
+            and the seconds after which a search ends: `grv.core.Pace(deadline=60)`.
+        limits: budget, value, width, pace, answers, cascade and most as one value; those that are
+            given by themselves take precedence.
         ledger: the ledger that records everything paid for, or its file or address. Recorded
             results are reused, not paid for again.
-        key: a function of the problem and a draft that returns its equivalence class, or None for
-            no class. Drafts of one class must pass or fail together; grv verifies one of them.
+        key: a function of the problem and a text that returns its equivalence class, or None for
+            no class. Texts of one class must pass or fail together; grv verifies one of them.
         keys: whether to use the keys of the verifier, if it has some and `key` is not given. Drafts
             with equal keys share failures, not passes.
         about: settings that results depend on (model, temperature, seed). Recorded results are
             reused if these, the problem, and the names of generator, scorer and verifier are equal.
         identity: replaces `about` and those names, for callers that name their runs themselves.
-        calls: attempts, timeouts and concurrency of calls; or a `Caller`, to watch or stop them.
+        calls: attempts, timeouts and concurrency of calls, `grv.runtime.Calls(concurrency=8)`; or a
+            `Caller`, to watch or stop them.
         second_scorer: gives second scores, for a `cascade`.
-        cascade: how to use second scores.
+        cascade: how to use second scores: `grv.core.Cascade(top=4, cost=0.5)`, or only the number
+            of candidates that get one.
         most: the highest cost of one candidate and of one verification, if costs are measured.
-        meter: computes the measured cost of calls, if costs are measured.
+        meter: computes the measured cost of calls, if costs are measured; see `grv.prices`.
         answers: how many different answers to find per problem.
-        past: what several generators did on earlier problems; see `grv.learning.joint_history`.
+        past: what several generators did on earlier problems; see `grv.learning.read_attempts`.
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved; their cost counts against `total_budget`.
-        progress: a function that is called with a `Progress` after each step.
+        progress: a function that is called with a `grv.runtime.Progress` after each step.
     """
 
     generator: Required[Generating | Mapping[str, Generating]]
     scorer: Required[Scoring | Mapping[str, Scoring]]
     verifier: Required[Verifying]
-    policy: Policy | str | Mapping[str, Policy | str] | None
-    costs: Costs | Mapping[str, Costs] | None
-    budget: float
-    total_budget: float
-    value: float
+    policy: GivenPolicy | Mapping[str, GivenPolicy] | None
+    costs: GivenCosts | Mapping[str, GivenCosts] | None
+    budget: float | str
+    total_budget: float | str
+    value: float | str
     width: int | None
-    pace: Pace
+    pace: Pace | None
+    limits: Limits | None
     ledger: Ledger | str | Path | None
-    key: Keying | None
+    key: Callable[[Problem, str], str | None] | None
     keys: bool
     about: Mapping[str, Any] | None
     identity: Mapping[str, Any] | None
     calls: Calls | Caller | None
-    second_scorer: Scorer | None
-    cascade: Cascade | None
-    most: Costs | None
+    second_scorer: Scoring | None
+    cascade: Cascade | int | None
+    most: GivenCosts | Mapping[str, GivenCosts] | None
     meter: Meter | Mapping[str, Meter] | None
     answers: int
     past: Sequence[PastAttempts]
@@ -135,120 +159,350 @@ class SolveOptions(TypedDict, total=False):
     progress: Listener | None
 
 
-async def solve(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solution:
-    """Search for a verified answer to one problem, or to a prompt.
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-    See `SolveOptions` for the options.
+
+def _door(function: _Function) -> _Function:
+    """A function of the Python door: its options are checked by name, and its help lists them."""
+    options = (SolveOptions.__doc__ or "").partition("Attributes:\n")[2].rstrip()
+    function.__doc__ = f"{function.__doc__}\n    Options:\n{options}\n    "
+    made = names_checked(function, needed=NEEDED, elsewhere=ELSEWHERE)
+    return cast(_Function, made)
+
+
+@_door
+def solve(
+    problem: Problem | str,
+    *,
+    generator: Generating | Mapping[str, Generating],
+    scorer: Scoring | Mapping[str, Scoring],
+    verifier: Verifying,
+    policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
+    costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    budget: float | str = _LIMITS.budget,
+    total_budget: float | str = math.inf,
+    value: float | str = _LIMITS.value,
+    width: int | None = _LIMITS.width,
+    pace: Pace | None = None,
+    limits: Limits | None = None,
+    ledger: Ledger | str | Path | None = None,
+    key: Callable[[Problem, str], str | None] | None = None,
+    keys: bool = True,
+    about: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    calls: Calls | Caller | None = None,
+    second_scorer: Scoring | None = None,
+    cascade: Cascade | int | None = None,
+    most: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    meter: Meter | Mapping[str, Meter] | None = None,
+    answers: int = _LIMITS.answers,
+    past: Sequence[PastAttempts] = (),
+    at_once: int | None = None,
+    skip: Collection[str] = (),
+    progress: Listener | None = None,
+) -> Coroutine[Any, Any, Solution]:
+    """Search for a verified answer to one problem, or to a prompt; await the result.
+
+    The options are described in `grv.runtime.SolveOptions`.
 
     If another caller already runs this search, in this process or in another one, wait for its
     result; if that caller dies, take over.
 
     Raises:
+        UsageError: an option is wrong; nothing has been paid for.
+        RunStopped: no call can succeed until you act, e.g. after a wrong API key.
         LedgerError: the ledger cannot be used.
     """
-    async with aclosing(solve_many([problem], **options)) as solutions:
-        async for solution in solutions:
-            return solution
-    raise UsageError("the problem is among those to skip")
+    options = _options(dict(locals()))
+    return _first(SolveCall.of([one_problem(problem)], options))
 
 
-async def solve_many(
-    problems: Iterable[Problem | str], **options: Unpack[SolveOptions]
+@_door
+def solve_many(
+    problems: Iterable[Problem | str],
+    *,
+    generator: Generating | Mapping[str, Generating],
+    scorer: Scoring | Mapping[str, Scoring],
+    verifier: Verifying,
+    policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
+    costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    budget: float | str = _LIMITS.budget,
+    total_budget: float | str = math.inf,
+    value: float | str = _LIMITS.value,
+    width: int | None = _LIMITS.width,
+    pace: Pace | None = None,
+    limits: Limits | None = None,
+    ledger: Ledger | str | Path | None = None,
+    key: Callable[[Problem, str], str | None] | None = None,
+    keys: bool = True,
+    about: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    calls: Calls | Caller | None = None,
+    second_scorer: Scoring | None = None,
+    cascade: Cascade | int | None = None,
+    most: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    meter: Meter | Mapping[str, Meter] | None = None,
+    answers: int = _LIMITS.answers,
+    past: Sequence[PastAttempts] = (),
+    at_once: int | None = None,
+    skip: Collection[str] = (),
+    progress: Listener | None = None,
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
     A search that another caller runs already, in this process or in another one, is joined: its
-    result is yielded here too. See `SolveOptions` for the options.
+    result is yielded here too. Errors are those of `solve`. The options are
+    described in `grv.runtime.SolveOptions`.
     """
-    config = config_of(options)
-    given = options.get("calls")
-    caller = given if isinstance(given, Caller) else Caller(given)
-    skip = options.get("skip", ())
-    asked = [_problem(problem) for problem in problems]
-    todo = [problem for problem in asked if problem.id not in skip]
-    async with _opened(options.get("ledger")) as ledger:
-        writer = LedgerWriter(ledger)
-        budget = RunBudget(options.get("total_budget", math.inf), writer)
-        run = _Run(config, writer, caller, budget, options.get("progress"), len(asked), len(todo))
-        at_once = options.get("at_once") or 2 * caller.calls.concurrency
-        gate = Gate(at_once, budget, config.costs, config.budget)
-        async with aclosing(run.solutions(todo, gate)) as solutions:
+    options = _options(dict(locals()))
+    return SolveCall.of(many_problems(problems), options).solutions()
+
+
+@_door
+def solve_now(
+    problem: Problem | str,
+    *,
+    generator: Generating | Mapping[str, Generating],
+    scorer: Scoring | Mapping[str, Scoring],
+    verifier: Verifying,
+    policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
+    costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    budget: float | str = _LIMITS.budget,
+    total_budget: float | str = math.inf,
+    value: float | str = _LIMITS.value,
+    width: int | None = _LIMITS.width,
+    pace: Pace | None = None,
+    limits: Limits | None = None,
+    ledger: Ledger | str | Path | None = None,
+    key: Callable[[Problem, str], str | None] | None = None,
+    keys: bool = True,
+    about: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    calls: Calls | Caller | None = None,
+    second_scorer: Scoring | None = None,
+    cascade: Cascade | int | None = None,
+    most: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    meter: Meter | Mapping[str, Meter] | None = None,
+    answers: int = _LIMITS.answers,
+    past: Sequence[PastAttempts] = (),
+    at_once: int | None = None,
+    skip: Collection[str] = (),
+    progress: Listener | None = None,
+) -> Solution:
+    """Search for a verified answer to one problem, or to a prompt.
+
+    This is `solve` for programs without an event loop. It runs its own loop in a thread, so it
+    works in a notebook too. It closes the backends' connections at the end. The options are
+    described in `grv.runtime.SolveOptions`.
+
+        >>> import itertools
+        >>> numbers = itertools.count(1)
+        >>> solution = solve_now(
+        ...     "A multiple of 7",
+        ...     generator=lambda problem: str(next(numbers)),
+        ...     scorer=lambda problem, text: 0.0,
+        ...     verifier=lambda problem, text: int(text) % 7 == 0,
+        ...     costs=(1, 10),
+        ...     budget=500,
+        ... )
+        >>> solution.verified, solution.text
+        (True, '7')
+    """
+    options = _options(dict(locals()))
+    for solution in SolveCall.of([one_problem(problem)], options).solutions_now():
+        return solution
+    raise UsageError(_SKIPPED)
+
+
+@_door
+def solve_many_now(
+    problems: Iterable[Problem | str],
+    *,
+    generator: Generating | Mapping[str, Generating],
+    scorer: Scoring | Mapping[str, Scoring],
+    verifier: Verifying,
+    policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
+    costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    budget: float | str = _LIMITS.budget,
+    total_budget: float | str = math.inf,
+    value: float | str = _LIMITS.value,
+    width: int | None = _LIMITS.width,
+    pace: Pace | None = None,
+    limits: Limits | None = None,
+    ledger: Ledger | str | Path | None = None,
+    key: Callable[[Problem, str], str | None] | None = None,
+    keys: bool = True,
+    about: Mapping[str, Any] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    calls: Calls | Caller | None = None,
+    second_scorer: Scoring | None = None,
+    cascade: Cascade | int | None = None,
+    most: GivenCosts | Mapping[str, GivenCosts] | None = None,
+    meter: Meter | Mapping[str, Meter] | None = None,
+    answers: int = _LIMITS.answers,
+    past: Sequence[PastAttempts] = (),
+    at_once: int | None = None,
+    skip: Collection[str] = (),
+    progress: Listener | None = None,
+) -> Generator[Solution]:
+    """Search for answers to many problems at once; yield each solution as its search ends.
+
+    This is `solve_many` for programs without an event loop; see `solve_now`. The options are
+    described in `grv.runtime.SolveOptions`.
+    """
+    options = _options(dict(locals()))
+    return SolveCall.of(many_problems(problems), options).solutions_now()
+
+
+_SKIPPED = "the problem is among those to skip"
+_DEFAULTS = {
+    parameter.name: parameter.default
+    for parameter in inspect.signature(solve_now).parameters.values()
+    if parameter.kind is parameter.KEYWORD_ONLY
+}
+
+
+def _options(given: Mapping[str, Any]) -> SolveOptions:
+    """The options that a caller has set, checked; not the problems."""
+    options = {name: value for name, value in given.items() if name in _DEFAULTS}
+    return cast(SolveOptions, checked(options, _DEFAULTS))
+
+
+@dataclass(frozen=True)
+class SolveCall:
+    """One call of `solve` or of a counterpart: what is asked, and how to search."""
+
+    problems: Sequence[Problem]
+    options: SolveOptions
+    config: SearchConfig
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], options: SolveOptions) -> SolveCall:
+        """The call; a UsageError if the options do not fit together."""
+        config = config_of(options)
+        total_budget = float(options.get("total_budget", math.inf))
+        warn_without_limit(config, total_budget, stacklevel=_TO_CALLER)
+        skipped = options.get("skip", ())
+        for problem in problems:
+            if problem.id not in skipped:
+                config.conditions(problem)  # refuses a check that the verifier cannot carry out
+        return cls(problems, options, config)
+
+    async def solutions(self) -> AsyncGenerator[Solution]:
+        """Each solution, when it is found."""
+        async with (
+            _running(self.config, self.options) as run,
+            aclosing(run.solutions(self.problems)) as solutions,
+        ):
+            async for solution in solutions:
+                yield solution
+
+    def solutions_now(self) -> Generator[Solution]:
+        """Each solution, when it is found by an event loop in a thread."""
+        found: queue.SimpleQueue[Solution | None] = queue.SimpleQueue()
+
+        async def run(*, task_status: anyio.abc.TaskStatus[anyio.CancelScope]) -> None:
+            with anyio.CancelScope() as scope:
+                task_status.started(scope)
+                try:
+                    async with aclosing(self.solutions()) as solutions:
+                        async for solution in solutions:
+                            found.put(solution)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await self.config.aclose()
+
+        with anyio.from_thread.start_blocking_portal() as portal:
+            future, scope = portal.start_task(run)
+            future.add_done_callback(lambda _: found.put(None))
+            try:
+                while (solution := found.get()) is not None:
+                    yield solution
+                future.result()
+            except GrvError as error:  # the frames of the event loop do not help
+                raise error.with_traceback(None) from error.__cause__
+            finally:
+                portal.call(scope.cancel)
+
+
+async def _first(call: SolveCall) -> Solution:
+    async with aclosing(call.solutions()) as solutions:
+        async for solution in solutions:
+            return solution
+    raise UsageError(_SKIPPED)
+
+
+@dataclass(frozen=True)
+class SolveRun:
+    """Searches for many problems, with one configuration and one ledger.
+
+    Attributes:
+        config: how to search.
+        ledger: records everything paid for.
+        caller: makes the calls.
+        total_budget: the highest cost allowed for all problems together.
+        at_once: the number of problems searched at once; by default twice the calls at once.
+        skip: ids of problems already solved.
+        progress: is told the progress after each step.
+    """
+
+    config: SearchConfig
+    ledger: Ledger
+    caller: Caller
+    total_budget: float = math.inf
+    at_once: int | None = None
+    skip: Collection[str] = ()
+    progress: Listener | None = None
+
+    def __post_init__(self) -> None:
+        check_total(self.total_budget)
+        self.config.check_plans()
+
+    async def solutions(self, problems: Iterable[Problem | str]) -> AsyncGenerator[Solution]:
+        """Search for answers; yield each solution when it is found."""
+        asked = [one_problem(problem) for problem in problems]
+        todo = [problem for problem in asked if problem.id not in self.skip]
+        async with aclosing(_Searches(self, len(asked), len(todo)).solutions(todo)) as solutions:
             async for solution in solutions:
                 yield solution
 
 
-def solve_now(problem: Problem | str, **options: Unpack[SolveOptions]) -> Solution:
-    """`solve`, for programs without an event loop; closes the backends' connections at the end.
+class _Searches:
+    """The searches of a run, and how far they are."""
 
-    It runs its own event loop in a thread, so it works in a notebook too.
-    """
-    for solution in solve_many_now([problem], **options):
-        return solution
-    raise UsageError("the problem is among those to skip")
-
-
-def solve_many_now(
-    problems: Iterable[Problem | str], **options: Unpack[SolveOptions]
-) -> Iterator[Solution]:
-    """`solve_many`, for programs without an event loop; closes connections at the end."""
-    found: queue.SimpleQueue[Solution | None] = queue.SimpleQueue()
-
-    async def run(*, task_status: anyio.abc.TaskStatus[anyio.CancelScope]) -> None:
-        with anyio.CancelScope() as scope:
-            task_status.started(scope)
-            try:
-                async with aclosing(solve_many(problems, **options)) as solutions:
-                    async for solution in solutions:
-                        found.put(solution)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await config_of(options).aclose()
-
-    with anyio.from_thread.start_blocking_portal() as portal:
-        future, scope = portal.start_task(run)
-        future.add_done_callback(lambda _: found.put(None))
-        try:
-            while (solution := found.get()) is not None:
-                yield solution
-            future.result()
-        finally:
-            portal.call(scope.cancel)
-
-
-class _Run:
-    """The searches of one call of `solve_many`."""
-
-    def __init__(
-        self,
-        config: AnyConfig,
-        writer: LedgerWriter,
-        caller: Caller,
-        budget: RunBudget,
-        listener: Listener | None,
-        problems: int,
-        todo: int,
-    ) -> None:
-        self.config, self.caller, self.budget = config, caller, budget
-        self.writer = writer
-        self.listener, self.problems = listener, problems
+    def __init__(self, run: SolveRun, problems: int, todo: int) -> None:
+        self.run = run
+        self.problems = problems
+        self.writer = LedgerWriter(run.ledger)
+        self.budget = RunBudget(run.total_budget, self.writer)
+        at_once = run.at_once or 2 * run.caller.calls.concurrency
+        self.gate = Gate(at_once, self.budget, run.config.costs, run.config.limits.budget)
         self.done = self.solved = problems - todo
 
     def tell(self) -> None:
         """Report the progress to the listener."""
-        if self.listener is not None:
-            counts = (self.problems, self.done, self.solved, self.budget.paid)
-            self.listener(Progress(*counts, self.caller.in_flight, self.caller.waiting))
+        if self.run.progress is not None:
+            self.run.progress(
+                Progress(
+                    self.problems,
+                    self.done,
+                    self.solved,
+                    self.budget.paid,
+                    self.run.caller.in_flight,
+                    self.run.caller.waiting,
+                )
+            )
 
-    async def solutions(self, todo: Sequence[Problem], gate: Gate) -> AsyncGenerator[Solution]:
+    async def solutions(self, todo: Sequence[Problem]) -> AsyncGenerator[Solution]:
         """Search as many problems at once as the gate admits; yield each solution when found."""
         send, receive = anyio.create_memory_object_stream[Solution](math.inf)
 
         async def everything() -> None:
             async with send, anyio.create_task_group() as group:
                 for at in range(0, len(todo), _LOOKED_UP):
-                    for problem in await self._unsolved(todo[at : at + _LOOKED_UP], send):
-                        await gate.enter()  # before the task starts: waiting tasks use memory
-                        group.start_soon(self._one, problem, gate, send)
+                    for search in await self._unsolved(todo[at : at + _LOOKED_UP], send):
+                        await self.gate.enter()  # before the task starts: waiting uses memory
+                        group.start_soon(self._one, search, send)
 
         self.tell()
         try:
@@ -261,73 +515,72 @@ class _Run:
                         self.tell()
                         yield solution
         except BaseExceptionGroup as errors:
-            raise first_error(errors) from errors
+            raise_first(errors)
+
+    def _search(self, problem: Problem) -> LiveSearch:
+        return LiveSearch(
+            problem,
+            self.run.config,
+            self.writer,
+            self.run.caller,
+            self.budget,
+            self.tell,
+            self.gate.outside,
+        )
 
     async def _unsolved(
         self, problems: Sequence[Problem], send: anyio.abc.ObjectSendStream[Solution]
-    ) -> list[Problem]:
-        """The problems that have to be searched; the solutions of the others are recorded."""
-        ids = [self.config.search_id(problem) for problem in problems]
+    ) -> list[LiveSearch]:
+        """The searches that have to run; the solutions of the others are recorded."""
+        searches = [self._search(problem) for problem in problems]
         unsolved = []
-        recorded = await anyio.to_thread.run_sync(self._read, ids)
-        for problem, entries in zip(problems, recorded, strict=True):
-            solution = await recorded_solution(
-                problem, self.config, entries, self.caller, self.budget
-            )
+        recorded = await anyio.to_thread.run_sync(self._read, searches)
+        for search, entries in zip(searches, recorded, strict=True):
+            solution = await search.recorded(entries)
             if solution is None:
-                unsolved.append(problem)
+                unsolved.append(search)
             else:
                 await send.send(solution)
         return unsolved
 
-    def _read(self, ids: Sequence[str]) -> list[Sequence[Entry]]:
+    def _read(self, searches: Sequence[LiveSearch]) -> list[Sequence[Entry]]:
         """The entries of these searches; none if they are damaged, which shows when they start."""
         found: list[Sequence[Entry]] = []
-        for search in ids:
+        for search in searches:
             try:
-                found.append(self.writer.ledger.read(search))
+                found.append(self.writer.ledger.read(search.id))
             except LedgerError as error:
                 if error.entry is None:
                     raise
                 found.append(())
         return found
 
-    async def _one(
-        self, problem: Problem, gate: Gate, send: anyio.abc.ObjectSendStream[Solution]
-    ) -> None:
+    async def _one(self, search: LiveSearch, send: anyio.abc.ObjectSendStream[Solution]) -> None:
         """Search one problem. A damaged search is reported, and the others continue."""
         try:
-            await send.send(
-                await claimed_search(
-                    problem,
-                    self.config,
-                    self.writer,
-                    self.caller,
-                    self.budget,
-                    self.tell,
-                    gate.outside,
-                )
-            )
+            await send.send(await search.claimed())
         except LedgerError as error:
             if error.entry is None:
                 raise
-            failed = failed_solution(problem, self.config.search_id(problem), str(error))
-            await send.send(failed)
+            await send.send(failed_solution(search.problem, search.id, str(error)))
         finally:
-            gate.leave()
+            self.gate.leave()
 
 
-def check_options(options: SolveOptions) -> None:
-    """Raise a UsageError if options are out of bounds or contradict each other."""
-    config_of(options)
-    check_total(options.get("total_budget", math.inf))
-
-
-def config_of(options: SolveOptions) -> AnyConfig:
-    """The configuration that the options describe."""
-    if isinstance(options["generator"], Mapping):
-        return portfolio_config(options, one_config)
-    return one_config(options)
+@asynccontextmanager
+async def _running(config: SearchConfig, options: SolveOptions) -> AsyncIterator[SolveRun]:
+    """The run that the options describe, with its ledger open."""
+    calls = options.get("calls")
+    async with _opened(options.get("ledger")) as ledger:
+        yield SolveRun(
+            config,
+            ledger,
+            calls if isinstance(calls, Caller) else Caller(calls),
+            float(options.get("total_budget", math.inf)),
+            options.get("at_once"),
+            options.get("skip", ()),
+            options.get("progress"),
+        )
 
 
 @asynccontextmanager
@@ -340,12 +593,3 @@ async def _opened(ledger: Ledger | str | Path | None) -> AsyncIterator[Ledger]:
         yield opened
     finally:
         opened.close()
-
-
-def _problem(problem: Problem | str) -> Problem:
-    """The problem; the id of a prompt is its first line, shortened if it is long."""
-    if isinstance(problem, Problem):
-        return problem
-    line = problem.strip().partition("\n")[0]
-    title = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
-    return Problem(title, problem)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn
 
 import anyio
 
 from ..core.errors import BackendError
-from .spending import OutOfBudget
+from .budget import OutOfBudget
 
 
 async def together(tasks: Sequence[Callable[[], Awaitable[object]]]) -> Sequence[Exception]:
@@ -31,11 +32,13 @@ async def together(tasks: Sequence[Callable[[], Awaitable[object]]]) -> Sequence
             for task in tasks:
                 group.start_soon(run, task)
     except BaseExceptionGroup as errors:
-        raise first_error(errors) from errors
+        raise_first(errors)
     return failures
 
 
-def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended a group of tasks, without the group."""
-    inner = errors.exceptions[0]
-    return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner
+def raise_first(errors: BaseExceptionGroup[BaseException]) -> NoReturn:
+    """Raise the error that ended a group of tasks: without the group, and with its own cause."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    raise error from error.__cause__ or error.__context__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import ExitStack, aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +19,29 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from ..core.errors import GrvError
-from ..files import parse_json
-from ..runtime.results.solution import Solution
+from ..ledger.tables import TableLedger
+from ..runtime.solution import Solution
+from .buffers import Buffer, Buffers
 from .clients import Client, Clients
-from .completions.requests import Request, parse_request
+from .completions.requests import CompletionRequest, parse_request
 from .completions.responses import completion, text_of
-from .completions.streaming import EventStream, answer, as_json, event, progress
-from .door import Door, read_body
+from .completions.streaming import EventStream, answer, as_json, event, progress, until_left
+from .door import Door, address_of, in_parts, parse_body, read_body
 from .errors import ApiError
 from .events import Events, place_of
 from .metrics import Metrics
 from .profiles import Profile
-from .searches import Running, Searches
+from .searches import RunningSearch, Searches
 from .states import state_of
 
 _SOON = 0.25  # seconds: a search that ends sooner answers a stream with its own status
-_PARSERS = 4  # threads that parse requests; the ledger has threads of its own
+_PARSERS = 4  # threads that parse requests; searches have threads of their own
+_READERS = 4  # threads that read the ledger for clients
+_LEFT = 499  # the status in the log of a request whose client has left
 
 
 @dataclass(frozen=True)
-class Pace:
+class ServerTimes:
     """Times, in seconds.
 
     Attributes:
@@ -47,6 +51,10 @@ class Pace:
 
     heartbeat: float = 5.0
     slow: float = 30.0
+
+
+class ClientLeft(Exception):
+    """The client has closed the connection, so the response has no reader."""
 
 
 class Application:
@@ -60,13 +68,23 @@ class Application:
         metrics: Metrics,
         door: Door,
         events: Events,
-        pace: Pace,
+        pace: ServerTimes,
         pages: Sequence[Route] = (),
+        reader: TableLedger | None = None,
     ) -> None:
-        self._profiles, self._clients, self._searches = profiles, clients, searches
-        self._metrics, self._door, self._events, self._pace = metrics, door, events, pace
+        self._profiles = profiles
+        self._clients = clients
+        self._searches = searches
+        self._metrics = metrics
+        self._door = door
+        self._events = events
+        self._pace = pace
         self._started = int(time.time())
         self._parsers = anyio.CapacityLimiter(_PARSERS)
+        self._readers = anyio.CapacityLimiter(_READERS)
+        self._reader = reader or searches.ledger  # what clients read holds up no search
+        self._buffers = Buffers(door.bounds.client)
+        self._open: Counter[str] = Counter()  # requests that are being answered, by client
         routes = [
             Route("/v1/models", self._models, methods=["GET"]),
             Route("/v1/models/{name:path}", self._model, methods=["GET"]),
@@ -83,7 +101,9 @@ class Application:
         """Answer a request; every error is JSON, and every request one event."""
         if scope["type"] != "http":
             return
-        started, status, whole = time.monotonic(), 0, not _has_body(scope)
+        started = time.monotonic()
+        status = 0
+        whole = not _has_body(scope)
 
         async def listened() -> Message:
             nonlocal whole
@@ -97,10 +117,13 @@ class Application:
                 status = message["status"]
             await send(message)
 
-        scope["app"], scope["grv"] = self, {}
+        scope["app"] = self
+        scope["grv"] = {}
         try:
-            with self._door.admit(scope):
-                await self._router(scope, listened, watched)
+            with self._door.admit(scope), ExitStack() as scope["held"]:
+                await self._router(scope, listened, in_parts(watched))
+        except ClientLeft:
+            status = _LEFT
         except (ApiError, HTTPException) as error:
             await _respond(_api_error(error), scope, receive, watched, close=not whole)
         except GrvError as error:
@@ -117,7 +140,7 @@ class Application:
             self._events("request", **about, status=status, seconds=seconds)
 
     def _client(self, http: HttpRequest) -> Client:
-        client = self._clients.of(http.headers.getlist("authorization"))
+        client = self._clients.of(http.headers.getlist("authorization"), address_of(http))
         http.scope["grv"]["client"] = client.name or None
         return client
 
@@ -143,19 +166,28 @@ class Application:
     def _shown(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._started, "owned_by": "grv"}
 
+    def _buffer(self, http: HttpRequest, client: Client) -> Buffer:
+        """Counts the bytes of a request and its response, until it is answered."""
+        held: ExitStack = http.scope["held"]
+        return held.enter_context(self._buffers.of(client.name))
+
     async def _search(self, http: HttpRequest) -> Response:
-        client, search = self._client(http), http.path_params["search"]
+        client = self._client(http)
+        search = http.path_params["search"]
+        buffer = self._buffer(http, client)
         running = self._searches.is_running(search)
 
         def read() -> dict[str, Any]:
-            return state_of(self._searches.ledger, search, client, running=running)
+            return state_of(self._reader, search, client, running=running)
 
-        return _json(await anyio.to_thread.run_sync(read))
+        return _json(await anyio.to_thread.run_sync(read, limiter=self._readers), buffer)
 
     async def _show_metrics(self, http: HttpRequest) -> Response:
         if not self._client(http).metrics:
             raise ApiError(403, "this client may not read the metrics", code="forbidden")
-        text = await anyio.to_thread.run_sync(self._metrics.text, self._searches.running)
+        text = await anyio.to_thread.run_sync(
+            self._metrics.text, self._searches.running, limiter=self._readers
+        )
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def _chat(self, http: HttpRequest) -> Response:
@@ -167,11 +199,13 @@ class Application:
     async def _complete(self, http: HttpRequest, *, chat: bool) -> Response:
         arrived = time.monotonic()
         client = self._client(http)
-        content = await read_body(http, self._door.bounds.body, self._pace.slow)
+        http.scope["held"].enter_context(self._one_more(client))
+        buffer = self._buffer(http, client)
+        content = await read_body(http, self._door.bounds.body, self._pace.slow, buffer.add)
 
-        def parse() -> Request:
+        def parse() -> CompletionRequest:
             return parse_request(
-                _parsed(content), self._allowed(client), chat=chat, client=client.name
+                parse_body(content), self._allowed(client), chat=chat, client=client.name
             )
 
         request = await anyio.to_thread.run_sync(parse, limiter=self._parsers)
@@ -180,17 +214,36 @@ class Application:
         with ExitStack() as stack:
             running = stack.enter_context(self._searches.hold(request, client))
             if not request.stream:
+                async with until_left(http.receive) as left:
+                    await _wait(running, until)
+                if left.is_set():
+                    running.go_on(buffer)
+                    raise ClientLeft
                 solution = await self._solution(running, client, until)
                 text = text_of(request, solution, detailed=not self._clients.known)
-                return _json(completion(request, solution, text))
+                return _json(completion(request, solution, text), buffer)
             await _wait(running, min(until, time.monotonic() + _SOON))
             if running.done.is_set():
                 solution = await self._solution(running, client, until)
                 text_of(request, solution, detailed=not self._clients.known)
-            events = self._stream(request, running, client, until)
-            return EventStream(events, stack.pop_all(), self._pace.slow)
+            holding = stack.pop_all()
+            events = self._stream(request, running, client, until, buffer, holding)
+            return EventStream(events, holding)
 
-    async def _solution(self, running: Running, client: Client, until: float) -> Solution:
+    @contextmanager
+    def _one_more(self, client: Client) -> Iterator[None]:
+        """One more request of a client. No client has more than half of all."""
+        most = self._door.bounds.requests // 2 if self._clients.known else math.inf
+        if self._open[client.name] >= max(1, most):
+            message = f"{client.name} has {self._open[client.name]} requests here; try again later"
+            raise ApiError(429, message, code="too_many_requests", retry_after=2, close=True)
+        self._open[client.name] += 1
+        try:
+            yield
+        finally:
+            self._open[client.name] -= 1
+
+    async def _solution(self, running: RunningSearch, client: Client, until: float) -> Solution:
         """The solution of a search, or what it has found when time is over."""
         await _wait(running, until)
         if running.error is not None:
@@ -198,39 +251,54 @@ class Application:
         return running.solution or await self._searches.so_far(running, client)
 
     async def _stream(
-        self, request: Request, running: Running, client: Client, until: float
+        self,
+        request: CompletionRequest,
+        running: RunningSearch,
+        client: Client,
+        until: float,
+        buffer: Buffer,
+        holding: ExitStack,
     ) -> AsyncGenerator[bytes]:
-        waiting = progress(request, running, self._pace.heartbeat, until)
-        async with aclosing(waiting):
+        async with aclosing(progress(request, running, self._pace.heartbeat, until)) as waiting:
             async for each in waiting:
                 yield each
+        last = await self._last_events(request, running, client, until, buffer)
+        holding.close()  # neither the search nor its candidates are kept while the client reads
+        del running, waiting
+        while last:
+            yield last.pop(0)
+
+    async def _last_events(
+        self,
+        request: CompletionRequest,
+        running: RunningSearch,
+        client: Client,
+        until: float,
+        buffer: Buffer,
+    ) -> list[bytes]:
         try:
             solution = await self._solution(running, client, until)
             last = answer(request, solution, detailed=not self._clients.known)
+            buffer.add(sum(map(len, last)))
+            return last
         except ApiError as error:
-            last = [event(error.body)]
+            return [event(error.body)]
         except GrvError as error:
-            last = [event(self._searches.failure(error).body)]
-        for each in last:
-            yield each
+            return [event(self._searches.failure(error).body)]
 
 
-async def _wait(running: Running, until: float) -> None:
-    """Wait for the end of a search, but not longer than until then."""
+async def _wait(running: RunningSearch, until: float) -> None:
+    """Wait until the search ends or `until` passes."""
     seconds = until - time.monotonic()
     with anyio.move_on_after(None if math.isinf(seconds) else max(0.0, seconds)):
         await running.done.wait()
 
 
-def _parsed(content: bytes) -> Any:
-    try:
-        return parse_json(content, finite=True)
-    except ValueError as error:
-        raise ApiError(400, f"the request is not JSON: {error}", code="invalid_json") from error
-
-
-def _json(data: Mapping[str, Any]) -> Response:
-    return Response(as_json(data), media_type="application/json")
+def _json(data: Mapping[str, Any], buffer: Buffer | None = None) -> Response:
+    content = as_json(data)
+    if buffer is not None:
+        buffer.add(len(content))
+    return Response(content, media_type="application/json")
 
 
 def _api_error(error: ApiError | HTTPException) -> ApiError:

@@ -30,12 +30,16 @@ from ..core.errors import UsageError
 from ..files import is_number, read_toml, shown
 from ..options import did_you_mean
 from .errors import ApiError
+from .guesses import Guesses
 
 _RIGHTS = ("metrics", "dashboard", "review")
 _FIELDS = ("key", "key_env", "budget", "profiles", *_RIGHTS)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _SHORTEST_KEY = 16
+# wrong keys of an address, and seconds until it has one more
+_WRONG = 100
+_MORE = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,11 @@ ANYONE = Client(metrics=True)  # on loopback, if there is no file of clients
 
 def hash_of(key: str) -> bytes:
     """The SHA-256 of a key. Keys are random, so they need no slow hash."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    try:
+        content = key.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character, which JSON can express: no client has such a key
+        content = key.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).digest()
 
 
 class Clients:
@@ -74,6 +82,7 @@ class Clients:
 
     def __init__(self, clients: Sequence[Client] | None = None) -> None:
         self._clients = clients
+        self._guesses = Guesses(_WRONG, _MORE)
 
     @property
     def known(self) -> bool:
@@ -100,21 +109,33 @@ class Clients:
             digests[each.digest] = each.name
         return cls(found)
 
-    def of(self, authorization: Sequence[str]) -> Client:
-        """The client that sent these headers; an ApiError if there is none.
+    def of(self, authorization: Sequence[str], address: str = "") -> Client:
+        """The client that sent these headers from an address; an ApiError if there is none.
 
         The time that this takes depends neither on the key nor on whose it is.
         """
         if self._clients is None:
             return ANYONE
         scheme, _, key = (authorization[0] if len(authorization) == 1 else "").partition(" ")
-        given, found = hash_of(key.strip()), None
-        for client in self._clients:
-            if hmac.compare_digest(client.digest, given):
-                found = client
-        if found is None or scheme.lower() != "bearer":
+        digest = hash_of(key.strip())
+        found = None
+        if key.strip() and scheme.lower() == "bearer":
+            self._guesses.check(address, digest)
+            found = self.with_hash(digest)
+            if found is None:
+                self._guesses.wrong(address)
+        if found is None:
             message = "a client's key is needed, in the header Authorization: Bearer KEY"
             raise ApiError(401, message, code="invalid_api_key")
+        self._guesses.right(digest)
+        return found
+
+    def with_hash(self, digest: bytes) -> Client | None:
+        """The client whose key has this hash; None if there is none."""
+        found = None
+        for client in self._clients or ():
+            if hmac.compare_digest(client.digest, digest):
+                found = client
         return found
 
 

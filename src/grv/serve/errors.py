@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_LONGEST = 1000  # characters of a message: it may repeat the name of a field
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -31,9 +32,13 @@ class ApiError(Exception):
         retry_after: float | None = None,
         close: bool = False,
     ) -> None:
-        super().__init__(message)
-        self.status, self.code, self.param, self.grv = status, code, param, grv
-        self.retry_after, self.close = retry_after, close
+        super().__init__(message[:_LONGEST])
+        self.status = status
+        self.code = code
+        self.grv = grv
+        self.param = None if param is None else param[:_LONGEST]
+        self.retry_after = retry_after
+        self.close = close
 
     @property
     def body(self) -> dict[str, Any]:

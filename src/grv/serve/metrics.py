@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from ..backends.protocols import Usage
 from ..core.errors import LedgerError
-from ..ledger.entries import Found, from_text
+from ..files import parse_json
+from ..ledger.entries import Call, Found, from_text
 from ..ledger.tables import TableLedger, Totals
+from ..runtime.prices import PRICING, Meter, meters_of
 
+_CALLS: dict[str, Call] = {  # by the kind of entry
+    "made": "generate",
+    "scored": "score",
+    "scoredagain": "rescore",
+    "found": "verify",
+}
 _BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 _AT_ONCE = 20_000  # entries that are read together
 
@@ -19,9 +29,13 @@ class Metrics:
     """Reads the ledger. Entries that were counted once are not read again."""
 
     def __init__(self, ledger: TableLedger, total: float) -> None:
-        self._ledger, self._total = ledger, total
-        self._position, self._candidates = 0, 0
+        self._ledger = ledger
+        self._total = total
+        self._position = 0
+        self._candidates = 0
         self._verdicts: Counter[str] = Counter()
+        self._shared = 0
+        self._bill = _DollarBill()
         self._lock = threading.Lock()
 
     def text(self, running: int) -> str:
@@ -37,16 +51,20 @@ class Metrics:
 
     def _count(self) -> None:
         while rows := self._ledger.results_since(self._position, _AT_ONCE):
-            for position, kind, body in rows:
+            for position, search, kind, body in rows:
                 self._position = int(position)
+                self._bill.add(search, kind, body)
                 if kind == "made":
                     self._candidates += 1
+                if kind != "found":
                     continue
                 try:
                     found = from_text(kind, body)
                 except LedgerError:
                     continue  # a damaged entry: grv runs check reports it
-                if isinstance(found, Found):
+                if isinstance(found, Found) and found.shared:
+                    self._shared += 1
+                elif isinstance(found, Found):
                     self._verdicts[found.verdict.value] += 1
 
     def _money(self, totals: Iterable[Totals]) -> Iterator[str]:
@@ -66,6 +84,18 @@ class Metrics:
             "gauge",
             "What searches that go on have paid, or reserved for calls in flight, by account.",
             [(_label("account", name), reserved[name]) for name in accounts],
+        )
+        yield from _metric(
+            "grv_dollars_total",
+            "counter",
+            "What calls with a result cost in dollars, as far as it is known.",
+            [("", self._bill.dollars)],
+        )
+        yield from _metric(
+            "grv_calls_of_unknown_cost_total",
+            "counter",
+            "Candidates, scores and verdicts whose dollars are unknown. They are in no sum.",
+            [("", self._bill.unknown)],
         )
         if math.isfinite(self._total):
             yield from _metric(
@@ -92,11 +122,59 @@ class Metrics:
             "Verifications, by verdict.",
             [(_label("verdict", name), number) for name, number in verdicts.items()],
         )
+        yield from _metric(
+            "grv_verdicts_shared_total",
+            "counter",
+            "Verdicts that were known, so that nothing was run for them.",
+            [("", self._shared)],
+        )
+
+
+class _DollarBill:
+    """Adds up the dollars of results on the ledger."""
+
+    def __init__(self) -> None:
+        self.dollars = 0.0
+        self.unknown = 0
+        self._meters: dict[str, dict[str, Meter]] = {}
+        self._known: dict[str, dict[str, Meter]] = {}  # equal settings share their meters
+
+    def add(self, search: str, kind: str, body: str) -> None:
+        """Count an entry; a damaged one is left out: grv runs check reports it."""
+        try:
+            record = parse_json(body)
+        except ValueError:
+            return
+        if not isinstance(record, dict):
+            return
+        if kind == "started":
+            self._start(search, record.get("about"))
+            return
+        usage = record.get("usage")
+        used = Usage.of(usage if isinstance(usage, dict) else {})
+        if record.get("shared") is True:
+            return
+        meters = self._meters.get(search, {})
+        meter = meters.get(str(record.get("generator") or "")) or next(iter(meters.values()), None)
+        dollars = (meter or Meter()).priced(_CALLS[kind], used).dollars
+        if dollars is None:
+            self.unknown += 1
+        else:
+            self.dollars += dollars
+
+    def _start(self, search: str, about: object) -> None:
+        if not isinstance(about, dict):
+            return
+        settings = json.dumps([about.get(PRICING), about.get("generator")])
+        if settings not in self._known:
+            self._known[settings] = meters_of(about)
+        self._meters[search] = self._known[settings]
 
 
 def _durations(totals: Iterable[Totals]) -> Iterator[str]:
     ended = [each for each in totals if each.outcome is not None]
-    name, count = "grv_search_seconds", sum(each.searches for each in ended)
+    name = "grv_search_seconds"
+    count = sum(each.searches for each in ended)
     yield f"# HELP {name} Seconds from the start of a search to its end."
     yield f"# TYPE {name} histogram"
     for at, bucket in enumerate(_BUCKETS):

@@ -9,28 +9,28 @@ from typing import Any
 
 from ..backends.generators.sampling import Sampling
 from ..backends.protocols import Problem
-from ..backends.sandbox.limits import Limits
+from ..backends.sandbox.limits import RunLimits
 from ..core.errors import UsageError
-from ..core.pace import Pace
+from ..core.limits import Limits
 from ..core.search import Policy
-from ..core.values import Cascade, Costs
-from ..pacing import PACE
+from ..core.values import Costs
 from ..policies import DEFAULT
 from ..runtime.calls import Caller
-from ..runtime.config import SearchConfig
+from ..runtime.config import GeneratorConfig, SearchConfig
 from ..runtime.executor import Backends
 from ..runtime.prices import Meter
 from .completions.require import Require
 
+LARGEST_STEP = 10_000  # candidates that a request may ask for at once
+
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """How a search is made, where a request may say something else than its profile."""
 
     policy: Policy = DEFAULT
     costs: Costs = field(default_factory=Costs)
-    budget: float = math.inf
-    value: float = math.inf
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,16 @@ class Profile:
         about: what determines candidates, scores and verdicts; see `SearchConfig.about`.
         sampling: how candidates are sampled, unless a request says otherwise.
         caller: makes the calls of all its searches.
-        plan: the policy, the costs and the budget. A request may lower the budget, not raise it.
+        plan: the policy, the costs and the limits. A request may lower the budget, not raise it.
         checks: the checks that a request may name.
         check: the name of the check of requests that have none; empty if they need one.
         require: which answers a request accepts, unless it says so.
         own_verifier: whether the server's own code verifies, and requests have no check.
-        limits: what programs may use. The check of a request may lower them.
+        run_limits: what programs may use. The check of a request may lower them.
         chat: whether the generator takes messages.
-        most, meter, cascade, width, pace: see `SearchConfig`.
+        meter: computes the measured cost of calls, if costs are measured.
+        pricing: computes the dollars of calls; see `GeneratorConfig`.
+        joined: see `SearchConfig`.
     """
 
     name: str
@@ -58,21 +60,19 @@ class Profile:
     about: Mapping[str, Any]
     sampling: Sampling
     caller: Caller
-    plan: Plan
+    plan: SearchPlan
     checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     check: str = ""
     require: Require = Require.VERIFIED
     own_verifier: bool = False
-    limits: Limits = field(default_factory=Limits)
+    run_limits: RunLimits = field(default_factory=RunLimits)
     chat: bool = True
-    most: Costs | None = None
     meter: Meter | None = None
-    cascade: Cascade | None = None
-    width: int | None = 1
-    pace: Pace = PACE
+    pricing: Meter | None = None
+    joined: bool = False
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.plan.budget):
+        if not math.isfinite(self.plan.limits.budget):
             raise UsageError(
                 f"profile {self.name}: give a budget; without one, a request that has no right"
                 " answer never ends"
@@ -86,25 +86,21 @@ class Profile:
         for name in self.checks:
             self.prepare(Problem(f"[checks.{name}]", "", self.checks[name]))
 
-    def config(self, plan: Plan, sampling: Sampling, more: Mapping[str, Any]) -> SearchConfig:
+    def config(self, plan: SearchPlan, sampling: Sampling, more: Mapping[str, Any]) -> SearchConfig:
         """The configuration of a search; `more` is what also distinguishes it from others."""
-        generator = self.backends.generator
-        sampled = getattr(generator, "sampled", None)
+        backends = self.backends
+        sampled = getattr(backends.generator, "sampled", None)
         if sampling != self.sampling and sampled is not None:
-            generator = sampled(sampling)
-        return SearchConfig(
-            replace(self.backends, generator=generator),
-            plan.policy,
-            plan.costs,
-            plan.budget,
-            self.width,
+            backends = replace(backends, generator=sampled(sampling))
+        config = SearchConfig.alone(
+            GeneratorConfig(backends, plan.policy, plan.costs, self.meter, pricing=self.pricing),
+            plan.limits,
             {**self.about, **sampling.about(), "stop": list(sampling.stop), **more},
-            value=plan.value,
-            most=self.most,
-            meter=self.meter,
-            cascade=self.cascade,
-            pace=self.pace,
+            joined=self.joined,
+            largest_step=LARGEST_STEP,
         )
+        config.check_plans()
+        return config
 
     def prepare(self, problem: Problem) -> None:
         """Parse the check of a problem; a UsageError says what is wrong with it."""

@@ -8,32 +8,34 @@ that is stopped, or whose process dies, continues when the same request comes ag
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
-from ..core.errors import GrvError, LedgerError, RunStopped
+from ..core.errors import GrvError, LedgerError, RunStopped, UsageError
 from ..ledger.entries import Entry, Found, Made, charge_of
 from ..ledger.tables import TableLedger
+from ..runtime.budget import RunBudget
 from ..runtime.calls import GRACE_SECONDS, Caller
 from ..runtime.ledger_writer import LedgerWriter
-from ..runtime.one_search import find_answer, solution_so_far
-from ..runtime.results.solution import Solution
-from ..runtime.spending import RunBudget
+from ..runtime.live_search import LiveSearch
+from ..runtime.solution import Solution
+from .buffers import Buffer
 from .clients import Client
-from .completions.requests import Request
+from .completions.requests import CompletionRequest
 from .errors import ApiError
 from .events import Events, place_of
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ServerBounds:
     """How much a server does at once.
 
     Attributes:
@@ -46,37 +48,52 @@ class Bounds:
 
 
 @dataclass(eq=False)
-class Running:
+class RunningSearch:
     """A search of this process.
 
     Attributes:
         request: the request that started it.
         caller: makes its calls.
-        generated, verified, cost: what it did in this process so far.
+        generated, verified, shared, cost: what it did in this process so far.
         solution: its result, if it has ended.
         error: why it has none.
         holders: the number of requests that wait for it.
+        goes_on: whether it goes on without a holder: its client left without closing a stream.
+        aside: whether it only waits: for a person, or for another process that runs it.
+        kept: what is held until its end: the bytes of its request, if its client has left.
         done: set at its end.
         changed: set at the next change.
     """
 
-    request: Request
+    request: CompletionRequest
     caller: Caller
     started: float = field(default_factory=time.monotonic)
     generated: int = 0
     verified: int = 0
+    shared: int = 0
     cost: float = 0.0
     solution: Solution | None = None
     error: ApiError | None = None
     holders: int = 0
+    goes_on: bool = False
+    aside: bool = False
+    kept: ExitStack = field(default_factory=ExitStack)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
     changed: anyio.Event = field(default_factory=anyio.Event)
 
+    def go_on(self, buffer: Buffer) -> None:
+        """Go on without a holder. The request stays in memory, so its bytes still count."""
+        if not self.goes_on and not self.done.is_set():
+            buffer.move(self.kept)
+        self.goes_on = True
+
     def count(self, entries: Sequence[Entry]) -> None:
         """Count what was recorded."""
         self.generated += sum(isinstance(each, Made) for each in entries)
-        self.verified += sum(isinstance(each, Found) for each in entries)
+        found = [each.shared for each in entries if isinstance(each, Found)]
+        self.verified += found.count(False)
+        self.shared += found.count(True)
         self.cost += charge_of(entries)
         self.tell()
 
@@ -88,8 +105,61 @@ class Running:
     @property
     def progress(self) -> dict[str, Any]:
         """What a stream tells while it waits."""
-        counts = {"generated": self.generated, "verified": self.verified, "cost": self.cost}
-        return {"search": self.request.search, "outcome": None, **counts}
+        return {
+            "search": self.request.search,
+            "outcome": None,
+            "generated": self.generated,
+            "verified": self.verified,
+            "shared": self.shared,
+            "cost": self.cost,
+        }
+
+
+class Places:
+    """Places for some searches at once; others wait for their turn."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: deque[anyio.Event] = deque()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a place, and have it until the end of the context."""
+        if self._free > 0:
+            self._free -= 1
+        else:
+            await self._turn()
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    async def _turn(self) -> None:
+        turn = anyio.Event()
+        self._waiting.append(turn)
+        try:
+            await turn.wait()
+        except BaseException:
+            if turn.is_set():
+                self._give_back()
+            else:
+                self._waiting.remove(turn)
+            raise
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Leave a place to others, and return without waiting; the next one waits instead."""
+        self._give_back()
+        try:
+            yield
+        finally:
+            self._free -= 1
+
+    def _give_back(self) -> None:
+        self._free += 1
+        while self._free > 0 and self._waiting:
+            self._free -= 1
+            self._waiting.popleft().set()
 
 
 class Searches:
@@ -108,15 +178,25 @@ class Searches:
     """
 
     def __init__(
-        self, ledger: TableLedger, total: float, bounds: Bounds, events: Events, *, detailed: bool
+        self,
+        ledger: TableLedger,
+        total: float,
+        bounds: ServerBounds,
+        events: Events,
+        *,
+        detailed: bool,
     ) -> None:
-        self.ledger, self._bounds, self._events, self._detailed = ledger, bounds, events, detailed
+        self.ledger = ledger
+        self._bounds = bounds
+        self._events = events
+        self._detailed = detailed
         self._writer = LedgerWriter(ledger, self._written)
         self._total = RunBudget(total, self._writer)
-        self._slots = anyio.Semaphore(bounds.searches)
-        self._running: dict[str, Running] = {}
-        self._by_id: defaultdict[str, list[Running]] = defaultdict(list)
+        self._places = Places(bounds.searches)
+        self._running: dict[str, RunningSearch] = {}
+        self._by_id: defaultdict[str, list[RunningSearch]] = defaultdict(list)
         self._unfinished = 0  # running or stopping
+        self._aside = 0  # of these, those that only wait
         self._closed = False
         self._ended = anyio.Event()
         self.lost: LedgerError | None = None
@@ -144,8 +224,8 @@ class Searches:
         return search in self._by_id
 
     @contextmanager
-    def hold(self, request: Request, client: Client) -> Iterator[Running]:
-        """The search of a request, running; without a holder it is stopped.
+    def hold(self, request: CompletionRequest, client: Client) -> Iterator[RunningSearch]:
+        """The search of a request, running; without a holder it is stopped, unless it goes on.
 
         Raises:
             ApiError: the server is full, or shuts down.
@@ -156,51 +236,60 @@ class Searches:
             yield running
         finally:
             running.holders -= 1
-            if not running.holders and not running.done.is_set():
-                self._stop(running)
+            self._stop_if_idle(running)
 
-    async def so_far(self, running: Running, client: Client) -> Solution:
+    def _stop_if_idle(self, running: RunningSearch) -> None:
+        """Stop a search that no request waits for. An equal request continues it later."""
+        needed = running.holders or (running.goes_on and not running.aside)
+        if not needed and not running.done.is_set():
+            self._stop(running)
+
+    async def so_far(self, running: RunningSearch, client: Client) -> Solution:
         """What a search has found that has not ended."""
         request = running.request
         caller = Caller(running.caller.calls)  # it makes no calls, and must not wait for a slot
-        return await solution_so_far(
-            request.problem, request.config, self.ledger, caller, self.budget(client)
-        )
+        budget = self.budget(client)
+        return await LiveSearch(
+            request.problem, request.config, self._writer, caller, budget
+        ).so_far()
 
-    def _start(self, request: Request, client: Client) -> Running:
+    def _start(self, request: CompletionRequest, client: Client) -> RunningSearch:
         key = request.key
         if (known := self._running.get(key)) is not None:
             return known
         if self._closed:
             raise _closing()
-        if self._unfinished >= self._bounds.searches + self._bounds.queue:
-            message = f"{self._unfinished} searches run or wait already; try again later"
+        busy = self._unfinished - self._aside
+        if busy >= self._bounds.searches + self._bounds.queue:
+            message = f"{busy} searches run or wait already; try again later"
             raise ApiError(429, message, code="queue_full", retry_after=2)
-        running = Running(request, request.profile.caller.another())
+        running = RunningSearch(request, request.profile.caller.another())
         self._running[key] = running
         self._by_id[request.search].append(running)
         self._unfinished += 1
         self._group.start_soon(self._run, running, client)
         return running
 
-    def _stop(self, running: Running) -> None:
+    def _stop(self, running: RunningSearch) -> None:
         """Cancel a search. What it has paid for is on record."""
         if self._running.get(running.request.key) is running:
             del self._running[running.request.key]  # the next request starts it again
         running.scope.cancel()
 
-    async def _run(self, running: Running, client: Client) -> None:
+    async def _run(self, running: RunningSearch, client: Client) -> None:
         request = running.request
         try:
             with running.scope:
-                async with self._slots:
-                    running.solution = await find_answer(
+                async with self._places.one():
+                    search = LiveSearch(
                         request.problem,
                         request.config,
                         self._writer,
                         running.caller,
                         self.budget(client),
+                        outside=partial(self._stand_aside, running),
                     )
+                    running.solution = await search.find()
         except GrvError as error:
             running.error = self.failure(error)
         except Exception as error:  # a mistake in one search must not end the others
@@ -209,16 +298,31 @@ class Searches:
         finally:
             self._end(running, client)
 
-    def _end(self, running: Running, client: Client) -> None:
+    @contextmanager
+    def _stand_aside(self, running: RunningSearch) -> Iterator[None]:
+        """Leave the place of a search while it only waits. Without a holder it is stopped."""
+        running.aside = True
+        self._aside += 1
+        self._stop_if_idle(running)
+        try:
+            with self._places.left():
+                yield
+        finally:
+            running.aside = False
+            self._aside -= 1
+
+    def _end(self, running: RunningSearch, client: Client) -> None:
         if running.solution is None and running.error is None:
             running.error = _closing()
-        key, search = running.request.key, running.request.search
+        key = running.request.key
+        search = running.request.search
         if self._running.get(key) is running:
             del self._running[key]
         self._by_id[search].remove(running)
         if not self._by_id[search]:
             del self._by_id[search]
         self._unfinished -= 1
+        running.kept.close()
         running.done.set()
         running.tell()
         if not self._unfinished:
@@ -231,6 +335,7 @@ class Searches:
             outcome=running.solution.outcome if running.solution is not None else None,
             generated=running.generated,
             verified=running.verified,
+            shared=running.shared,
             cost=running.cost,
             seconds=round(time.monotonic() - running.started, 3),
         )
@@ -248,6 +353,9 @@ class Searches:
             self._group.start_soon(self._try_ledger)
             message = f"the ledger cannot be used{reason}"
             return ApiError(503, message, code="ledger_unavailable", retry_after=10)
+        if isinstance(error, UsageError):  # as for a plan that asks for too much at once
+            message = f"the search cannot be made{reason}"
+            return ApiError(400, message, code="invalid_value", param="grv")
         return ApiError(500, f"the search failed{reason}", code="search_failed")
 
     async def _try_ledger(self) -> None:

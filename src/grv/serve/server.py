@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import signal
 import socket
@@ -11,21 +10,21 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Protocol as Interface
 
 import anyio
-import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..core.errors import LedgerError, UsageError
+from .connections import Connections, Protocol
 from .door import HEADERS
 from .events import Events, Handler
 
 _IDLE = 75  # seconds that a connection may wait for its next request
 _CLOSING = 5  # seconds that responses have after the last search has ended
-_BACKLOG = 2048
+_BACKLOG = 2048  # connections that wait to be accepted
+_ACCEPTED = 16  # connections accepted in a row: between them, others are answered
 
 
-class Work(Interface):
+class BackgroundWork(Interface):
     """What runs beside the requests, inside the context `open`.
 
     Attributes:
@@ -46,52 +45,14 @@ class Work(Interface):
         """End at once."""
 
 
-class Protocol(H11Protocol):
-    """HTTP/1.1 for which the headers of a request must arrive in time."""
-
-    slow = 30.0
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request."""
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the headers, if they are not complete."""
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
-        self._unwatch()
-        super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request, if it has begun."""
-        super().on_response_complete()
-        if self.conn.trailing_data[0]:
-            self._watch()
-
-    def _watch(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            self._unwatch()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self.slow, self._give_up)
-
-    def _unwatch(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _give_up(self) -> None:
-        self._timer = None
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self.transport.close()
-
-
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us."""
+    """A server that leaves signals to us, and accepts a few connections at a time."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen. Connections that are not accepted yet wait in the kernel."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_BACKLOG)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -110,11 +71,12 @@ def bind(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _config(app: ASGIApp, events: Events, slow: float, connections: int) -> uvicorn.Config:
+def _config(app: ASGIApp, events: Events, slow: float, connections: Connections) -> uvicorn.Config:
     library = logging.getLogger("uvicorn")
-    library.handlers, library.propagate = [Handler(events)], False
+    library.handlers = [Handler(events)]
+    library.propagate = False
     library.setLevel(logging.WARNING)
-    protocol = type("_Protocol", (Protocol,), {"slow": slow})
+    protocol = type("_Protocol", (Protocol,), {"slow": slow, "others": connections})
     return uvicorn.Config(
         app,
         http=protocol,
@@ -125,22 +87,22 @@ def _config(app: ASGIApp, events: Events, slow: float, connections: int) -> uvic
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=_ACCEPTED,
         h11_max_incomplete_event_size=HEADERS,
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_CLOSING,
-        limit_concurrency=connections,
     )
 
 
 async def run(
     app: ASGIApp,
-    searches: Work,
+    searches: BackgroundWork,
     listening: socket.socket,
     events: Events,
     *,
     slow: float,
     grace: float,
-    connections: int,
+    connections: Connections,
 ) -> int:
     """Serve until a signal arrives, and return its number.
 

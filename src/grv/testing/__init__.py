@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .drivers import Scripted, SearchLimits, dialogue, drive, run, verified
+from ..lazy import loader
+from .drivers import Scripted, dialogue, drive, run, verified
 from .worlds import (
     World,
     all_wrong,
@@ -23,12 +24,45 @@ from .worlds import (
 
 if TYPE_CHECKING:
     from .contracts import PolicyContract as PolicyContract
+    from .contracts_backends import GeneratorContract as GeneratorContract
+    from .contracts_backends import ScorerContract as ScorerContract
+    from .contracts_ledger import LedgerContract as LedgerContract
+    from .fakes import ScriptedGenerator as ScriptedGenerator
+    from .fakes import TableScorer as TableScorer
+    from .fakes import TableVerifier as TableVerifier
+    from .servers import FakeAnthropic as FakeAnthropic
+    from .servers import FakeGemini as FakeGemini
+    from .servers import FakeOpenai as FakeOpenai
+    from .servers import FakeResponses as FakeResponses
 
-_CONTRACTS = ("PolicyContract",)
+# Loaded at first use: the contracts need pytest and hypothesis.
+_HOMES = {
+    "FakeAnthropic": "servers",
+    "FakeGemini": "servers",
+    "FakeOpenai": "servers",
+    "FakeResponses": "servers",
+    "GeneratorContract": "contracts_backends",
+    "LedgerContract": "contracts_ledger",
+    "PolicyContract": "contracts",
+    "ScorerContract": "contracts_backends",
+    "ScriptedGenerator": "fakes",
+    "TableScorer": "fakes",
+    "TableVerifier": "fakes",
+}
 
 __all__ = [
+    "FakeAnthropic",
+    "FakeGemini",
+    "FakeOpenai",
+    "FakeResponses",
+    "GeneratorContract",
+    "LedgerContract",
+    "PolicyContract",
+    "ScorerContract",
     "Scripted",
-    "SearchLimits",
+    "ScriptedGenerator",
+    "TableScorer",
+    "TableVerifier",
     "World",
     "all_wrong",
     "dialogue",
@@ -45,11 +79,8 @@ __all__ = [
     "verified",
 ]
 
+__getattr__ = loader(__name__, _HOMES)
 
-def __getattr__(name: str) -> object:
-    """Import the contracts on first use: they need pytest and hypothesis."""
-    if name in _CONTRACTS:
-        from . import contracts
 
-        return getattr(contracts, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return __all__

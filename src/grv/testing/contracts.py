@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..core.limits import Limits
 from ..core.pace import Pace
 from ..core.search import Policy, Search
 from ..core.values import (
@@ -23,8 +24,10 @@ from ..core.values import (
     Bill,
     CandidateId,
     Costs,
+    Generate,
     Generated,
     Outcome,
+    Reason,
     Stop,
     Task,
     Verdict,
@@ -37,7 +40,7 @@ from ..learning.prior_file import parse_policy
 from ..policies import POLICIES
 from ..policies.spec import spec
 from ..replay.engine import replayed
-from .drivers import SearchLimits, batches, drive, run, verified
+from .drivers import batches, drive, run, verified
 from .strategies import budgets, limits, paces, price_lists, widths, worlds
 from .worlds import World, all_wrong
 
@@ -55,6 +58,9 @@ def _property(*strategies: st.SearchStrategy[Any]) -> Callable[[_Test], _Test]:
         return test
 
     return decorate
+
+
+_APART = Pace(overlap=False)  # candidates and verdicts arrive in rounds of their own
 
 
 class PolicyContract:
@@ -80,9 +86,9 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_it_ends_and_verifies_only_what_is_known_and_new(
-        self, world: World, costs: Costs, limits: SearchLimits
+        self, world: World, costs: Costs, limits: Limits
     ) -> None:
-        search = run(self.policy, costs, world, **limits)  # an illegal step is a PolicyError
+        search = run(self.policy, costs, world, limits)  # an illegal step is a PolicyError
         assert search.outcome is not None
         assert len(search.trace) <= 2 * len(world) + 1
         known = 0
@@ -97,11 +103,11 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits())
     def test_the_same_events_get_the_same_actions(
-        self, world: World, costs: Costs, limits: SearchLimits
+        self, world: World, costs: Costs, limits: Limits
     ) -> None:
-        before = run(self.policy, costs, world, **limits)
-        one = Search(self.policy, costs, **limits)
-        two = Search(self.policy, costs, **limits)
+        before = run(self.policy, costs, world, limits)
+        one = Search(self.policy, costs, limits)
+        two = Search(self.policy, costs, limits)
         while not isinstance(action := one.ask(), Stop):  # interleaved: they must not share state
             assert two.ask() == action
             event = world.event(action, seen=one.arrived)
@@ -112,46 +118,78 @@ class PolicyContract:
         assert two.trace == one.trace == before.trace
 
     @_property(worlds(), price_lists(), limits())
-    def test_asking_twice_is_asking_once(
-        self, world: World, costs: Costs, limits: SearchLimits
-    ) -> None:
-        search = Search(self.policy, costs, **limits)
+    def test_asking_twice_is_asking_once(self, world: World, costs: Costs, limits: Limits) -> None:
+        search = Search(self.policy, costs, limits)
         while not isinstance(action := search.ask(), Stop):
             assert search.ask() is action
             search.tell(world.event(action, seen=search.arrived))
         assert search.ask() is action
-        assert search.trace == run(self.policy, costs, world, **limits).trace
+        assert search.trace == run(self.policy, costs, world, limits).trace
 
     @_property(worlds(), price_lists(), limits())
     def test_the_bill_is_the_sum_of_the_events_and_within_the_budget(
-        self, world: World, costs: Costs, limits: SearchLimits
+        self, world: World, costs: Costs, limits: Limits
     ) -> None:
-        search = run(self.policy, costs, world, **limits)
+        search = run(self.policy, costs, world, limits)
         generated = sum(len(batch.scores) for batch in batches(search))
         asked = len(verified(search))
         refuted = sum(batch.keys.count(REFUTED) for batch in batches(search))
         unneeded = generated - len(search.pool)
         bill = Bill(generated, asked, costs.of(generated, asked), 0, refuted, unneeded)
         assert search.bill == bill
-        assert search.bill.total <= limits["budget"]
+        assert search.bill.total <= limits.budget
 
     @_property(worlds(), price_lists(), widths())
     def test_a_budget_that_just_covers_a_search_changes_nothing(
         self, world: World, costs: Costs, width: int | None
     ) -> None:
-        """If the end of the world is not reached: with less money, fewer are requested."""
+        """If the end of the world is not reached: with less money, fewer are requested.
+
+        And if the last action verifies: candidates are generated only with money to verify one,
+        also if all of them turn out to be refuted. A search that looks ahead may generate fewer
+        of those; it finds the same answer.
+        """
         world += all_wrong(30)
-        free = run(self.policy, costs, world, width=width)
-        if not free.pool.exhausted:
-            bounded = run(self.policy, costs, world, width=width, budget=free.bill.total)
-            assert bounded.outcome == free.outcome
-            assert bounded.trace == free.trace
+        free = run(self.policy, costs, world, Limits(width=width, pace=_APART))
+        last = free.trace[-1].action if free.trace else None
+        verifies = isinstance(last, Verify) and not last.meanwhile
+        requested = [turn.action.n for turn in free.trace if isinstance(turn.action, Generate)]
+        if sum(requested) == free.bill.generated and verifies:
+            bounded = run(
+                self.policy, costs, world, Limits(width=width, budget=free.bill.total, pace=_APART)
+            )
+            if width is None or width == 1:
+                assert bounded.outcome == free.outcome
+                assert bounded.trace == free.trace
+            assert _outcome(bounded).answer == _outcome(free).answer
+            assert bounded.bill.total <= free.bill.total
+
+    @_property(worlds(), price_lists(), limits(), st.sampled_from([1.0, 7, 30, 1e9]))
+    def test_the_last_money_is_for_a_verification(
+        self, world: World, costs: Costs, limits: Limits, value: float
+    ) -> None:
+        """No candidate is generated that cannot be verified, and none is left that could be."""
+        search = Search(self.policy, costs, dataclasses.replace(limits, value=value))
+        limit = min(value, limits.budget)
+        while not isinstance(action := search.ask(), Stop):
+            made = action.n if isinstance(action, Generate) else 0
+            if isinstance(action, Verify) and action.meanwhile:
+                made = action.meanwhile
+            checks = len(action.ids) if isinstance(action, Verify) else 0
+            if made:
+                bill = search.bill
+                assert costs.of(bill.generated + made, bill.verified + checks + 1) <= limit
+            search.tell(world.event(action, seen=search.arrived))
+        if action.reason is Reason.OUT_OF_BUDGET or action.why:
+            bill = search.bill
+            one_more = costs.of(bill.generated, bill.verified + 1)
+            assert one_more > limit or not search.pool.waiting
 
     @_property(worlds(), price_lists(), limits())
     def test_it_is_solved_exactly_when_the_answer_passed(
-        self, world: World, costs: Costs, limits: SearchLimits
+        self, world: World, costs: Costs, limits: Limits
     ) -> None:
-        search = run(self.policy, costs, world, **limits)
+        search = run(self.policy, costs, world, limits)
         outcome = _outcome(search)
         passed = {id for id in verified(search) if world.verdicts[id] is Verdict.PASSED}
         assert outcome.solved == (outcome.answer is not None) == bool(passed)
@@ -161,22 +199,22 @@ class PolicyContract:
 
     @_property(worlds(broken=False), price_lists(), limits(), st.booleans())
     def test_replay_agrees(
-        self, world: World, costs: Costs, limits: SearchLimits, with_keys: bool
+        self, world: World, costs: Costs, limits: Limits, with_keys: bool
     ) -> None:
         """This also shows that keys are only compared: a log has other names for them."""
         if not with_keys:
             world = dataclasses.replace(world, keys=())
-        here = run(self.policy, costs, world, **limits)
-        there = replayed(self.policy, world.logged(), costs, keys=with_keys, **limits)
+        here = run(self.policy, costs, world, limits)
+        there = replayed(self.policy, world.logged(), costs, limits, keys=with_keys)
         assert there.outcome == here.outcome
         assert _actions(there) == _actions(here)
 
     @_property(worlds(), price_lists(), limits(), st.integers(0, 40))
     def test_a_crash_anywhere_changes_nothing(
-        self, world: World, costs: Costs, limits: SearchLimits, cut: int
+        self, world: World, costs: Costs, limits: Limits, cut: int
     ) -> None:
-        whole = run(self.policy, costs, world, **limits)
-        resumed = Search(self.policy, costs, **limits)
+        whole = run(self.policy, costs, world, limits)
+        resumed = Search(self.policy, costs, limits)
         for turn in whole.trace[:cut]:
             assert resumed.ask() == turn.action
             resumed.tell(turn.event)
@@ -188,8 +226,8 @@ class PolicyContract:
     def test_it_spends_no_more_than_it_is_worth_and_solves_what_costs_no_more(
         self, world: World, costs: Costs, width: int | None, value: float
     ) -> None:
-        free = run(self.policy, costs, world, width=width)
-        bounded = run(self.policy, costs, world, width=width, value=value)
+        free = run(self.policy, costs, world, Limits(width=width, pace=_APART))
+        bounded = run(self.policy, costs, world, Limits(width=width, value=value, pace=_APART))
         assert bounded.bill.total <= value
         # A step that the value shortens may miss the end of the generator.
         if _outcome(free).solved and free.bill.total <= value and not free.pool.exhausted:
@@ -199,11 +237,11 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits(), st.randoms())
     def test_what_is_really_paid_is_billed_within_the_budget_and_decides_alike(
-        self, world: World, costs: Costs, limits: SearchLimits, random: Random
+        self, world: World, costs: Costs, limits: Limits, random: Random
     ) -> None:
         """If no candidate and no verification costs more than `most` says."""
         most = Costs(3 * costs.candidate, 3 * costs.verify)
-        whole = Search(self.policy, costs, most=most, **limits)
+        whole = Search(self.policy, costs, dataclasses.replace(limits, most=most))
         paid = 0.0
         while not isinstance(action := whole.ask(), Stop):
             event = world.event(action, seen=whole.arrived)
@@ -219,8 +257,8 @@ class PolicyContract:
             whole.tell(event)
             paid += share
         assert whole.bill.total == pytest.approx(paid)
-        assert whole.bill.total <= limits["budget"] * (1 + 1e-12)
-        again = Search(self.policy, costs, most=most, **limits)
+        assert whole.bill.total <= limits.budget * (1 + 1e-12)
+        again = Search(self.policy, costs, dataclasses.replace(limits, most=most))
         for turn in whole.trace:
             assert again.ask() == turn.action
             again.tell(turn.event)
@@ -229,7 +267,7 @@ class PolicyContract:
 
     @_property(worlds(), price_lists(), limits(), st.data())
     def test_only_the_order_of_scores_matters(
-        self, world: World, costs: Costs, limits: SearchLimits, data: st.DataObject
+        self, world: World, costs: Costs, limits: Limits, data: st.DataObject
     ) -> None:
         if not getattr(self.policy, "rank_only", False):
             pytest.skip("the policy uses the values of scores")
@@ -238,8 +276,8 @@ class PolicyContract:
         new = sorted(data.draw(st.sets(numbers, min_size=len(levels), max_size=len(levels))))
         moved = dict(zip(levels, new, strict=True))
         other = dataclasses.replace(world, scores=tuple(moved[score] for score in world.scores))
-        before = run(self.policy, costs, world, **limits)
-        after = run(self.policy, costs, other, **limits)
+        before = run(self.policy, costs, world, limits)
+        after = run(self.policy, costs, other, limits)
         assert after.outcome == before.outcome
         assert _actions(after) == _actions(before)
 
@@ -252,8 +290,8 @@ class PolicyContract:
         Otherwise the next candidate of that key is verified after the others in flight, but one at
         a time it is verified before them. The order may differ, and so may the answer.
         """
-        batch = run(self.policy, costs, world, width=None, budget=budget)
-        single = run(self.policy, costs, world, width=1, budget=budget)
+        batch = run(self.policy, costs, world, Limits(width=None, budget=budget))
+        single = run(self.policy, costs, world, Limits(budget=budget))
         assert _outcome(single).answer == _outcome(batch).answer
         assert single.bill.generated == batch.bill.generated
         assert single.bill.verified <= batch.bill.verified
@@ -263,11 +301,12 @@ class PolicyContract:
         self, world: World, costs: Costs, width: int, pace: Pace
     ) -> None:
         """Up to the first pass; beyond it, only to the end of its block."""
-        single = run(self.policy, costs, world, width=1)
-        ahead = run(self.policy, costs, world, width=width, pace=pace)
+        single = run(self.policy, costs, world)
+        ahead = run(self.policy, costs, world, Limits(width=width, pace=pace))
         assert _outcome(ahead).answer == _outcome(single).answer
         assert _outcome(ahead).reason == _outcome(single).reason
-        course, asked = verified(single), verified(ahead)
+        course = verified(single)
+        asked = verified(ahead)
         assert asked[: len(course)] == course
         blocks = [turn.action for turn in ahead.trace if isinstance(turn.action, Verify)]
         assert all(len(block.ids) <= width for block in blocks)
@@ -276,21 +315,21 @@ class PolicyContract:
 
     @_property(worlds(), worlds(keys=False), price_lists(), limits())
     def test_what_was_not_generated_does_not_matter(
-        self, world: World, more: World, costs: Costs, limits: SearchLimits
+        self, world: World, more: World, costs: Costs, limits: Limits
     ) -> None:
         """If the end of the world is not reached: a policy may react to it."""
-        before = run(self.policy, costs, world, **limits)
-        looks_ahead = limits["width"] not in (None, 1)
+        before = run(self.policy, costs, world, limits)
+        looks_ahead = limits.looks_ahead
         if not before.pool.exhausted and not (looks_ahead and before.arrived == len(world)):
-            after = run(self.policy, costs, world.first(before.arrived) + more, **limits)
+            after = run(self.policy, costs, world.first(before.arrived) + more, limits)
             assert after.outcome == before.outcome
             assert after.trace == before.trace
 
     @_property(worlds(), price_lists(), limits())
     def test_a_refuted_key_is_never_verified_and_one_in_flight_is_enough(
-        self, world: World, costs: Costs, limits: SearchLimits
+        self, world: World, costs: Costs, limits: Limits
     ) -> None:
-        search = run(self.policy, costs, world, **limits)
+        search = run(self.policy, costs, world, limits)
         refuted: set[str] = set()
         for turn in search.trace:
             if isinstance(turn.action, Verify) and world.keys:

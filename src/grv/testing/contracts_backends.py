@@ -216,9 +216,11 @@ def _check_score(score: Score) -> None:
 
 
 def _check_usage(usage: Usage) -> None:
-    assert isinstance(usage.prompt_tokens, int)
-    assert isinstance(usage.completion_tokens, int)
-    assert min(usage.prompt_tokens, usage.completion_tokens, usage.seconds, usage.dollars) >= 0
+    for name, value in usage.as_data().items():
+        assert isinstance(value, int) or not name.endswith("_tokens")
+        assert value is None or value >= 0
+    assert usage.cached_tokens + usage.cache_write_tokens <= usage.prompt_tokens
+    assert usage.reasoning_tokens <= usage.completion_tokens
 
 
 def _check_error(error: BackendError) -> None:

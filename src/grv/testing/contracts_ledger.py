@@ -64,7 +64,7 @@ def entries() -> st.SearchStrategy[Entry]:
         st.builds(Made, _ids, _texts, st.none() | st.lists(_numbers).map(tuple), _data),
         st.builds(Scored, _ids, st.none() | _numbers, st.none() | _texts, _texts, _data),
         st.builds(Found, _ids, _verdicts, _texts, _data, _data),
-        st.builds(Told, _events, _texts),
+        st.builds(Told, _events, _texts, _texts),
         st.builds(
             Ended,
             st.sampled_from(["solved", "out of budget"]),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypedDict
 
-from ..core.pace import Pace
+from ..core.limits import Limits
 from ..core.pool import Pool
 from ..core.search import Policy, Search
 from ..core.values import (
     Action,
     CandidateId,
-    Cascade,
     Costs,
     Generate,
     Generated,
@@ -25,14 +22,6 @@ from ..core.values import (
     arrivals,
 )
 from .worlds import World
-
-
-class SearchLimits(TypedDict, total=False):
-    """The limits of a search: keyword arguments of `Search`, `run` and `dialogue`."""
-
-    width: int | None
-    budget: float
-    pace: Pace
 
 
 @dataclass(frozen=True)
@@ -50,16 +39,10 @@ def run(
     policy: Policy,
     costs: Costs,
     world: World,
-    *,
-    width: int | None = None,
-    budget: float = math.inf,
-    value: float = math.inf,
-    cascade: Cascade | None = None,
-    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
 ) -> Search:
     """Run a search to its end, and return it with its trace and its pool."""
-    limits = SearchLimits(width=width, budget=budget, pace=pace)
-    search = Search(policy, costs, value=value, cascade=cascade, **limits)
+    search = Search(policy, costs, limits)
     drive(search, world)
     return search
 
@@ -74,18 +57,15 @@ def dialogue(
     policy: Policy,
     costs: Costs,
     world: World,
-    *,
-    width: int | None = None,
-    budget: float = math.inf,
-    pace: Pace = Pace(),  # noqa: B008 (a frozen value)
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
 ) -> list[str]:
     """The actions of a search in words; the last line says how it ended.
 
     >>> from grv.policies import Fixed
     >>> dialogue(Fixed(4, 2), Costs(), World.of("1- 3- 2+ 0-"))
-    ['generate 4', 'verify 2', 'solved by 2']
+    ['generate 4', 'verify 1', 'verify 1', 'solved by 2']
     """
-    search = run(policy, costs, world, width=width, budget=budget, pace=pace)
+    search = run(policy, costs, world, limits)
     return [*(words(turn.action) for turn in search.trace), words(search.ask())]
 
 

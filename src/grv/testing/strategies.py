@@ -8,9 +8,9 @@ import math
 
 from hypothesis import strategies as st
 
+from ..core.limits import Limits
 from ..core.pace import Pace
 from ..core.values import REFUTED, Costs, Latency, Verdict
-from .drivers import SearchLimits
 from .worlds import World
 
 _SCORES = (0.0, 1.0, 2.0, 0.5, -math.inf)
@@ -84,8 +84,8 @@ def widths() -> st.SearchStrategy[int | None]:
 
 def paces() -> st.SearchStrategy[Pace]:
     """How far a search looks ahead, if its width is above 1."""
-    timed = Pace(overlap=True, second=1.0, latency=Latency(5, 30))
-    return st.sampled_from([Pace(), Pace(overlap=True), Pace(ramp=False, overlap=True), timed])
+    timed = Pace(wait_price=1.0, latency=Latency(5, 30))
+    return st.sampled_from([Pace(overlap=False), Pace(), Pace(ramp=False), timed])
 
 
 def budgets() -> st.SearchStrategy[float]:
@@ -94,6 +94,6 @@ def budgets() -> st.SearchStrategy[float]:
 
 
 @st.composite
-def limits(draw: st.DrawFn) -> SearchLimits:
+def limits(draw: st.DrawFn) -> Limits:
     """A width, a budget and a pace."""
-    return SearchLimits(width=draw(widths()), budget=draw(budgets()), pace=draw(paces()))
+    return Limits(width=draw(widths()), budget=draw(budgets()), pace=draw(paces()))

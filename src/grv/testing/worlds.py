@@ -2,7 +2,7 @@
 
 A *world* is plain data: the candidates of one problem in order of arrival, with their scores and
 verdicts. `drivers.py` runs policies in it. A *population* is a distribution of problems, each with
-a known distribution of candidates; `grv.experiments.populations` defines them.
+a known distribution of candidates; `grv.comparing.simulation.populations` defines them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..comparing.simulation.populations import FITTED as POPULATIONS
+from ..comparing.simulation.populations import Binormals as Population
+from ..comparing.simulation.populations import population
 from ..core.errors import UsageError
 from ..core.values import (
     REFUTED,
@@ -27,9 +30,6 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from ..experiments.populations import FITTED as POPULATIONS
-from ..experiments.populations import Binormals as Population
-from ..experiments.populations import population
 
 if TYPE_CHECKING:
     from ..logs.log import LoggedProblem
@@ -181,7 +181,10 @@ class World:
         refuted = np.array([key == REFUTED for key in self.keys], dtype=np.bool_)
         second = np.array(self.second, dtype=np.float64) if self.second else None
         return LoggedProblem(
-            *(id, np.array(self.scores, dtype=np.float64), passed, keys),
+            id,
+            np.array(self.scores, dtype=np.float64),
+            passed,
+            keys,
             second=second,
             refuted=refuted if refuted.any() else None,
         )

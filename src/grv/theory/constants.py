@@ -19,7 +19,7 @@ SMALL_RATIO_EXCESS = 2e-7  # what the bound of Balanced adds for rho below 1/67
 
 
 def rounds_constant(g: int, rho: Ratio) -> float:
-    """Theorem 0: repeating "generate g, verify the best" costs at most this times J*."""
+    """Theorem 0: repeating "generate g, verify the best" costs at most c * J*; this is c."""
     return float(max((g + rho) / g, (g + rho) / (1 + rho)))
 
 
@@ -130,7 +130,8 @@ def least_against_verify_all(rho: Ratio, c1: float) -> float:
     """
     if c1 < least_constant(rho):
         return math.inf
-    a, size = 1 / c1, float(1 + rho)
+    a = 1 / c1
+    size = float(1 + rho)
     b = 1 - 2 * a
     y = size / 2 if b == 0 else a * (math.sqrt(max(1 + b * size / a, 0)) - 1) / b
     if b < 0 and size - y < 1e-9 * size:  # C1 is the least constant: both sides vanish

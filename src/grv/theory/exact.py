@@ -61,7 +61,8 @@ class _Places(NamedTuple):
 def _checked(
     scores: ArrayLike, passed: ArrayLike, m: int, k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    score_of, passes = np.asarray(scores, dtype=np.float64), np.asarray(passed, dtype=np.bool_)
+    score_of = np.asarray(scores, dtype=np.float64)
+    passes = np.asarray(passed, dtype=np.bool_)
     if score_of.ndim != 1 or score_of.shape != passes.shape:
         raise UsageError(f"scores of shape {score_of.shape}, verdicts of shape {passes.shape}")
     if np.isnan(score_of).any():
@@ -73,7 +74,8 @@ def _checked(
 
 def _places(scores: NDArray[np.float64], passed: NDArray[np.bool_]) -> _Places:
     order = np.argsort(-scores)
-    ranked, fails = scores[order], ~passed[order]
+    ranked = scores[order]
+    fails = ~passed[order]
     starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
     size = np.diff(starts, append=len(ranked))
     failing = np.add.reduceat(fails.astype(np.intp), starts)

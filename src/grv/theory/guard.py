@@ -11,8 +11,8 @@ in units of c_rew. Then the expected cost is at most F J* if the chance of passi
 with the score.
 
 The oldest open candidate must be verified in time: until the n-th draw is verified, or known to
-fail, the cost stays within F (1 + rho) n. Then the cost is at most F times that of verify-all on
-the same candidates, for any score.
+fail, the cost stays within F times what verify-all pays for the first n draws. Then the cost is at
+most F times that of verify-all on the same candidates, for any score.
 """
 
 from __future__ import annotations
@@ -29,27 +29,29 @@ LEAST_FACTOR = 2.0  # above the constant of Balanced, so that the policy can alw
 LEAST_FOR_BOTH = 3.0  # a block's allowance then covers its draws, its best and its oldest
 
 
-class Block(NamedTuple):
+class GuardBlock(NamedTuple):
     """The number of candidates of a block, and what the block adds to the allowance."""
 
     draws: int
     allowance: float
 
 
-def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[Block, Block]:
+def guard_blocks(rho: Fraction | float, factor: float = FACTOR) -> tuple[GuardBlock, GuardBlock]:
     """The first block, and every later one."""
     if not LEAST_FACTOR <= factor < float("inf"):
         raise UsageError(f"a guard's factor must be at least {LEAST_FACTOR:g}, not {factor}")
     first, later = block_draws(rho)
-    return Block(first, factor * (first + (later - 1) / 2)), Block(later, factor * later)
+    return GuardBlock(first, factor * (first + (later - 1) / 2)), GuardBlock(later, factor * later)
 
 
-def oldest_limit(rho: float, settled: int, factor: float = FACTOR) -> float:
+def oldest_limit(rho: float, settled: int, factor: float = FACTOR, *, spared: int = 0) -> float:
     """The most that may be spent in all until the oldest open candidate is verified, in candidates.
 
-    `settled` is the number of candidates before it; all of them were verified or are known to fail.
+    That is `factor` times what verify-all pays up to this candidate. `settled` is the number of
+    candidates before it; all of them were verified or are known to fail. Of these, verify-all does
+    not verify those that are `spared`: refuted candidates, and further candidates of a key.
     """
-    return factor * (1 + rho) * (settled + 1)
+    return factor * (1 + rho) * (settled + 1) - factor * rho * spared
 
 
 def guarded_bound(rho: Fraction | float, factor: float = FACTOR) -> float:

@@ -38,11 +38,10 @@ def least_checks(
     """
     n = len(levels)
     least = np.full(n, n + 1, dtype=np.int32)
-    ranks = np.where(passed, levels, np.iinfo(np.int32).max)
     records = np.flatnonzero(passed)
     if not len(records):
         return least
-    records = records[_is_record(ranks[records])]
+    records = records[_is_record(levels[records])]
     for start, end in zip(records, [*records[1:], n], strict=True):
         level = levels[start]
         if keys is None:

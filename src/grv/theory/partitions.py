@@ -93,13 +93,15 @@ class RunTable:
         low = int(reach[2].min()) - 1  # every run needs more candidates than this
         width = self.least.shape[1] - low
         total = np.empty(reach.shape[1])
-        k, paid = np.ones(width, dtype=np.int32), np.zeros(width, dtype=np.int64)
+        k = np.ones(width, dtype=np.int32)
+        paid = np.zeros(width, dtype=np.int64)
         block = max(1, _CELLS // width)
         for start in range(0, len(total), block):
             rows = slice(left + start, left + min(start + block, len(total)))
             ks = np.maximum(np.maximum.accumulate(self.least[rows, low:], axis=0), k)
             sums = np.cumsum(self.paid[rows, low:], axis=0, dtype=np.int64) + paid
-            k, paid = ks[-1], sums[-1]
+            k = ks[-1]
+            paid = sums[-1]
             part = reach[:, start : start + len(ks)]
             prices = _prices(part, low, ks, sums, costs, whole=whole)
             total[start : start + len(ks)] = prices.min(axis=1) * (start + 1 + np.arange(len(ks)))
@@ -148,9 +150,11 @@ def best_splits(table: RunTable, costs: Costs, most: int, *, whole: bool) -> NDA
 def splits_of_runs(table: RunTable, costs: Costs, most: int, *, whole: bool) -> NDArray[np.intp]:
     """See `best_splits`. Every run is priced once, and none is kept."""
     shape = (most + 1, table.size + 1)
-    solved, cost = np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf)
+    solved = np.full(shape, -1, dtype=np.int64)
+    cost = np.full(shape, np.inf)
     splits = np.zeros(shape, dtype=np.intp)
-    solved[0, 0], cost[0, 0] = 0, 0.0
+    solved[0, 0] = 0
+    cost[0, 0] = 0.0
     for left in range(table.size):
         there = np.flatnonzero(solved[:-1, left] >= 0)
         if not len(there):
@@ -159,9 +163,11 @@ def splits_of_runs(table: RunTable, costs: Costs, most: int, *, whole: bool) -> 
         solves = solved[there, left][:, None] + own_solved
         prices = cost[there, left][:, None] + own_cost
         levels = slice(there[0] + 1, there[-1] + 2)
-        best, least = solved[levels, left + 1 :], cost[levels, left + 1 :]
+        best = solved[levels, left + 1 :]
+        least = cost[levels, left + 1 :]
         better = (solves > best) | ((solves == best) & (prices < least))
-        best[better], least[better] = solves[better], prices[better]
+        best[better] = solves[better]
+        least[better] = prices[better]
         splits[levels, left + 1 :][better] = left
     return splits
 
@@ -187,7 +193,8 @@ class _Sums:
 
     def __init__(self, table: RunTable, costs: Costs, most: int) -> None:
         longest = table.least.shape[1]
-        self.table, self.costs = table, costs
+        self.table = table
+        self.costs = costs
         self.m = np.arange(1, longest + 1)
         self.trials = np.concatenate([[0], np.cumsum(table.trials)])
         self.paid = np.zeros((table.size + 1, longest), dtype=np.int64)
@@ -215,7 +222,9 @@ class _Sums:
         np.minimum(self.best, values, out=self.best)
         kept = self.kept[groups, columns]
         room = np.isfinite(values[groups, columns]) & (kept < _EQUALS)
-        groups, columns, kept = groups[room], columns[room], kept[room]
+        groups = groups[room]
+        columns = columns[room]
+        kept = kept[room]
         self.starts[kept, groups, columns] = at
         self.kept[groups, columns] += 1
 
@@ -233,7 +242,8 @@ class _Sums:
         kept = self.kept[groups, columns]
         which = np.repeat(np.arange(len(kept)), kept)
         number = np.arange(len(which)) - np.repeat(np.cumsum(kept) - kept, kept)
-        groups, columns = groups[which], columns[which]
+        groups = groups[which]
+        columns = columns[which]
         starts = self.starts[number, groups, columns]
         trials = self.trials[stop] - self.trials[starts]
         checks = (self.paid[stop, columns] - self.paid[starts, columns]) / trials

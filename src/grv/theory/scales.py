@@ -16,7 +16,8 @@ def on_scale(values: Sequence[float], normals: Sequence[float], scores: Numbers)
 
     `numpy.interp` is not used: its rounding differs from `Scale.normal`, and the two must be equal.
     """
-    knots, places = np.array(values), np.array(normals)
+    knots = np.array(values)
+    places = np.array(normals)
     inside = np.clip(scores, knots[0], knots[-1])
     if len(knots) == 1:
         return np.full(inside.shape, places[0])
@@ -41,7 +42,8 @@ def distances(scores: Numbers, pooled: Numbers) -> Numbers:
     """
     order = np.argsort(scores, axis=1, kind="stable")
     ordered = np.take_along_axis(scores, order, axis=1)
-    places, n = np.arange(ordered.shape[1]), ordered.shape[1]
+    places = np.arange(ordered.shape[1])
+    n = ordered.shape[1]
     new = np.ones(ordered.shape, dtype=np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     start = np.maximum.accumulate(np.where(new, places, 0), axis=1)

@@ -81,7 +81,8 @@ def _times_power(unit: float, s: int) -> float:
 def _largest(s: int, generate: int, verify: int) -> tuple[int, int]:
     """The largest b and the largest j of the non-empty shell s."""
     unit = min(generate, verify)
-    low, high = unit << s, unit << (s + 1)
+    low = unit << s
+    high = unit << (s + 1)
     found: list[tuple[int, int]] = []
     for b in range(((high - 1) // generate).bit_length()):
         room = high - 1 - (generate << b)  # 2^j verifications may cost no more than this

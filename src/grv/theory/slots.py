@@ -107,7 +107,8 @@ class BalancedPath:
         """
         if rounds == 0:
             return 0
-        top, bottom = self.rho.numerator, self.rho.denominator
+        top = self.rho.numerator
+        bottom = self.rho.denominator
         twice = 2 * (rounds - 1) * (bottom + top) - max(0, bottom - top)  # over 2 * bottom
         first = -((top // -bottom - 1) // 4)  # a quarter of ceil(1 + rho), rounded up
         return first - twice // (-2 * bottom)

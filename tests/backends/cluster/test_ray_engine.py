@@ -19,7 +19,7 @@ import pytest
 
 from grv.ledger.opening import open_ledger
 from support.commands import Ran, ended, grv, records, start
-from support.ray_cluster import RayCluster
+from support.ray_cluster import RayCluster, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
@@ -180,7 +180,14 @@ def test_nodes_that_die_cost_nothing_and_a_node_that_joins_is_used(
     options = ("--generator", "make.py:candidate", "--score", "length", "--policy", "verify-all")
     more = ("--costs", "1,10", "--budget", 1000, "--width", 1)
     process = start(
-        *("solve", "problems", *options, *more, "--out", "out", "--engine", "ray"),
+        "solve",
+        "problems",
+        *options,
+        *more,
+        "--out",
+        "out",
+        "--engine",
+        "ray",
         env=ray_cluster.env,
     )
     ledger = Path("out.ledger")
@@ -199,8 +206,10 @@ def test_nodes_that_die_cost_nothing_and_a_node_that_joins_is_used(
         bodies = [body for (body,) in db.execute("SELECT body FROM entries WHERE kind = 'found'")]
     assert (kinds["made"], kinds["found"]) == (total, total)
     assert not any("broken" in body for body in bodies)
+    ran_on_a_node = sum('"shared":true' not in body for body in bodies)
+    assert ran_on_a_node >= 12  # the problems have equal checks: equal programs run once
     with closing(open_ledger(str(ledger))) as opened:
-        assert sum(each.paid for each in opened.searches()) == 11 * total
+        assert sum(each.paid for each in opened.searches()) == total + 10 * ran_on_a_node
     lost = [line for line in ran.err.splitlines() if "is lost" in line]
     assert len(lost) == 2, ran.err
 
@@ -345,3 +354,49 @@ def test_the_doctor_examines_every_node(ray_cluster: RayCluster) -> None:
     assert ran.code == 0, ran
     assert ran.out.count("attacks that are held") == 2
     assert ran.out.endswith("all is well\n")
+
+
+def test_a_lost_head_is_one_line_and_the_same_run_continues_on_this_machine(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "def generate(problem):\n"
+        "    busy = 'import time\\nend = time.time() + 1\\nwhile time.time() < end: pass\\n'\n"
+        "    return busy + f'def f(x): return x + 1  # {problem.id}'\n"
+        "def score(problem, text): return 0.0\n"
+    )
+    problems = tmp_path / "problems.jsonl"
+    lines = [{"problem": f"p{at}", "prompt": "", "check": CHECKS["function"]} for at in range(25)]
+    problems.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out.jsonl"
+    command = (
+        "solve",
+        problems,
+        "--generator",
+        f"{own}:generate",
+        "--score",
+        f"{own}:score",
+        "--out",
+        out,
+        "--budget",
+        50,
+        "--policy",
+        "default",
+    )
+    with running(1) as cluster:
+        process = start(*command, "--engine", "ray", env=cluster.env)
+        while process.poll() is None and not (out.exists() and records(out)):
+            time.sleep(0.05)
+        cluster.lose_head()
+        ran = ended(process)
+    assert ran.code == 2, ran
+    assert ran.err == (
+        f"grv: ray: the head of the Ray cluster at {cluster.address} does not answer; start it"
+        " again or choose --engine local, then run the same command again\n"
+    )
+    solved = len(records(out))
+    assert 0 < solved < 25
+    again = grv(*command, "--engine", "local", "--workers", 2, within=240)
+    assert again.code == 0, again
+    assert len(records(out)) == 25
+    with closing(open_ledger(f"{out}.ledger", read_only=True)) as ledger:
+        assert ledger.check() == []

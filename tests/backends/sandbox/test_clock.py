@@ -7,6 +7,7 @@ import itertools
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Problem
-from grv.backends.sandbox.clock import Clock, Stopwatch
-from grv.backends.sandbox.limits import End, Limits
+from grv.backends.sandbox.clock import RunClock, Stopwatch
+from grv.backends.sandbox.limits import End, RunLimits
 from grv.backends.sandbox.worker import Worker
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.programs.checks import call, load, loading
+
+pytestmark = pytest.mark.alone
 
 LIMIT = 0.5
 BURN = """
@@ -74,7 +77,7 @@ def verdicts(count: int) -> list[str]:  # with the measurements if a verdict is 
         text = f"{BURN}S = {share * LIMIT}\n{program}\n_ = {number}"
         jobs.append((number, Problem(str(number), check=check), text))
     random.Random(count).shuffle(jobs)
-    with CheckVerifier(workers=2, limits=Limits(seconds=LIMIT)) as verifier:
+    with CheckVerifier(workers=2, limits=RunLimits(seconds=LIMIT)) as verifier:
         found = {number: judged.finding for number, judged in verifier.find_all(jobs)}
     said = [f"{found[n].verdict.value} {found[n].reason}".strip() for n in range(count)]
     return [
@@ -88,8 +91,6 @@ def expected(count: int) -> list[str]:
     return ["passed" if share < 1 else "failed timeout" for share, _ in drawn]
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("load")
 def test_forty_programs_near_the_limit_get_the_same_verdicts_on_a_busy_machine() -> None:
     assert verdicts(40) == expected(40)
     with busy(8):
@@ -104,6 +105,34 @@ def test_five_hundred_programs_near_the_limit_get_the_same_verdicts_on_a_busy_ma
         assert verdicts(500) == idle == expected(500)
 
 
+@contextlib.contextmanager
+def lock_taken(seconds: float) -> Iterator[None]:
+    """Another thread that keeps Python's lock for `seconds` at a time."""
+    before = sys.getswitchinterval()
+    stop = threading.Event()
+
+    def keep_running() -> None:
+        while not stop.is_set():
+            pass
+
+    hog = threading.Thread(target=keep_running)
+    sys.setswitchinterval(seconds)
+    hog.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        hog.join()
+        sys.setswitchinterval(before)
+
+
+def test_the_judges_wait_for_pythons_lock_does_not_count() -> None:
+    program = f"{BURN}def f(x):\n    burn({0.85 * LIMIT / 4})\n    return x"
+    with CheckVerifier(workers=1, limits=RunLimits(seconds=LIMIT)) as verifier, lock_taken(0.05):
+        finding = verifier.find(Problem("p", check=ASSERTS), program)
+    assert finding.verdict.value == "passed", finding.evidence
+
+
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     with Worker() as worker:
@@ -111,14 +140,14 @@ def worker() -> Iterator[Worker]:
 
 
 def answer_to_a_late_judge(worker: Worker, body: str, late: float) -> dict[str, Any] | End:
-    limits = Limits(seconds=LIMIT)
+    limits = RunLimits(seconds=LIMIT)
     order = loading(f"{BURN}\ndef f(x):\n    {body}\n    return x", "f", limits, 0)
     with worker.run("candidate", limits, first=order) as run:
         time.sleep(late)
         assert load(run, "f", limits) is None
         run.clock.begin()
         run.send({"args": ["l", 1], "kwargs": ["d"], "in_place": False, "id": 1})
-        run._pump(time.monotonic() + 5)  # noqa: SLF001  # the question is sent
+        run._pump(time.monotonic() + late)  # noqa: SLF001  # the question is sent
         time.sleep(late)
         return run.receive()
 
@@ -142,7 +171,7 @@ def test_the_processor_time_of_threads_side_by_side_is_added_up(worker: Worker) 
 
 
 def test_each_test_has_the_whole_time(worker: Worker) -> None:
-    limits = Limits(seconds=LIMIT)
+    limits = RunLimits(seconds=LIMIT)
     order = loading(f"{BURN}\nburn(0.3)\ndef f(x):\n    burn(0.3)\n    return x", "f", limits, 0)
     with worker.run("candidate", limits, tests=5, first=order) as run:
         assert load(run, "f", limits) is None
@@ -175,7 +204,7 @@ def test_a_program_that_only_waits_is_out_of_time(worker: Worker, body: str) -> 
 
 
 def test_a_large_answer_is_not_slow_because_the_judge_is(worker: Worker) -> None:
-    limits = Limits(seconds=LIMIT)
+    limits = RunLimits(seconds=LIMIT)
     order = loading("def f(x): return 'x' * (4 << 20)", "f", limits, 0)
     with worker.run("candidate", limits, first=order) as run:
         assert load(run, "f", limits) is None
@@ -192,13 +221,53 @@ def test_a_large_answer_is_not_slow_because_the_judge_is(worker: Worker) -> None
 def test_without_the_kernels_counts_wall_clock_time_counts() -> None:
     watch = Stopwatch(0)
     assert not watch.works
-    clock = Clock(Limits(seconds=0.05), watch)
+    clock = RunClock(RunLimits(seconds=0.05), watch)
     assert clock.judge(clock.look()) is None
     time.sleep(0.06)
     assert clock.judge(clock.look()) is End.TIMEOUT
 
 
 def test_a_process_without_a_processor_for_very_long_is_no_verdict() -> None:
-    clock = Clock(Limits(seconds=0.05), Stopwatch(0))
+    clock = RunClock(RunLimits(seconds=0.05), Stopwatch(0))
     sight = clock.look()._replace(elapsed=60.0, own=0.0, is_runnable=True)
+    assert clock.judge(sight) is End.STARVED
+
+
+FLOOD = (
+    "import os, time\nfor _ in range(200):\n    os.write(1, b' ' * 65536)\n    time.sleep(0.02)\n"
+)
+FLOOD += "print(7)"
+LIAR = """
+import sys, time
+for name, module in list(sys.modules.items()):
+    if name.endswith(".runner"): module.monotonic = lambda: 0.0
+def f(x):
+    time.sleep(0.009)
+    return x
+"""
+MANY = {"kind": "asserts", "entry_point": "f", "test": CALLS.replace("4", "300")}
+LARGE = "import time\ndef f(x):\n    time.sleep(0.02)\n    return [x, 'x' * 100000]"
+LARGE_TEST = "def check(c):\n    for i in range(100): assert c(i)[0] == i\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "program"),
+    [
+        (STDIN, FLOOD),
+        (MANY, LIAR),
+        ({"kind": "asserts", "entry_point": "f", "test": LARGE_TEST}, LARGE),
+    ],
+    ids=["full pipes", "lies", "large answers"],
+)
+def test_time_adds_up_over_a_test_whatever_is_sent(check: dict[str, Any], program: str) -> None:
+    limits = RunLimits(seconds=LIMIT, output_mb=64)
+    with CheckVerifier(workers=1, limits=limits) as verifier:
+        finding = verifier.find(Problem("p", check=check), program)
+    assert (finding.verdict.value, finding.reason) == ("failed", "timeout")
+
+
+def test_a_test_ends_after_a_very_long_time_of_many_turns() -> None:
+    clock = RunClock(RunLimits(seconds=0.05), Stopwatch(0))
+    clock._wall = 60.0  # noqa: SLF001
+    sight = clock.look()._replace(own=0.0, is_runnable=True)
     assert clock.judge(sight) is End.STARVED

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from grv.backends.protocols import Finding
 from grv.backends.sandbox import message
-from grv.backends.sandbox.limits import End, Limits
+from grv.backends.sandbox.limits import End, RunLimits
+from grv.backends.verifiers import worker_pair
 from grv.backends.verifiers.programs.checks import (
     AssertsCheck,
     FunctionCheck,
@@ -29,9 +30,11 @@ from grv.backends.verifiers.programs.comparing import same_value, show_node
 from grv.backends.verifiers.programs.findings import clean, signal_name
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
+from support.examples import examples
 
+pytestmark = pytest.mark.slow
 SOURCE = str(Path(__file__).parents[3] / "src")
-LIMITS = Limits(seconds=5, memory_mb=256, output_mb=1)
+LIMITS = RunLimits(seconds=5, memory_mb=256, output_mb=1)
 FUNCTION = FunctionCheck("f", (FunctionTest((1,), 2), FunctionTest((1,), 2)), LIMITS)
 ASSERTS = AssertsCheck("f", "def check(c):\n    assert c(1) == 2\n    c(1)\n", limits=LIMITS)
 STDIN = StdinCheck((Printed("1\n", "2\n"),), LIMITS)
@@ -51,7 +54,7 @@ def said(finding: Finding) -> tuple[str, str]:
 @pytest.mark.parametrize("number", range(1, 65))
 def test_a_program_that_signals_itself_fails(pair: WorkerPair, number: int) -> None:
     text = f"import os\ndef f(x):\n    os.kill(os.getpid(), {number})\n    return 'none'"
-    limits = Limits(seconds=0.3, memory_mb=256)
+    limits = RunLimits(seconds=0.3, memory_mb=256)
     finding = FunctionCheck("f", (FunctionTest((1,), 2),), limits).judge(text, pair)
     assert finding.verdict is Verdict.FAILED
     harmless = {1, 2, 15, 9, 17, 18, 19, 20, 21, 22, 23, 28, 13, 25, 32, 33}
@@ -81,7 +84,7 @@ def test_a_program_that_signals_itself_fails(pair: WorkerPair, number: int) -> N
     ],
 )
 def test_a_program_that_ends_itself_fails(pair: WorkerPair, text: str) -> None:
-    limits = Limits(seconds=3, memory_mb=256)
+    limits = RunLimits(seconds=3, memory_mb=256)
     assert StdinCheck((Printed("", "2"),), limits).judge(text, pair).verdict is Verdict.FAILED
     called = "def f(x):\n" + "".join(f"    {line}\n" for line in text.split("\n"))
     check = FunctionCheck("f", (FunctionTest((1,), 2),), limits)
@@ -195,7 +198,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
 @given(json_values, st.sampled_from([1, 1.5, "a", None, [1], {"a": 1}, float("nan"), 10**30]))
 def test_no_value_of_any_shape_disturbs_the_judge(node: Any, expected: Any) -> None:
     same_value(expected, node, 1e-9)
@@ -203,7 +206,7 @@ def test_no_value_of_any_shape_disturbs_the_judge(node: Any, expected: Any) -> N
     assert isinstance(message.parse(json.dumps({"id": node}).encode(), 1 << 20), dict)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=60))
 def test_no_bytes_disturb_the_judge(body: bytes) -> None:
     assert isinstance(message.parse(body, 1 << 20), dict | End)
@@ -219,9 +222,9 @@ def test_evidence_can_be_written_anywhere() -> None:
 _FLOODED = """
 import resource, sys
 from grv.backends.verifiers.programs.checks import FunctionCheck, FunctionTest
-from grv.backends.sandbox.limits import Limits
+from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.worker_pair import WorkerPair
-check = FunctionCheck("f", (FunctionTest((1,), 2),), Limits(seconds=20, output_mb=8))
+check = FunctionCheck("f", (FunctionTest((1,), 2),), RunLimits(seconds=20, output_mb=8))
 pair = WorkerPair()
 check.judge("def f(x): return 'x' * (7 << 20)", pair)
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -256,7 +259,7 @@ def test_a_text_full_of_brackets_is_no_more_than_a_text() -> None:
 
 
 def exhausting(test: str, **limits: float) -> AssertsCheck:
-    given = Limits(seconds=5, memory_mb=256).with_(limits)
+    given = RunLimits(seconds=5, memory_mb=256).with_(limits)
     return AssertsCheck("f", test, limits=given)
 
 
@@ -275,7 +278,7 @@ def exhausting(test: str, **limits: float) -> AssertsCheck:
         ("assert __import__(f(1)).pi", "def f(x): return 'no_such_module'"),
         ("assert f(f(1)) == 1", "def f(x): return object()"),
         ("assert f([f(1)]) == 1", "def f(x):\n    for _ in range(63): x = [x]\n    return x"),
-        ("def check(c):\n    c(c(1))", "def f(x): return [lambda: 1]"),
+        ("def check(c):\n    c(c(1))", "def f(x): return [object()]"),
         ("import sys\nsys.setrecursionlimit(10**6)\ndef g(n): return g(n + 1)\nassert g(f(1))",
          "def f(x): return x"),
         ("import os\nif f(1): os._exit(3)", "def f(x): return True"),
@@ -285,7 +288,6 @@ def test_an_answer_that_exhausts_the_test_fails(pair: WorkerPair, test: str, tex
     assert exhausting(test).judge(text, pair).verdict is Verdict.FAILED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "text"),
     [
@@ -293,8 +295,12 @@ def test_an_answer_that_exhausts_the_test_fails(pair: WorkerPair, test: str, tex
         ("assert pow(7, f(1)) == 7", "def f(x): return 10**8"),
     ],
 )
-def test_an_answer_that_takes_the_tests_time_fails(pair: WorkerPair, test: str, text: str) -> None:
-    assert said(exhausting(test).judge(text, pair)) == ("failed", "test exhausted")
+def test_an_answer_that_takes_the_tests_time_fails(
+    pair: WorkerPair, test: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pair, "TEST_SECONDS", 1.0)
+    check = exhausting(test, memory_mb=257)  # other limits: the pair starts a new process
+    assert said(check.judge(text, pair)) == ("failed", "test exhausted")
 
 
 @pytest.mark.parametrize(

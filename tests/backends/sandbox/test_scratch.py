@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from grv.backends.sandbox import scratch
 
 
@@ -26,6 +28,7 @@ def test_any_tree_is_removed(tmp_path: Path) -> None:
     assert (outside / "kept").read_text() == "kept"
 
 
+@pytest.mark.slow
 def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
     box = tmp_path / "box"
     box.mkdir()

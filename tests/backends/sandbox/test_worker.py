@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from grv.backends.sandbox.limits import End, ExitStatus, Isolation, Limits
-from grv.backends.sandbox.run import Run, WorkerDied
+from grv.backends.sandbox.limits import End, ExitStatus, Isolation, RunLimits
+from grv.backends.sandbox.run import Run, SandboxDied
 from grv.backends.sandbox.worker import Worker, sweep
 from grv.core.errors import UsageError
 
+pytestmark = pytest.mark.slow
 LEVELS = [Isolation.STRICT, Isolation.JAIL]
 SOURCE = str(Path(__file__).parents[3] / "src")
 
@@ -33,9 +34,9 @@ def worker() -> Iterator[Worker]:
 
 
 def outcome(
-    worker: Worker, source: str, limits: Limits | None = None, stdin: bytes | None = None
+    worker: Worker, source: str, limits: RunLimits | None = None, stdin: bytes | None = None
 ) -> tuple[str, ExitStatus | None, End]:
-    limits = limits or Limits(seconds=20)
+    limits = limits or RunLimits(seconds=20)
     with worker.run("candidate", limits, stdin=stdin, capture=True) as run:
         run.send({"mode": "program", "source": textwrap.dedent(source), "seed": 0})
         end = run.drain(limits.seconds)
@@ -92,19 +93,19 @@ def test_the_lack_of_a_jail_is_reported() -> None:
 @pytest.mark.parametrize(
     ("source", "limits", "cause"),
     [
-        ("while True: pass", Limits(seconds=20, cpu_seconds=0.5), "cpu"),
+        ("while True: pass", RunLimits(seconds=20, cpu_seconds=0.5), "cpu"),
         ("import signal\nsignal.signal(24, signal.SIG_IGN)\nwhile True: pass",
-         Limits(seconds=20, cpu_seconds=0.5), "cpu"),
+         RunLimits(seconds=20, cpu_seconds=0.5), "cpu"),
         ("import threading, time\nthreading.stack_size(1 << 16)\n"
          "for i in range(500): threading.Thread(target=time.sleep, args=(9,)).start()",
-         Limits(seconds=20, threads=20), "threads"),
+         RunLimits(seconds=20, threads=20), "threads"),
         ("import time\nfor i in range(9):\n  open(str(i), 'w').write('x' * (1 << 20))\n"
-         "time.sleep(9)", Limits(seconds=20, files_mb=4), "files"),
+         "time.sleep(9)", RunLimits(seconds=20, files_mb=4), "files"),
         ("import os, time\nfor i in range(1500): os.mkdir(str(i))\ntime.sleep(9)",
-         Limits(seconds=60), "files"),
+         RunLimits(seconds=60), "files"),
     ],
 )  # fmt: skip
-def test_limits_end_a_run(worker: Worker, source: str, limits: Limits, cause: str) -> None:
+def test_limits_end_a_run(worker: Worker, source: str, limits: RunLimits, cause: str) -> None:
     _, ended, _ = outcome(worker, source, limits)
     assert ended is not None
     if cause == "cpu":
@@ -117,7 +118,7 @@ def test_limits_end_a_run(worker: Worker, source: str, limits: Limits, cause: st
 def test_memory_is_limited_and_all_that_is_allowed_is_available(worker: Worker) -> None:
     source = "try:\n    x = bytearray(SIZE << 20)\n    print('had')\n"
     source += "except MemoryError:\n    print('refused')"
-    limits = Limits(seconds=20, memory_mb=200)
+    limits = RunLimits(seconds=20, memory_mb=200)
     assert outcome(worker, source.replace("SIZE", "150"), limits)[0] == "had\n"
     assert outcome(worker, source.replace("SIZE", "250"), limits)[0] == "refused\n"
 
@@ -126,13 +127,13 @@ def test_the_size_of_one_file_is_limited(worker: Worker) -> None:
     source = (
         "try:\n    open('f', 'w').write('x' * (3 << 20))\nexcept OSError as exc: print(exc.errno)"
     )
-    assert outcome(worker, source, Limits(seconds=20, files_mb=2))[0] == "27\n"
+    assert outcome(worker, source, RunLimits(seconds=20, files_mb=2))[0] == "27\n"
     refused = "try: open('f', 'w')\nexcept OSError: print('refused')"
-    assert outcome(worker, refused, Limits(seconds=20, files_mb=0))[0] == "refused\n"
+    assert outcome(worker, refused, RunLimits(seconds=20, files_mb=0))[0] == "refused\n"
 
 
 def test_output_is_limited(worker: Worker) -> None:
-    _, _, end = outcome(worker, "print('x' * (3 << 20))", Limits(seconds=20, output_mb=1))
+    _, _, end = outcome(worker, "print('x' * (3 << 20))", RunLimits(seconds=20, output_mb=1))
     assert end is End.TOO_LARGE
 
 
@@ -200,8 +201,8 @@ def _started(run: Run) -> None:
 def test_a_child_dies_with_its_zygote(level: Isolation) -> None:
     with Worker(level) as worker:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(pytest.raises(WorkerDied))
-            run = stack.enter_context(worker.run("candidate", Limits(), capture=True))
+            stack.enter_context(pytest.raises(SandboxDied))
+            run = stack.enter_context(worker.run("candidate", RunLimits(), capture=True))
             _started(run)
             folder = worker.folder
             assert worker.pid is not None
@@ -216,10 +217,10 @@ def test_a_child_dies_with_its_zygote(level: Isolation) -> None:
 def test_all_die_with_the_judge(level: Isolation) -> None:
     source = f"""
 import sys
-from grv.backends.sandbox.limits import Isolation, Limits
+from grv.backends.sandbox.limits import Isolation, RunLimits
 from grv.backends.sandbox.worker import Worker
 worker = Worker(Isolation({level.value!r}))
-with worker.run("candidate", Limits(), capture=True) as run:
+with worker.run("candidate", RunLimits(), capture=True) as run:
     run.send({{"mode": "program", "source": {_FOREVER!r}, "seed": 0}})
     while b"started" not in run.output:
         run.drain(0.05)
@@ -265,7 +266,7 @@ time.sleep(100)
 
 
 def test_a_run_can_be_interrupted_from_another_thread(worker: Worker) -> None:
-    with worker.run("candidate", Limits(), capture=True) as run:
+    with worker.run("candidate", RunLimits(), capture=True) as run:
         _started(run)
         threading.Timer(0.1, worker.interrupt).start()
         assert run.drain(20) is End.CLOSED
@@ -297,14 +298,17 @@ def test_the_directory_of_a_killed_worker_is_removed() -> None:
 
 def test_a_sandbox_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
-    with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*nowhere"):
+    with Worker() as worker, pytest.raises(SandboxDied, match=r"could not start: .*nowhere"):
         _ = worker.in_force
     monkeypatch.undo()
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Worker() as worker, pytest.raises(WorkerDied, match="could not start: it sent no message"):
+    with (
+        Worker() as worker,
+        pytest.raises(SandboxDied, match="could not start: it sent no message"),
+    ):
         _ = worker.in_force
     monkeypatch.setattr(sys, "executable", "/bin/nothing")
-    with Worker() as worker, pytest.raises(WorkerDied, match=r"could not start: .*/bin/nothing"):
+    with Worker() as worker, pytest.raises(SandboxDied, match=r"could not start: .*/bin/nothing"):
         _ = worker.in_force
 
 
@@ -314,10 +318,10 @@ def test_limits_are_checked() -> None:
         {"output_mb": "x"}, {"seconds": True}, {"minutes": 3},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            Limits().with_(wrong)  # type: ignore[arg-type]
-    assert Limits().with_({"seconds": 3, "files_mb": 0}) == Limits(seconds=3, files_mb=0)
+            RunLimits().with_(wrong)  # type: ignore[arg-type]
+    assert RunLimits().with_({"seconds": 3, "files_mb": 0}) == RunLimits(seconds=3, files_mb=0)
 
 
 def test_a_level_that_does_not_work_here_is_a_usage_error() -> None:
     assert issubclass(UsageError, ValueError)
-    assert not issubclass(WorkerDied, UsageError)
+    assert not issubclass(SandboxDied, UsageError)

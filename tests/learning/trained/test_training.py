@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from grv.backends.scorers.trained.features import DENSE, Arrival
+from grv.comparing.evaluate import cost, cross_fitted, in_order, ranking, resampled
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
-from grv.learning.trained.evaluate import cost, cross_fitted, in_order, ranking, resampled
 from grv.learning.trained.fit import fit
 from grv.learning.trained.refits import Refits, trained_scorer
-from grv.learning.trained.texts import PastTexts, log_texts, read_texts
+from grv.learning.trained.texts import PastTexts, log_texts, read_texts, search_texts
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
 
@@ -265,3 +265,11 @@ def test_a_scorer_names_the_score_that_it_needs(tmp_path: Path) -> None:
     path.write_text(fit([problem(at).training() for at in range(4)], ["judge"]).to_text())
     with pytest.raises(UsageError, match="uses the score 'judge' too: give --alike judge"):
         trained_scorer(str(path))
+
+
+@pytest.mark.parametrize("check", ["{", "[]", "3", "[" * 100_000])
+def test_a_check_in_a_ledger_that_cannot_be_read_is_none(check: str) -> None:
+    started = Started("p", {}, "Say it.", check)
+    texts = search_texts("s", [started, Made(0, "a"), Scored(0, 1.0)])
+    assert texts is not None
+    assert texts.problem.programs

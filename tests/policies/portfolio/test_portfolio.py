@@ -11,8 +11,20 @@ from dataclasses import dataclass, field
 import pytest
 
 from grv.core.errors import UsageError
+from grv.core.limits import Limits
+from grv.core.pace import Pace
 from grv.core.search import Policy, Search
-from grv.core.values import Costs, Generate, Generated, Reason, Stop, Verdict, Verified, Verify
+from grv.core.values import (
+    Costs,
+    Generate,
+    Generated,
+    Latency,
+    Reason,
+    Stop,
+    Verdict,
+    Verified,
+    Verify,
+)
 from grv.policies import Adaptive, Balanced, Fixed, Varied, VerifyAll
 from grv.policies.portfolio import (
     ByExpectedPasses,
@@ -26,7 +38,7 @@ from grv.policies.portfolio import (
     steered_by,
 )
 from grv.policies.portfolio.index import index_to_generate
-from grv.policies.portfolio.joint import Evidence, Outlook
+from grv.policies.portfolio.joint import GeneratorEvidence, Outlook
 from grv.policies.portfolio.shares import constants
 
 
@@ -60,6 +72,9 @@ class Ran:
         return self.portfolio.outcome.reason
 
 
+APART = Pace(overlap=False)
+
+
 def run(
     streams: Mapping[str, Stream],
     costs: Mapping[str, Costs],
@@ -70,20 +85,18 @@ def run(
     value: float = math.inf,
     width: int | None = 1,
     answers: int = 1,
+    pace: Pace = APART,
 ) -> Ran:
     steered = steered_by(chooser, streams)
     searches = {
         name: Search(
             steered.get(name, policy),
             costs[name],
-            budget=budget,
-            value=value,
-            width=width,
-            answers=answers,
+            Limits(budget=budget, value=value, width=width, answers=answers, pace=pace),
         )
         for name in streams
     }
-    done = Ran(Portfolio(searches, chooser, answers=answers, steered=steered))
+    done = Ran(Portfolio(searches, chooser, steered=steered))
     while not isinstance(action := (request := done.portfolio.ask()).action, Stop):
         assert done.portfolio.ask() is request
         stream, pool = streams[request.name], searches[request.name].pool
@@ -98,6 +111,20 @@ def run(
             done.portfolio.tell(Verified(verdicts))
         assert done.cost <= budget * (1 + 1e-9)
     return done
+
+
+@pytest.mark.parametrize("names", ["a", "ab", "abcd"])
+def test_a_deadline_is_that_of_all_searches_together(names: str) -> None:
+    """Two rounds of 5 and 30 seconds end within 100 seconds, a third one does not."""
+    pace = Pace(latency=Latency(5, 30), deadline=100)
+    streams = dict.fromkeys(names, Stream([False] * 50))
+    costs = dict.fromkeys(names, Costs(1, 10))
+    done = run(streams, costs, BySpending(equal_shares(names)), pace=pace)
+    assert done.portfolio.seconds == 70
+    assert {member.search.seconds for member in done.portfolio.members} == {70}
+    assert done.portfolio.bill.verified == 2
+    assert done.portfolio.outcome is not None
+    assert "within the deadline of 100 seconds" in done.portfolio.outcome.why
 
 
 def alone(stream: Stream, costs: Costs, policy: Policy) -> float:
@@ -156,7 +183,7 @@ def greedy_cost(types: Weighted, prices: Mapping[str, float]) -> float:
     )
     tried, cost = dict.fromkeys(prices, 0), 0.0
     while (left := failing(types, tried)) > 1e-6:
-        outlook = prior.outlook({n: Evidence([k], [k]) for n, k in tried.items()})
+        outlook = prior.outlook({n: GeneratorEvidence([k], [k]) for n, k in tried.items()})
         best = max(prices, key=lambda n: index_to_generate(outlook[n], Costs(prices[n] - 0.5, 0.5)))
         cost += prices[best] * left
         tried[best] += 1
@@ -190,6 +217,7 @@ class TestTheBound:
                 bound = alone(stream, costs[name], policy) * constants(shares)[name]
                 assert cost <= bound * (1 + 1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("factor", [1.0, 2.0, 5.0])
     def test_of_a_learned_portfolio_is_factor_times_as_high_whatever_the_prior(
         self, factor: float
@@ -280,7 +308,7 @@ class TestKeys:
         assert done.reason is Reason.SOLVED
 
     def test_withdraw_a_verification_that_was_about_to_start(self) -> None:
-        search = Search(Fixed(3, 3), Costs(1, 9), width=None)
+        search = Search(Fixed(3, 3), Costs(1, 9), Limits(width=None))
         search.ask()
         search.tell(Generated((3.0, 2.0, 1.0), ("x", "y", "x")))
         assert search.ask() == Verify((0, 1))  # type: ignore[arg-type]
@@ -307,6 +335,27 @@ class TestLimits:
             assert done.reason is Reason.OUT_OF_BUDGET
             assert budget - done.cost < 11  # another attempt of the cheap one does not fit
 
+    @pytest.mark.parametrize("seed", range(30))
+    def test_the_last_money_verifies_what_any_generator_has(self, seed: int) -> None:
+        """Out of budget, no open candidate of any generator could have been verified."""
+        chance = random.Random(seed)
+        streams = adversarial(chance)
+        costs = {name: Costs(*chance.choice(PRICES)) for name in streams}
+        shares, budget = root_shares(costs), 10 ** chance.uniform(0.5, 4)
+        learned = ByExpectedPasses(WRONG, shares)
+        cold = BySpending(shares)
+        tried: list[tuple[Chooser, Policy]] = [(learned, VerifyAll())]
+        tried += [(cold, policy) for policy in (Varied(), Fixed(9, 1), Adaptive())]
+        for chooser, policy in tried:
+            done = run(streams, costs, chooser, policy, budget=budget)
+            assert done.cost <= budget
+            if done.reason is Reason.OUT_OF_BUDGET:
+                for member in done.portfolio.members:
+                    stop = member.search.ask()
+                    is_out = isinstance(stop, Stop) and stop.reason is Reason.OUT_OF_BUDGET
+                    if is_out and member.search.pool.waiting:
+                        assert budget - done.cost < costs[member.name].verify
+
     def test_it_gives_up_when_the_total_reaches_the_value(self) -> None:
         costs = {"a": Costs(1, 10), "b": Costs(20, 10)}
         streams = {name: Stream([False] * 100) for name in "ab"}
@@ -331,9 +380,9 @@ class TestLearned:
                 ProblemType(0.5, {"a": (0.1,), "b": (0.2,)}),
             )
         )
-        nothing = Evidence([0], [0])
+        nothing = GeneratorEvidence([0], [0])
         before = prior.outlook({"a": nothing, "b": nothing})["b"].chances[0]
-        after = prior.outlook({"a": Evidence([2], [2]), "b": nothing})["b"].chances[0]
+        after = prior.outlook({"a": GeneratorEvidence([2], [2]), "b": nothing})["b"].chances[0]
         assert after < before
         weights = 0.5 * 0.1**2, 0.5 * 0.9**2
         assert after == pytest.approx((weights[0] * 0.9 + weights[1] * 0.2) / sum(weights))
@@ -345,6 +394,7 @@ class TestLearned:
         done = run(streams, costs, ByExpectedPasses(prior, root_shares(costs)))
         assert done.verified == [("b", 0)]  # .9 / 30 is more than .2 / 11
 
+    @pytest.mark.slow
     def test_is_optimal_if_arms_are_independent_and_only_lose(self) -> None:
         """Known rates: the best order is by rate over cost; the index attains its expected cost."""
         rates, costs = {"a": 0.2, "b": 0.5}, {"a": Costs(1, 4), "b": Costs(11, 4)}
@@ -430,7 +480,7 @@ class TestLearned:
     def test_scores_tell_the_type_as_far_as_they_are_trusted(self) -> None:
         easy = ProblemType(0.5, {"a": (0.8, 0.8)}, {"a": (0.1, 0.9)})
         hard = ProblemType(0.5, {"a": (0.1, 0.1)}, {"a": (0.9, 0.1)})
-        shown = {"a": Evidence([0, 3], [0, 0])}
+        shown = {"a": GeneratorEvidence([0, 3], [0, 0])}
         found = [
             JointPrior((easy, hard), {"a": (0.5,)}, trust).outlook(shown)["a"].chances[0]
             for trust in (0.0, 0.5, 1.0)

@@ -15,21 +15,23 @@ from grv.core.values import Costs
 from grv.logs.log import Log, LoggedProblem
 from grv.policies import POLICIES
 from grv.report.build import make_report
-from grv.report.inputs.source import Source
+from grv.report.inputs import ReportSource
 from grv.report.page.glossary import glossary, meaning, meaning_of_prices
 from grv.report.page.page import page
 from grv.report.report import Report
-from grv.report.request import Request, default_rows
+from grv.report.request import ReportRequest, default_rows
 from grv.testing import population
 
-REQUEST = Request(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)
+REQUEST = ReportRequest(costs=(Costs(1, 10), Costs(1, 3)), orders=3, many_orders=10)
 HOSTILE = "</script ></script><!--<script>'\"&lt;${x}$y"
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
     first, *rest = population("coding", problems=8, candidates=40, seed=4).problems
-    return make_report([Source("a log", log=Log((replace(first, id=HOSTILE), *rest)))], REQUEST)
+    return make_report(
+        [ReportSource("a log", log=Log((replace(first, id=HOSTILE), *rest)))], REQUEST
+    )
 
 
 class Reader(HTMLParser):
@@ -53,6 +55,7 @@ class Reader(HTMLParser):
             self.tags.append("end")
 
 
+@pytest.mark.slow
 def test_no_name_in_a_log_becomes_markup(report: Report) -> None:
     title = f"Report <{HOSTILE}>"
     read = Reader(page(report, title))
@@ -107,5 +110,10 @@ def test_a_page_of_a_large_log_stays_small() -> None:
         scores = rng.normal(size=500) + passed
         problems.append(LoggedProblem(f"a problem with quite a long name {at}", scores, passed))
     rows = ("hindsight", "adaptive", "verify-all", "uniform-matched")
-    request = Request(costs=(Costs(1, 10), Costs(1, 30)), policies=rows, orders=1, many_orders=1)
-    assert len(page(make_report([Source("large", log=Log(tuple(problems)))], request))) < 3_000_000
+    request = ReportRequest(
+        costs=(Costs(1, 10), Costs(1, 30)), policies=rows, orders=1, many_orders=1
+    )
+    assert (
+        len(page(make_report([ReportSource("large", log=Log(tuple(problems)))], request)))
+        < 3_000_000
+    )

@@ -16,11 +16,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from grv.core.values import Costs
 from grv.logs.log import Log, LoggedProblem
 from grv.report.build import make_report
-from grv.report.inputs.source import Source
+from grv.report.inputs import ReportSource
 from grv.report.page.page import page as page_of
 from grv.report.parts import TABLES
 from grv.report.report import Report
-from grv.report.request import Request
+from grv.report.request import ReportRequest
 from grv.testing import all_wrong, population
 
 pytestmark = pytest.mark.browser
@@ -36,8 +36,11 @@ def small(kind: str, seed: int) -> Log:
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    request = Request(costs=PRICES, orders=3, many_orders=10)
-    sources = [Source("first", log=small("coding", 4)), Source(HOSTILE, log=small("math", 5))]
+    request = ReportRequest(costs=PRICES, orders=3, many_orders=10)
+    sources = [
+        ReportSource("first", log=small("coding", 4)),
+        ReportSource(HOSTILE, log=small("math", 5)),
+    ]
     return make_report(sources, request)
 
 
@@ -337,8 +340,8 @@ DEGENERATE = {
 def test_a_log_with_little_in_it_gets_words_instead_of_empty_charts(
     case: str, visit: Callable[..., Visit]
 ) -> None:
-    request = Request(costs=PRICES, orders=2, many_orders=3)
-    made = make_report([Source("log", log=DEGENERATE[case])], request)
+    request = ReportRequest(costs=PRICES, orders=2, many_orders=3)
+    made = make_report([ReportSource("log", log=DEGENERATE[case])], request)
     here = visit(page_of(made), width=390)
     assert here.complaints == []
     assert len(here.page.inner_text(".conclusions")) > 100

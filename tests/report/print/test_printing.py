@@ -11,13 +11,13 @@ from grv.core.errors import UsageError
 from grv.core.values import Costs
 from grv.logs.log import Log
 from grv.report.build import make_report
-from grv.report.inputs.source import Source
+from grv.report.inputs import ReportSource
 from grv.report.parts import TABLES
-from grv.report.print.job import Item
+from grv.report.print.job import FigureItem
 from grv.report.print.plots import plot
 from grv.report.print.printing import sheets_of, write_sheets
 from grv.report.report import Report
-from grv.report.request import Request
+from grv.report.request import ReportRequest
 from grv.testing import all_wrong, population
 
 PRICES = (Costs(1, 10), Costs(1, 3))
@@ -31,10 +31,11 @@ def log(kind: str) -> Log:
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    sources = [Source(kind, log=log(kind)) for kind in ("coding", "math")]
-    return make_report(sources, Request(costs=PRICES, orders=2, many_orders=5))
+    sources = [ReportSource(kind, log=log(kind)) for kind in ("coding", "math")]
+    return make_report(sources, ReportRequest(costs=PRICES, orders=2, many_orders=5))
 
 
+@pytest.mark.slow
 def test_everything_that_is_drawn_is_printed_at_each_price_list(report: Report) -> None:
     files = [(sheet.name, sheet.drawing is None) for sheet in sheets_of(report)]
     assert len(set(files)) == len(files)
@@ -45,10 +46,11 @@ def test_everything_that_is_drawn_is_printed_at_each_price_list(report: Report) 
     assert there == {name for name in DRAWN if report[name].rows}
 
 
+@pytest.mark.slow
 def test_files_of_the_items_asked_for(report: Report, tmp_path: Path) -> None:
     items = (
-        Item("figure-1", "optimal_pairs", logs=("coding",), costs=("1,10",), draw=True),
-        Item("table-1", "summary", costs=("1,10",), columns=("policy", "cost", "solved")),
+        FigureItem("figure-1", "optimal_pairs", logs=("coding",), costs=("1,10",), draw=True),
+        FigureItem("table-1", "summary", costs=("1,10",), columns=("policy", "cost", "solved")),
     )
     told: list[tuple[int, int]] = []
     files = write_sheets(
@@ -66,8 +68,8 @@ def test_files_of_the_items_asked_for(report: Report, tmp_path: Path) -> None:
 
 
 def test_the_only_log_is_named_in_data_but_not_in_print(tmp_path: Path) -> None:
-    asked = Request(orders=1, many_orders=1, policies=("adaptive", "verify-all"))
-    made = make_report([Source("the log", log=log("coding"))], asked)
+    asked = ReportRequest(orders=1, many_orders=1, policies=("adaptive", "verify-all"))
+    made = make_report([ReportSource("the log", log=log("coding"))], asked)
     kept = dataclasses.replace(made, tables=(made["groups"], made["auc_summary"]))
     files = write_sheets(kept, str(tmp_path))
     assert sorted(files) == [f"auc_summary.{ending}" for ending in ("csv", "md", "tex", "txt")]
@@ -75,6 +77,7 @@ def test_the_only_log_is_named_in_data_but_not_in_print(tmp_path: Path) -> None:
     assert "the log &" not in (tmp_path / "auc_summary.tex").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_what_is_printed_is_what_the_table_says(name: str, report: Report) -> None:
     table = report[name]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grv.core.values import Generated, Verdict, Verified
+from grv.core.values import REFUTED, Generated, Verdict, Verified
 from grv.ledger.entries import (
     Charged,
     Ended,
@@ -30,15 +33,13 @@ from grv.serve.pages.answers import as_json
 from grv.serve.pages.one_search import search_data
 from grv.serve.pages.overview import compare, overview
 from grv.serve.pages.store import Filter, Store
-from support.postgres import Server
+from support.postgres import POSTGRES, Server
 
 ABOUT: dict[str, Any] = {"costs": [1, 10, 0], "policy": "varied", "budget": 100}
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 
 
-@pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
-)
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=POSTGRES)])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., TableLedger]]:
     place = str(tmp_path / "ledger")
     if request.param == "postgres":
@@ -84,6 +85,7 @@ def names(store: Store, **wanted: Any) -> list[str]:
     return [each.summary.id for each in rows]
 
 
+@pytest.mark.slow
 def test_a_reader_lists_filters_and_counts(places: Callable[..., TableLedger]) -> None:
     fill(places())
     store = Store(places(read_only=True))
@@ -122,12 +124,14 @@ def test_the_overview_adds_up(places: Callable[..., TableLedger]) -> None:
     assert sum(shown["bars"]["spent"]) == pytest.approx(45.0)
     assert (shown["verdicts"]["passed"], shown["verdicts"]["failed"]) == (1, 0)
     assert shown["baselines"] == {
-        **{"searches": 1, "cost": 12.0, "verify_all": 22.0, "hindsight": 12.0, "unknown": 1}
+        **{"searches": 1, "cost": 12.0, "least": 11.0, "most": 22.0},
+        **{"hindsight": 12.0, "unknown": 1},
     }
     assert overview(Store(places(read_only=True)), math.inf)["left"] is None
     assert b"NaN" not in as_json(shown)
 
 
+@pytest.mark.slow
 def test_changes_of_others_are_seen(places: Callable[..., TableLedger]) -> None:
     ledger = places()
     fill(ledger)
@@ -144,13 +148,32 @@ def test_changes_of_others_are_seen(places: Callable[..., TableLedger]) -> None:
 
 def test_the_baselines_use_known_verdicts_only() -> None:
     found = [Found(4, FAILED), Found(2, PASSED), Found(0, FAILED)]
-    entries: list[Entry] = [Started("p", ABOUT), *found]
+    entries: list[Entry] = [Started("p", ABOUT), *arrived(6), *found]
 
     one = compare(entries, 6, 36.0)
 
     assert one is not None
-    assert (one.verify_all, one.hindsight, one.unknown) == (3 + 30, 3 + 10, 1)
-    assert compare(entries[:2], 6, 36.0) is None
+    assert (one.least, one.most, one.hindsight, one.unknown) == (2 + 20, 3 + 30, 3 + 10, 1)
+    assert compare(entries[:-2], 6, 36.0) is None
+
+
+def arrived(n: int, *keys: str) -> list[Entry]:
+    """Candidates with the keys given; the others have none."""
+    known = [*keys, *[None] * (n - len(keys))]
+    made: list[Entry] = [Made(id, f"text {id}") for id in range(n)]
+    return [*made, *(Scored(id, 0.5, key) for id, key in enumerate(known))]
+
+
+def test_verify_all_neither_verifies_refuted_candidates_nor_keys_that_failed() -> None:
+    """A search that was verify-all has saved nothing."""
+    keys = (REFUTED, "a", "a", REFUTED, "a", REFUTED)
+    found = [Found(1, FAILED), Found(6, PASSED)]
+    entries: list[Entry] = [Started("p", ABOUT), *arrived(7, *keys), *found]
+
+    one = compare(entries, 7, 7 + 20.0)
+
+    assert one is not None
+    assert one.least == one.most == one.cost == 27.0
 
 
 def test_measured_costs_are_compared_by_their_means() -> None:
@@ -159,12 +182,14 @@ def test_measured_costs_are_compared_by_their_means() -> None:
         Told(Verified({0: FAILED, 1: PASSED}, paid=3.0)),  # type: ignore[dict-item]
     ]
     entries: list[Entry] = [Started("p", {"measured": True, "costs": [1, 1, 0]}), *told]
-    one = compare([*entries, Found(0, FAILED), Found(1, PASSED)], 2, 3.5)
+    found = [Found(0, FAILED), Found(1, PASSED)]
+    one = compare([*entries, *arrived(2), *found], 2, 3.5)
 
     assert one is not None
-    assert (one.cost, one.verify_all, one.hindsight) == pytest.approx((3.5, 3.5, 2.0))
+    assert (one.cost, one.most, one.hindsight) == pytest.approx((3.5, 3.5, 2.0))
 
 
+@pytest.mark.slow
 def test_a_search_has_its_steps_with_reasons_and_all_verdicts(
     places: Callable[..., TableLedger],
 ) -> None:
@@ -178,7 +203,11 @@ def test_a_search_has_its_steps_with_reasons_and_all_verdicts(
     assert listed is not None
     shown = search_data(listed, *store.entries("solved"))
     assert [each["step"] for each in shown["steps"]] == [
-        *("started", "generated", "verified", "ended", "reviewed")
+        "started",
+        "generated",
+        "verified",
+        "ended",
+        "reviewed",
     ]
     assert [each["why"] for each in shown["steps"][1:3]] == ["two to choose from", "the best"]
     assert shown["steps"][2]["verdicts"] == {"1": "passed"}
@@ -194,15 +223,12 @@ def test_a_search_has_its_steps_with_reasons_and_all_verdicts(
 
 
 def test_a_damaged_search_is_shown_up_to_the_damage(tmp_path: Path) -> None:
-    import sqlite3
-
     path = tmp_path / "ledger"
     ledger = open_ledger(path)
     fill(ledger)
     ledger.close()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE entries SET body = '{}' WHERE search = 'solved' AND number = 3")
-    db.close()
     store = Store(open_ledger(path, read_only=True))
 
     listed = store.one("solved")
@@ -213,3 +239,50 @@ def test_a_damaged_search_is_shown_up_to_the_damage(tmp_path: Path) -> None:
     assert names(store, text="needle", texts=True) == ["solved"]
     assert overview(store, math.inf)["searches"] == 6
     store.ledger.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "not JSON",
+        "[1]",
+        "NaN",
+        "[" * 100_000,
+        "9" * 10_000,
+        '{"verdict": ["passed"]}',
+        '{"verdict": {"passed": 1}, "shared": true}',
+        b"\xff\xfe",
+        7,
+    ],
+)
+def test_damaged_verdicts_are_not_counted_and_the_overview_is_shown(
+    tmp_path: Path, body: object
+) -> None:
+    with closing(open_ledger(str(tmp_path / "ledger"))) as ledger:
+        fill(ledger)
+        ledger.append("unsolved", [Found(0, FAILED)])
+    with closing(sqlite3.connect(tmp_path / "ledger")) as db, db:
+        db.execute(
+            "UPDATE entries SET body = ? WHERE search = 'unsolved' AND kind = 'found'", (body,)
+        )
+    with closing(open_ledger(str(tmp_path / "ledger"), read_only=True)) as reader:
+        shown = overview(Store(reader), math.inf)
+    assert shown["verdicts"] == {
+        "passed": 1,
+        "failed": 0,
+        "broken": 0,
+        "shared": 0,
+        "newest": False,
+    }
+
+
+@pytest.mark.parametrize("check", ["[" * 900 + "]" * 900, "9" * 10_000, "no JSON"])
+def test_a_check_that_is_no_plain_json_is_shown_as_text(tmp_path: Path, check: str) -> None:
+    with closing(open_ledger(str(tmp_path / "ledger"))) as ledger:
+        ledger.append("a", [Started("a", ABOUT, "prompt", check, "")])
+        store = Store(ledger)
+        listed = store.one("a")
+        assert listed is not None
+        shown = search_data(listed, *store.entries("a"))
+    assert shown["check"] == check
+    assert json.loads(as_json(shown))["check"] == check

@@ -14,7 +14,7 @@ from grv.ledger.opening import open_ledger
 from grv.ledger.tables import TableLedger
 from grv.serve.review.leases import Leases
 from grv.serve.review.queue import ItemId
-from support.postgres import Server
+from support.postgres import POSTGRES, Server
 
 FIRST, SECOND = ItemId("a" * 24, 0), ItemId("a" * 24, 1)
 
@@ -26,9 +26,7 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
-)
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=POSTGRES)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], TableLedger]]:
     """Opens the same ledger again and again, as several servers do."""
     place = str(tmp_path / "ledger")
@@ -69,15 +67,15 @@ def test_an_item_returns_when_its_page_is_silent(opened: Callable[[], TableLedge
     assert lease is not None
 
     clock.now = 15
-    assert leases.held(FIRST, lease.secret) is lease
+    assert leases.held(FIRST, lease.secret, "ann") is lease
     clock.now = 34
     assert leases.take("bob", [FIRST]) is None
     clock.now = 36
-    assert leases.held(FIRST, lease.secret) is None
+    assert leases.held(FIRST, lease.secret, "ann") is None
     taken = leases.take("bob", [FIRST])
     assert taken is not None
-    assert leases.held(FIRST, "guessed") is None
-    assert leases.held(FIRST, lease.secret) is None
+    assert leases.held(FIRST, "guessed", "bob") is None
+    assert leases.held(FIRST, lease.secret, "ann") is None
 
 
 def test_a_silent_page_frees_its_item_for_other_servers_too(

@@ -13,8 +13,7 @@ import pytest
 from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Found, Intended, Made, Parked, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
-from grv.serve.review.queue import Item, ItemId, PassRates, Queue
-from grv.serve.review.verdicts import record
+from grv.serve.review.queue import ItemId, PassRates, Queue, ReviewItem
 from support.pages import HUMAN
 
 
@@ -79,25 +78,14 @@ def test_a_reviewer_sees_neither_score_nor_verdicts(ledger: SqliteLedger) -> Non
     item = Queue(ledger).item(ItemId("human", 0))
 
     assert item is not None
-    assert {each.name for each in fields(Item)} == {"id", "problem", "prompt", "text", "check"}
+    assert {each.name for each in fields(ReviewItem)} == {
+        "id",
+        "problem",
+        "prompt",
+        "text",
+        "check",
+    }
     assert (item.prompt, item.text) == ("Prompt of human", "text 0")
     assert (item.check.question, item.check.rubric) == ("Is it right?", ("It adds.",))
     assert Queue(ledger).item(ItemId("human", 7)) is None
     assert Queue(ledger).item(ItemId("nothing", 0)) is None
-
-
-def test_a_verdict_is_written_once_and_corrected_only_on_purpose(ledger: SqliteLedger) -> None:
-    park(ledger, "human", {0: 1.0})
-    id = ItemId("human", 0)
-
-    for _ in range(3):
-        assert record(ledger, id, "fail", reviewer="ann", note=" wrong ", seconds=61.26)
-    assert not record(ledger, id, "pass", reviewer="bob")
-    assert record(ledger, id, "pass", reviewer="bob", correcting=True)
-
-    found = [each for each in ledger.read("human") if isinstance(each, Found)]
-    assert [(each.verdict.value, each.reviewer, each.note) for each in found] == [
-        ("failed", "ann", "wrong"),
-        ("passed", "bob", ""),
-    ]
-    assert found[0].usage == {"seconds": 61.3}

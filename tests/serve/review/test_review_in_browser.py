@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -46,9 +47,21 @@ def item(visit: Visit) -> str:
     return visit.page.url.partition("#")[2]
 
 
+def next_parked(ledger: Path, run: Thread) -> object:
+    """The candidates that wait, as soon as there are any; nothing if the run has ended."""
+    until = time.monotonic() + 60
+    while not (left := parked(ledger)) and run.is_alive():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    return left
+
+
 def test_two_reviewers_never_hold_one_item(browser: Browser, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
-    with waiting(ledger, ["one", "two"]), dashboard(ledger, "--review", env=REVIEWERS) as up:
+    with (
+        waiting(ledger, ["one", "two"]) as run,
+        dashboard(ledger, "--review", env=REVIEWERS) as up,
+    ):
         ann, bob = (signed_in(browser, up.url, token) for token in (ANN, BOB))
         held = {item(ann), item(bob)}
         assert held == {f"{search}:{candidate}" for search, candidate in parked(ledger)}
@@ -66,17 +79,13 @@ def test_two_reviewers_never_hold_one_item(browser: Browser, tmp_path: Path) -> 
         assert not any(word in ann.page.inner_text("main") for word in ("score", "0.0"))
 
         third.close()
-        while left := parked(ledger):
+        while left := next_parked(ledger, run):
+            ann.page.wait_for_selector(".sayings")
             key = "p" if "return a + b" in ann.text("pre >> nth=1") else "f"
             now = item(ann)
             ann.page.keyboard.press(key)
             expect(ann.page.locator("#item")).not_to_have_attribute("data-item", now)
             assert left != parked(ledger)
-            until = time.monotonic() + 30
-            while len({each.candidate for each in verdicts(ledger)}) < 2 and not parked(ledger):
-                assert time.monotonic() < until
-                time.sleep(0.1)
-            ann.page.wait_for_selector(".sayings" if parked(ledger) else ".sayings, .done")
         assert ann.complaints == []
         for each in (ann, bob):
             each.close()

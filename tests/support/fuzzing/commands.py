@@ -89,7 +89,14 @@ demo: --replay --first none
 SLOW = {"verify programs": 0.25, "doctor": 0.3, "demo": 0.3}
 SLOW |= dict.fromkeys(("report", "report ledger", "report job"), 0.4)
 VALUES = (
-    *("", "10000000000000000000000000", "1" * 5000, "x" * 300, "\x1b[2J", "a b", "é", "\u202e"),
+    "",
+    "10000000000000000000000000",
+    "1" * 5000,
+    "x" * 300,
+    "\x1b[2J",
+    "a b",
+    "é",
+    "\u202e",
     *words("0 -1 1 2 nan inf -inf 1e999 1,10 1,0 1,2,3 all x 0x10 1_000 . / a,b strict unsafe"),
     *words("1e-90,1e90 1e90,1e-90 1e-300 1e308 0.5"),
     *words("/dev/null /dev/full nowhere/x out.csv log.csv answers.ledger -- - --help jail"),

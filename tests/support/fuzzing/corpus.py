@@ -165,6 +165,7 @@ prompt = 0.1
 completion = 0.2
 [other]
 verify_second = 0.1
+score_call = 0.01
 generate_call = 0.1
 """,
     }

@@ -21,18 +21,58 @@ def words(text: str) -> list[str]:
 
 
 NASTY: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1, 2, 3.5, -0.0, 1e308, -1e308, 1e-320, 2**31, 2**53, 2**63),
-    *(-(2**63), 10**30, 10**400, "", " ", "x" * 3000, "\x00", "\x1b[2Jfake", "a\nb", "\u202eevil"),
-    *("\ud800", *words("x 0 1 -5 nan p0 math passed None =1+1 ../../x /etc/passwd é")),
-    *([], {}, [[]], [None], [1, "a", None], {"": {}}, {"a": [1]}, [0] * 50, [["x"]] * 3),
-    *(f"{RAW}NaN", f"{RAW}Infinity", f"{RAW}-1e400", RAW + "9" * 5000, RAW + DEEP),
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2,
+    3.5,
+    -0.0,
+    1e308,
+    -1e308,
+    1e-320,
+    2**31,
+    2**53,
+    2**63,
+    -(2**63),
+    10**30,
+    10**400,
+    "",
+    " ",
+    "x" * 3000,
+    "\x00",
+    "\x1b[2Jfake",
+    "a\nb",
+    "\u202eevil",
+    "\ud800",
+    *words("x 0 1 -5 nan p0 math passed None =1+1 ../../x /etc/passwd é"),
+    [],
+    {},
+    [[]],
+    [None],
+    [1, "a", None],
+    {"": {}},
+    {"a": [1]},
+    [0] * 50,
+    [["x"]] * 3,
+    f"{RAW}NaN",
+    f"{RAW}Infinity",
+    f"{RAW}-1e400",
+    RAW + "9" * 5000,
+    RAW + DEEP,
     RAW + '{"a":1,"a":2}',
 )
 _KEYS = ("", "more", "kind", "check", "limits", "repeat", "\x1b")
 _CELLS = (*words("x nan -1 1e999 =1 '=1 0_1 é 1,2"), "9" * 5000, '"', '"a\nb"', "\x00", "")
 _TOML = (
     *words('"" "x" -1 0 1e999 nan true [] {} [[1]] ["a",3] 2020-01-01 10 1.5 "1,10" "/"'),
-    *("9" * 5000, "[" * 3000, '"\\u0000"', '"\\u001b[2J"', "{a = 1}"),
+    "9" * 5000,
+    "[" * 3000,
+    '"\\u0000"',
+    '"\\u001b[2J"',
+    "{a = 1}",
 )
 _SQL = (None, "", "x", -1, 0, 1e300, 2**62, b"\xff", "{}", "[]", "\x1b[2J", "../x")
 
@@ -212,8 +252,16 @@ def spoil_parquet(path: Path, random: Random) -> None:
     at, rows = random.randrange(table.num_columns), table.num_rows
     values: Any = random.choice(
         (
-            *([None] * rows, ["x"] * rows, [-1] * rows, [float("nan")] * rows, [b"\xff"] * rows),
-            *([[1]] * rows, [{"a": 1}] * rows, [2**63 - 1] * rows, [True] * rows, [1e308] * rows),
+            [None] * rows,
+            ["x"] * rows,
+            [-1] * rows,
+            [float("nan")] * rows,
+            [b"\xff"] * rows,
+            [[1]] * rows,
+            [{"a": 1}] * rows,
+            [2**63 - 1] * rows,
+            [True] * rows,
+            [1e308] * rows,
             pa.array([2**62] * rows, pa.timestamp("ns")),
             pa.array([10**9] * rows, pa.duration("s")),
         )

@@ -29,8 +29,15 @@ from .mutations import json_text, spoilt_json
 REFUSALS = (Status(500), Status(429, "0"), Status(400, message="\x1b[2Jno"), Status(401))
 BODIES = (Say(), Say("[" * 5000), Say("9" * 5000), Say("\x00"), Say("{}"))
 FAULTS: tuple[Fault, ...] = (
-    *(*REFUSALS, *BODIES, Drop(), Drop(midway=True), Cut()),
-    *(Fewer(), Empty(), NoLogprobs(), NotNumbers()),
+    *REFUSALS,
+    *BODIES,
+    Drop(),
+    Drop(midway=True),
+    Cut(),
+    Fewer(),
+    Empty(),
+    NoLogprobs(),
+    NotNumbers(),
 )
 GOOD = {
     "choices": [

@@ -29,12 +29,12 @@ class Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "demo": Command("demo.demo:demo", "Watch a small language model solve a dozen problems."),
+    "demo": Command("demo:demo", "Watch a small language model solve a dozen problems."),
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
-    "dashboard": Command("pages.dashboard:dashboard", "Watch a ledger in a browser."),
-    "review": Command("pages.review:review", "Give verdicts on candidates that wait for a person."),
+    "dashboard": Command("dashboard:dashboard", "Watch a ledger in a browser."),
+    "review": Command("review:review", "Give verdicts on candidates that wait for a person."),
     "runs": Command("runs:runs", "Read a ledger of live runs."),
     "problems": Command("problems:problems", "Make a file of problems from a published dataset."),
     "compare": Command("compare:compare", "Compare what policies would have cost on a log."),
@@ -42,9 +42,9 @@ COMMANDS: Mapping[str, Command] = {
     "learn": Command("learn:learn", "Learn a prior from logs: when verifying pays."),
     "oracle": Command("oracle:oracle", "Print the lowest possible cost of each problem."),
     "simulate": Command("simulate:simulate", "Try policies on problems whose laws are known."),
-    "shells": Command("theory.shells:shells", "Print the cost shells of the adaptive policy."),
-    "star": Command("theory.star:star", "Compute the star number of a class of concepts."),
-    "theory": Command("theory.bounds:theory", "Measure the bounds of the learning theory."),
+    "shells": Command("shells:shells", "Print the cost shells of the adaptive policy."),
+    "star": Command("star:star", "Compute the star number of a class of concepts."),
+    "theory": Command("theory:theory", "Measure the bounds of the learning theory."),
     "convert": Command("convert:convert", "Join labels and scores from files into one log."),
     "verify": Command("verify:verify", "Give every candidate of a file its verdict."),
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),

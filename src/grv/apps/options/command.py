@@ -74,23 +74,23 @@ class _Shape:
 
     @classmethod
     def of(cls, function: Callable[..., None]) -> _Shape:
-        known: dict[str, Option] = {}
+        options: dict[str, Option] = {}
         single: dict[str, Option] = {}
         families: dict[str, type[Family]] = {}
         runs: dict[str, type[Family]] = {}
-        for each in inspect.signature(function, eval_str=True).parameters.values():
-            hint = each.annotation
+        for parameter in inspect.signature(function, eval_str=True).parameters.values():
+            hint = parameter.annotation
             if is_family(hint):
-                families[each.name] = hint
-                known |= options_of(hint)
+                families[parameter.name] = hint
+                options |= options_of(hint)
             elif typing.get_origin(hint) is list and is_family(typing.get_args(hint)[0]):
-                runs[each.name] = typing.get_args(hint)[0]
-                known |= options_of(runs[each.name])
+                runs[parameter.name] = typing.get_args(hint)[0]
+                options |= options_of(runs[parameter.name])
             else:
-                option = make_option(each.default, each.name, hint)
-                assert option is not None, f"{each.name} is no option"
-                single[each.name] = known[each.name] = option
-        return cls(function.__name__.rstrip("_"), known, single, families, runs)
+                option = make_option(parameter.default, parameter.name, hint)
+                assert option is not None, f"{parameter.name} is no option"
+                single[parameter.name] = options[parameter.name] = option
+        return cls(function.__name__.rstrip("_"), options, single, families, runs)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the function: flags over the job file over the defaults."""
@@ -110,26 +110,26 @@ class _Shape:
         for family in self.runs.values():
             tables = runs_of(job, table, getattr(family, "TABLES", RUNS))
         checked = {name: self._checked(each, job) for name, each in tables.items()}
-        for each in checked.values():
-            self._allow_code({n: v for n, v in each.items() if n not in flags}, job, flags)
+        for values_of_run in checked.values():
+            self._allow_code({n: v for n, v in values_of_run.items() if n not in flags}, job, flags)
         values = {name: each | flags for name, each in checked.items()}
         first = next(iter(values.values()))
-        found = {name: _single(option, first) for name, option in self.single.items()}
-        found |= {name: fill(family, first) for name, family in self.families.items()}
+        result = {name: _single(option, first) for name, option in self.single.items()}
+        result |= {name: fill(family, first) for name, family in self.families.items()}
         for name, family in self.runs.items():
-            found[name] = [
+            result[name] = [
                 dataclasses.replace(fill(family, each), name=run)  # type: ignore[call-arg]
                 for run, each in values.items()
             ]
-        return found
+        return result
 
     def _by_name(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The flags, with those given as NAME=VALUE in the tables of their names."""
-        found = dict(given)
+        values = dict(given)
         for name, option in self.known.items():
             if option.info.named not in self.known or not isinstance(given.get(name), list):
                 continue
-            tables = found.get(option.info.named) or {}
+            tables = values.get(option.info.named) or {}
             matches = [(text, _NAMED.fullmatch(text)) for text in given[name]]
             for _, match in matches:
                 own = tables.setdefault(match[1], {}) if match else {}
@@ -137,10 +137,10 @@ class _Shape:
                     raise UsageError(f"{option.flag} {match[1]}: given twice")
                 own |= {option.job_name: match[2]} if match else {}
             plain = [text for text, match in matches if match is None]
-            found[name] = plain[-1] if plain else None
+            values[name] = plain[-1] if plain else None
             if tables:
-                found[option.info.named] = tables
-        return found
+                values[option.info.named] = tables
+        return values
 
     def _allow_code(
         self, values: Table, job: str | None = None, flags: Mapping[str, Any] | None = None
@@ -162,16 +162,17 @@ class _Shape:
 
     def _checked(self, table: Table, job: str | None) -> Table:
         """The options of a job file, by name, if they exist and fit."""
-        known, found = self._by_job_name, {}
+        options = self._by_job_name
+        values = {}
         for name, value in table.items():
-            if name not in known:
-                hint = did_you_mean(name, list(known))
+            if name not in options:
+                hint = did_you_mean(name, list(options))
                 raise UsageError(f"{job}: unknown option {name}{hint}")
             try:
-                found[known[name].name] = known[name].value(value)
+                values[options[name].name] = options[name].value(value)
             except UsageError as error:
                 raise UsageError(f"{job}: {error}") from error
-        return found
+        return values
 
 
 def _single(option: Option, given: Mapping[str, Any]) -> Any:
@@ -212,7 +213,8 @@ def _flags(option: Option) -> tuple[str, ...]:
 
 def _default(option: Option) -> str:
     """What the help says about the default, if there is anything to say."""
-    value, shown = option.default, option.info.shown
+    value = option.default
+    shown = option.info.shown
     if shown is None:
         if option.required:
             return "" if option.info.argument else "  [required]"

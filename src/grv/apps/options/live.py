@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...backends.generators import GENERATORS
 from ...backends.generators.sampling import Sampling
-from ...backends.models import Models
+from ...backends.models import OLDEST, Models
 from ...backends.sandbox.limits import Isolation
+from ...backends.scorers import REWARDS
 from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import Family, option
 from ...own_code import FORM, is_code, load
-from ...parsing import parse_cascade
+from ...parsing import Dollars, FromPrices, parse_cascade
 from ...runtime.options import Calls, Spending
 from ..console import status
 
@@ -28,9 +31,9 @@ if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Problem, Scorer, Verifier
     from ...core.search import Policy
+    from ...ledger.entries import Call
     from ...runtime.executor import Backends
-    from ...runtime.prices import Prices
-    from ...runtime.solve import SolveOptions
+    from ...runtime.prices import Meter, Prices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +60,13 @@ class BackendOptions(Family):
         """
         from ...backends.http.web import shown
 
-        models = dataclasses.asdict(self.models)
-        del (
-            models["reward"],
-            models["alike"],
-        )  # at their defaults, older ledgers have no such options
+        default = {each.name: each.default for each in dataclasses.fields(Models)}
+        models = {
+            name: value
+            for name, value in dataclasses.asdict(self.models).items()
+            if name in OLDEST or value != default[name]
+        }
+        del models["reward"]
         models |= self.models.reward.changed()
         if self.models.alike is not None:
             models["alike"] = _named_score(self.models.alike)
@@ -76,7 +81,7 @@ class BackendOptions(Family):
     @property
     def _code(self) -> dict[str, Any]:
         """The user's own code: names without folders, and checksums. Empty if there is none."""
-        from ...backends.specs import named
+        from ...backends.by_name import named
 
         code: dict[str, Any] = {}
         if is_code(self.models.generator):
@@ -84,9 +89,9 @@ class BackendOptions(Family):
         if self.verifier is not None:
             code["verifier"] = named(self.verifier)
         first, second = self.models.scores
-        given = {"generator": self.models.generator, "score": first, "second score": second}
-        given |= {"alike": self.models.alike, "verifier": self.verifier}
-        own = {role: load(each).digest for role, each in given.items() if each and is_code(each)}
+        specs = {"generator": self.models.generator, "score": first, "second score": second}
+        specs |= {"alike": self.models.alike, "verifier": self.verifier}
+        own = {role: load(each).digest for role, each in specs.items() if each and is_code(each)}
         return code | ({"code": own} if own else {})
 
     @property
@@ -148,17 +153,18 @@ class LiveOptions(BackendOptions):
         from ...backends.problems.files import read_problems
 
         with status("reading the problems"):
-            found = list(read_problems(self.problems, checks=self.verifier is None))
-        for problem in found if self.models.reward.score_question else ():
+            problems = list(read_problems(self.problems, checks=self.verifier is None))
+        for problem in problems if self.models.reward.score_question else ():
             self.models.reward.asked(problem)
         if self._prompts is not None:
-            return list(map(self._prompts.of, found))
-        kind = self.models.generator.partition(":")[0]
-        chats = next((problem for problem in found if problem.messages), None)
-        if chats is not None and kind in ("openai-text", "embedded"):
-            other = {"openai-text": "openai:MODEL", "embedded": "embedded-chat"}[kind]
-            raise UsageError(f"problem {chats.id} has messages, which need a chat model: {other}")
-        return found
+            return list(map(self._prompts.of, problems))
+        entry = GENERATORS.get(self.models.generator.partition(":")[0])
+        chats = next((problem for problem in problems if problem.messages), None)
+        if chats is not None and entry is not None and entry.for_chats:
+            raise UsageError(
+                f"problem {chats.id} has messages, which need a chat model: {entry.for_chats}"
+            )
+        return problems
 
 
 def ledger_files(place: str) -> tuple[str, ...]:
@@ -173,7 +179,7 @@ def ledger_files(place: str) -> tuple[str, ...]:
 
 def _named_score(score: str) -> str:
     """The score as a ledger knows it. The size of a cascade does not change what scores are."""
-    from ...backends.specs import named
+    from ...backends.by_name import named
 
     cascade = parse_cascade(score)
     if cascade is not None:
@@ -184,7 +190,7 @@ def _named_score(score: str) -> str:
 def check_resources(options: LiveOptions) -> None:
     """Refuse a run that this machine cannot carry, before the first call."""
     from ...backends.callables import processors
-    from ...runtime.faults.machine import check_machine
+    from ...runtime.machine import check_machine
 
     workers = options.verification.workers or processors()
     check_machine(options.calls.concurrency, workers, options.written)
@@ -198,14 +204,14 @@ def backends_of(
 
     The verifier may be given; then the caller closes it.
     """
-    from ...backends import specs
+    from ...backends import by_name
     from ...runtime.executor import Backends
 
     models = options.models
     first, second = models.scores
 
     def scorer(spec: str) -> Any:
-        return specs.scorer(
+        return by_name.scorer(
             spec,
             base_url=models.base_url,
             model=models.score_model,
@@ -222,7 +228,7 @@ def backends_of(
         else:
             ranking = scorer(first)
         with status("preparing"):
-            generator = specs.generator(
+            generator = by_name.generator(
                 models.generator,
                 base_url=models.base_url,
                 sampling=options.sampling_with_stops,
@@ -242,25 +248,21 @@ def _trained(spec: str, name: str | None, alike: Scorer | None, own: str | None)
     """The scorer `trained:LEDGER`."""
     from ...learning.trained.refits import trained_scorer
 
-    given = None if alike is None or name is None else (_named_score(name), alike)
-    return trained_scorer(spec.removeprefix(TRAINED), given, own=own)
+    paired = None if alike is None or name is None else (_named_score(name), alike)
+    return trained_scorer(spec.removeprefix(TRAINED), paired, own=own)
 
 
 def _reads_logprobs(scorer: Scorer) -> bool:
     """Whether a scorer reads the tokens' log-probabilities. An object of the user's may do so."""
-    from ...backends.callables import CallableScorer
-    from ...backends.scorers.logprob import LogprobScorer
-    from ...backends.scorers.trained.scorer import TrainedScorer
-
-    is_ours = type(scorer).__module__.startswith("grv.") or isinstance(scorer, CallableScorer)
-    return isinstance(scorer, LogprobScorer | TrainedScorer) or not is_ours
+    is_ours = type(scorer).__module__.startswith("grv.")
+    return bool(getattr(scorer, "reads_logprobs", not is_ours))
 
 
 @contextmanager
 def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterator[Verifier]:
     """The user's own verifier, or else the one that runs the problems' checks."""
     if options.verifier is not None:
-        from ...backends.own import own_verifier
+        from ...backends.by_name import own_verifier
 
         if not is_code(options.verifier):
             raise UsageError(f"--verifier {options.verifier}: write {FORM}, as in my.py:is_right")
@@ -275,7 +277,7 @@ def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterato
 
 def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
     """Refuse a policy that was made for another score, before any work."""
-    from ...backends.specs import named
+    from ...backends.by_name import named
     from ...learning.ledger_history import check_score
     from ...policies import Learned, Learning
 
@@ -286,25 +288,75 @@ def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
             check_score(path, named(score))
 
 
-def search_options(backends: Backends, about: Mapping[str, Any]) -> SolveOptions:
-    """The options of `grv.solve_many` for these backends, under this name in the ledger."""
-    options: SolveOptions = {
-        "generator": backends.generator,
-        "scorer": backends.scorer,
-        "verifier": backends.verifier,
-    }
-    options["second_scorer"] = backends.second
-    options["keys"] = backends.key is not None
-    options["identity"] = about
-    return options
+def pricing_of(models: Models, prices: Prices) -> Meter:
+    """Computes the dollars of the calls to these models."""
+    from ...backends.http.web import shown
+    from ...runtime.prices import Meter, Server, model_of
+
+    spec = models.generator
+    url = models.base_url
+    if url is None and spec.partition(":")[0].startswith("openai"):
+        url = os.environ.get("OPENAI_BASE_URL") or None
+    server = Server.of(spec, None if url is None else shown(url))
+    return Meter(prices, model_of(spec), server)
 
 
-def check_measured(generator: str, spending: Spending, prices: Prices) -> None:
+def with_guess(
+    spending: Spending,
+    pricing: Meter,
+    problems: Sequence[Problem],
+    options: BackendOptions,
+) -> Spending:
+    """The spending with a first guess of measured costs, and with the most that calls can cost.
+
+    Both come from prices and prompts, if they are not given.
+    """
+    if not isinstance(spending.costs, Measured):
+        return spending
+    sampling = options.sampling
+    sent = [_with_system(problem, sampling.system) for problem in problems]
+    if isinstance(spending.costs, FromPrices):
+        guess = pricing.guess(sent, sampling.max_tokens)
+        if guess is None:
+            raise UsageError(
+                f"--costs measured: the price of {pricing.model or 'the generator'} is unknown:"
+                " give a first guess, as in measured:0.001,0.01, or --prices FILE"
+            )
+        spending = dataclasses.replace(spending, costs=FromPrices(guess.generate, guess.verify))
+    budgets = (spending.budget, spending.total_budget)
+    has_budget = any(map(math.isfinite, budgets))
+    if spending.most is None and has_budget and not _has_paid_score(options.models):
+        most = pricing.highest(sent, sampling.max_tokens)
+        spending = dataclasses.replace(spending, most=most)
+    return spending
+
+
+def _has_paid_score(models: Models) -> bool:
+    """Whether another model scores candidates; what that can cost has no known bound."""
+    names = [score.partition(":")[0] for score in models.scores if score]
+    return any(name == "judge" or name in REWARDS for name in names)
+
+
+def _with_system(problem: Problem, system: str) -> Problem:
+    return dataclasses.replace(problem, prompt=f"{system}{problem.prompt}") if system else problem
+
+
+def check_measured(pricing: Meter, spending: Spending) -> None:
     """Refuse costs, prices and budgets that contradict each other, before any work."""
-    from ...runtime.prices import model_of
-
-    model, measured = model_of(generator), isinstance(spending.costs, Measured)
-    for call in ("generate", "verify") if measured else ():
+    prices = pricing.prices
+    model = pricing.model
+    costs = spending.costs
+    measured = isinstance(costs, Measured)
+    for flag, budget in (("--budget", spending.budget), ("--total-budget", spending.total_budget)):
+        if isinstance(budget, Dollars) and not measured:
+            raise UsageError(
+                f"{flag} {budget:g}usd: dollars need --costs measured; a price list such as"
+                f" {costs.candidate:g},{costs.verify:g} has a unit of its own"
+            )
+    needed: list[Call] = ["generate"] if measured and not pricing.may_know else []
+    if measured and spending.prices is not None and not isinstance(costs, FromPrices):
+        needed.append("verify")
+    for call in needed:
         if not prices.has(call, model):
             table = "a table for the model, or with " if call == "generate" else ""
             raise UsageError(
@@ -317,7 +369,8 @@ def check_measured(generator: str, spending: Spending, prices: Prices) -> None:
     if measured and spending.most is None and any(map(math.isfinite, budgets)):
         raise UsageError(
             "a budget over measured costs needs --most G,V, the most that one candidate and one"
-            " verification can cost: grv reserves it for calls in flight"
+            " verification can cost: grv reserves it for calls in flight. For a model with a known"
+            " price, --max-tokens N is enough"
         )
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.errors import UsageError
+from ...core.limits import Limits
 from ...core.values import Measured
 from ...options import MOST, Family, option
-from ...own_code import is_code
-from ...pacing import Pacing
+from ...pace_options import PaceOptions
 from ...policies import DEFAULT, POLICIES, spec
 from ...runtime.options import Calls, Spending
 from ...serve.completions.require import Require
-from .live import BackendOptions, backends_of, check_measured, check_policy
+from .live import BackendOptions, backends_of, check_measured, check_policy, pricing_of, with_guess
 
 if TYPE_CHECKING:
     from ...backends.verifiers.options import Verification
@@ -47,7 +47,7 @@ class ProfileOptions(BackendOptions):
         code=True,
     )
     width: int = option(4, "Verifications of a request in flight at once.", least=1, most=MOST)
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PaceOptions = field(default_factory=PaceOptions)
     checks: dict[str, Any] | None = option(
         None,
         "Checks that requests may name, one table each, as in [checks.sum].",
@@ -61,6 +61,12 @@ class ProfileOptions(BackendOptions):
         "What requests accept that do not say so: a verified answer, or else the best candidate.",
     )
     spending: Spending = field(default_factory=Spending)
+    join_histories: bool = option(
+        False,
+        "Let the policy learning learn from the requests of all clients together. Without it, what"
+        " one client asks changes no bill of another.",
+        "--join-histories",
+    )
 
     @property
     def called(self) -> str:
@@ -92,7 +98,21 @@ class Serving(Family):
     searches: int = option(64, "Searches at once.", least=1, most=10_000)
     queue: int = option(256, "Searches that wait for their turn.", least=0, most=100_000)
     connections: int = option(1024, "Connections at once.", least=1, most=100_000)
+    address_connections: int | None = option(
+        None,
+        "Connections of one address at once; by default half of --connections. A proxy in front of"
+        " the server is one address.",
+        least=1,
+        most=100_000,
+    )
     request_mb: float = option(4, "Megabytes of a request.", metavar="MB", least=1e-3, most=64)
+    client_mb: float = option(
+        64,
+        "Megabytes of requests in work and of unread responses of one client.",
+        metavar="MB",
+        least=1e-3,
+        most=1 << 20,
+    )
     slow: float = option(
         30,
         "Seconds that a client may take to send a request, or to read a part of a response.",
@@ -132,14 +152,14 @@ def profiles_of(options: Sequence[ProfileOptions], calls: Calls) -> Iterator[dic
     verifiers: dict[Verification, CheckVerifier] = {}
     with ExitStack() as stack:
         made = {}
-        for each in options:
-            if each.verifier is None and each.verification not in verifiers:
-                verifier = stack.enter_context(each.verification.verifier())
-                verifiers[each.verification] = verifier
+        for profile in options:
+            if profile.verifier is None and profile.verification not in verifiers:
+                verifier = stack.enter_context(profile.verification.verifier())
+                verifiers[profile.verification] = verifier
             try:
-                made[each.called] = _profile(each, verifiers, Caller(calls), stack)
+                made[profile.called] = _profile(profile, verifiers, Caller(calls), stack)
             except UsageError as error:
-                raise UsageError(_told(error, each)) from error
+                raise UsageError(_told(error, profile)) from error
         yield made
 
 
@@ -154,36 +174,45 @@ def _profile(
     caller: Caller,
     stack: ExitStack,
 ) -> Profile:
+    from ...backends.by_name import reads_messages
     from ...learning.prior_file import parse_policy
-    from ...runtime.prices import Meter, Prices, model_of
-    from ...serve.profiles import Plan, Profile
+    from ...runtime.config import within_workers
+    from ...runtime.prices import Prices
+    from ...serve.profiles import Profile, SearchPlan
 
-    spending, models = options.spending, options.models
+    spending = options.spending
+    models = options.models
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
-    check_measured(models.generator, spending, prices)
+    pricing = pricing_of(models, prices)
+    spending = with_guess(spending, pricing, (), options)
+    check_measured(pricing, spending)
     policy = parse_policy(options.policy)
     check_policy(policy, models.score)
     verifier = None if options.verifier is not None else verifiers[options.verification]
     backends = stack.enter_context(backends_of(options, (), verifier))
     measured = isinstance(spending.costs, Measured)
-    kind = models.generator.partition(":")[0]
-    workers = getattr(backends.verifier, "workers", None)
+    limits = Limits(
+        budget=spending.budget,
+        value=spending.value,
+        width=options.width,
+        pace=options.pacing.pace,
+        cascade=models.cascade,
+        most=spending.most,
+    )
     return Profile(
         options.called,
         backends,
         options.about,
         options.sampling,
         caller,
-        Plan(policy, spending.costs, spending.budget, spending.value),
+        SearchPlan(policy, spending.costs, within_workers(limits, backends.verifier)),
         checks=options.checks or {},
         check=options.check or "",
         require=options.require,
         own_verifier=options.verifier is not None,
-        limits=options.verification.limits,
-        chat=is_code(models.generator) or kind in ("openai", "embedded-chat"),
-        most=spending.most,
-        meter=Meter(prices, model_of(models.generator)) if measured else None,
-        cascade=models.cascade,
-        width=min(options.width, workers) if isinstance(workers, int) else options.width,
-        pace=options.pacing.pace,
+        run_limits=options.verification.limits,
+        chat=reads_messages(models.generator),
+        meter=pricing if measured else None,
+        pricing=pricing,
+        joined=options.join_histories,
     )

@@ -61,7 +61,14 @@ def send(body):
     while data: data = data[os.write(4, data):]
 for name, module in list(sys.modules.items()):
     if name.endswith(".runner"):
-        module._answer = lambda function, call, room: send(answer(b"%d" % call["id"]))
+        wire = module.wire
+        class Wire:
+            read = staticmethod(wire.read)
+            @staticmethod
+            def write(descriptor, message):
+                if "id" in message: send(answer(b"%d" % message["id"]))
+                else: wire.write(descriptor, message)
+        module.wire = Wire
 def f(x): pass
 """
 
@@ -86,7 +93,45 @@ _ANSWERS = {
     "its number twice": """b',"id":true,"value":[]}'""",
     "no number at all": """b',"value":NaN}'""",
     "a message of the test's process": """b',"end":{"verdict":"passed","reason":""}}'""",
+    "an enum that redefines equality": (
+        """b',"value":["e","Enum","E",[["__eq__",1],["_missing_",2]],"__eq__"]}'"""
+    ),
+    "a named tuple whose fields are code": ("""b',"value":["N","P",["x=exit(0)","_cls"],1,2]}'"""),
+    "a type of its own choice": """b',"value":["T","subprocess.Popen","true"]}'""",
+    "the type of a process": """b',"value":["y","builtins.eval"]}'""",
+    "an exception that ends the test": (
+        """b',"raised":[],"exception":["X","E",["builtins.SystemExit"],["t",0],"",["d"]]}'"""
+    ),
+    "an exception with borrowed methods": (
+        """b',"raised":[],"exception":["X","E",["builtins.Exception"],["t"],"",["d","__class__",1]]}'"""
+    ),
+    "the end of an iterator": """b',"stopped":null}'""",
+    "a dataclass with a constructor": (
+        """b',"value":["S","P",["__init__"],[true,true,true],1]}'"""
+    ),
 }
+_FLOOD = """
+import os, time
+def flood():
+    for _ in range(400):
+        os.write(1, b" " * 65536)
+        time.sleep(0.02)
+flood()
+print("breached")
+"""
+_LATE = """
+import sys, time
+for name, module in list(sys.modules.items()):
+    if name.endswith(".runner"): module.monotonic = lambda: 0.0
+def f(x):
+    end = time.monotonic() + 99
+    while time.monotonic() < end: time.sleep(0.03)
+    return "breached"
+"""
+_EVALUATED = """
+def f(x):
+    return "__import__('os')._exit(0)"
+"""
 
 ATTACKS = (
     Attack("sends itself real-time signals", _SIGNALS, kinds=ALL_KINDS, reasons=("crash",)),
@@ -107,6 +152,16 @@ ATTACKS = (
         "def f(x): return 'no_such_name'",
         kinds=("evaluated",),
     ),
+    Attack(
+        "makes the test run code",
+        _EVALUATED,
+        kinds=("evaluated",),
+        reasons=("test at fault",),
+    ),
+    Attack(
+        "sleeps between full pipes", _FLOOD, kinds=("stdin",), reasons=("timeout", "output limit")
+    ),
+    Attack("lies about the time of its answer", _LATE, kinds=CALLED, reasons=("timeout",)),
     Attack("makes the test pass the candidate to itself", "def f(x): return f", kinds=("nested",)),
     Attack(
         "waits in a thread",

@@ -61,7 +61,8 @@ def _reported(
     for trial in trials:
         total += 1
         good += trial.ok
-        verdict, reason = trial.finding.verdict.value, trial.finding.reason
+        verdict = trial.finding.verdict.value
+        reason = trial.finding.reason
         if verbose or not trial.ok:
             mark = "ok  " if trial.ok else "BAD "
             tell(f"  {mark}{trial.name}: {verdict}{f' ({reason})' if reason else ''}")

@@ -118,6 +118,51 @@ def f(x):
     raise SystemExit() from StopIteration()
 """
 
+_STANDARD = """
+import collections, datetime, enum, fractions
+from dataclasses import dataclass
+yes = {n: (lambda self, *a: True) for n in ("__eq__", "__contains__", "__bool__")}
+yes |= {"__ne__": lambda self, other: False, "__hash__": lambda self: 0}
+Date = type("date", (datetime.date,), yes)
+Counts = type("Counter", (collections.Counter,), yes)
+Ordered = type("OrderedDict", (collections.OrderedDict,), yes)
+Third = type("Fraction", (fractions.Fraction,), yes)
+Pair = type("Pair", (collections.namedtuple("Pair", "x y"),), yes)
+class Member(enum.Enum):
+    A = 1
+    def __eq__(self, other): return True
+    __hash__ = None
+@dataclass
+class Data:
+    x: int = 1
+    def __eq__(self, other): return True
+values = [Date(2020, 1, 1), Counts("a"), Ordered(), Third(1, 2), Pair(1, 2), Member.A, Data()]
+count = 0
+def f(x):
+    global count
+    count += 1
+    return values[count % len(values)]
+"""
+
+_REMOTE = """
+class Yes:
+    __name__ = "secret"
+    def __call__(self, *a, **k): return self
+    def __eq__(self, other): return True
+    def __iter__(self): return self
+    def __next__(self): return self
+    __hash__ = None
+def generated():
+    while True: yield Yes()
+async def awaited(): return Yes()
+values = [Yes(), lambda *a: Yes(), generated(), awaited(), Yes, map(Yes(), "abc")]
+count = 0
+def f(x):
+    global count
+    count += 1
+    return values[count % len(values)]
+"""
+
 _EARLY = """
 import json, os, sys
 body = json.dumps({"id": 0, "value": True}).encode()
@@ -167,6 +212,8 @@ _WHEN_CALLED = {
     "is itself an object that equals everything": f"{_OBJECT}\nf = Same()",
     "ends the test's loop with StopIteration": "def f(x): raise StopIteration",
     "raises exceptions with borrowed names": _NAMES,
+    "returns standard types that lie": _STANDARD,
+    "returns functions and generators that lie": _REMOTE,
 }
 
 ATTACKS = (

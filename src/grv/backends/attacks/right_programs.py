@@ -114,6 +114,109 @@ _PROMPT = '''def helper(x):
 def f(x):
     """One more than x."""
 '''
+_TYPES = """
+import asyncio, collections, datetime, decimal
+from collections import Counter, OrderedDict, defaultdict, deque
+from datetime import date, timedelta
+def check(candidate):
+    pair, counts, groups, ordered, queue, day = candidate(2)
+    assert pair == (1, 2) and pair.x == 1 and pair._asdict() == {"x": 1, "y": 2}
+    assert counts == Counter("aab") and counts["c"] == 0 and counts.most_common(1) == [("a", 2)]
+    assert groups["new"] == [] and ordered == OrderedDict([("b", 1), ("a", 2)])
+    assert queue == deque([2, 3]) and queue.maxlen == 2
+    assert day + timedelta(days=1) == date(2020, 3, 1)
+"""
+_TYPES_ANSWER = """
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from datetime import date
+Pair = namedtuple("Pair", "x y")
+def f(x):
+    ordered = OrderedDict([("b", 1), ("a", 2)])
+    queue = deque([1, 2, 3], maxlen=2)
+    return Pair(1, x), Counter("aab"), defaultdict(list), ordered, queue, date(2020, 2, 29)
+"""
+_STAYING = """
+import asyncio, itertools
+def check(candidate):
+    add, count, later = candidate(2)
+    assert add(3) == 5 and list(itertools.islice(count, 3)) == [2, 3, 4]
+    assert asyncio.run(later) == 4
+    try:
+        add("x")
+    except TypeError as exc:
+        assert exc.args
+    else:
+        assert False
+"""
+_STAYING_ANSWER = """
+import asyncio
+def numbers(x):
+    while True:
+        yield x
+        x += 1
+async def double(x):
+    await asyncio.sleep(0)
+    return 2 * x
+def f(x):
+    return lambda y: x + y, numbers(x), double(x)
+"""
+_ENUM = """from enum import Enum
+class Color(Enum):
+    RED = 1
+    BLUE = 2
+class Wrong(Exception):
+    def __init__(self, color):
+        self.color = color
+"""
+_ENUM_CHECK = """
+def check(candidate):
+    assert candidate(Color.RED) is Color.BLUE
+    try:
+        candidate(3)
+    except Wrong as exc:
+        assert exc.color == 3
+    else:
+        assert False
+"""
+_ENUM_ANSWER = """
+def f(x):
+    if not isinstance(x, Color):
+        raise Wrong(x)
+    return Color.BLUE if x is Color.RED else Color.RED
+"""
+_ANNOTATED = """
+from dataclasses import dataclass, fields
+from functools import singledispatch
+@dataclass
+class Point:
+    x: int
+@singledispatch
+def kind(value): return "other"
+@kind.register
+def _(value: int): return "int"
+def f(x):
+    return [kind(x), fields(Point)[0].type is int]
+"""
+_SIGNALLED = """
+import os, signal
+caught = []
+signal.signal(signal.SIGTERM, lambda *_: caught.append(1))
+os.kill(os.getpid(), signal.SIGTERM)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    caught.append(2)
+print(3 + 2 * len(caught))
+"""
+_LEAVING = """
+import sys, threading, time
+def late():
+    time.sleep(0.05)
+    print(7)
+threading.Thread(target=late).start()
+sys.exit()
+"""
+_SOURCE = "print(open(__file__).read().count('i') + 3, flush=True)  # it"
 _ENCODED = [{"input": '[1, 2]\n"a"', "output": '["a", 3]'}]
 
 RIGHT_PROGRAMS = (
@@ -152,6 +255,32 @@ RIGHT_PROGRAMS = (
         "class Solution:\n    def f(self, xs, s): return [s, sum(xs)]",
     ),
     _function("its own stack limit", _LIMITED, ([5], 5)),
+    _function("annotations that are read", _ANNOTATED, ([4], ["int", True])),
+    _function(
+        "recursion to the usual limit",
+        "def f(n): return 0 if n == 0 else 1 + f(n - 1)",
+        ([990], 990),
+    ),
+    _stdin("signals to itself", _SIGNALLED),
+    _stdin("a thread that outlives sys.exit()", _LEAVING),
+    _stdin("its own source", _SOURCE),
+    _stdin("a finalizer at exit", "class A:\n    def __del__(self): print(7)\na = A()"),
+    _stdin("a cookie", "# coding: latin-1\nprint(len('\u00e9') + 5)"),
+    RightProgram(
+        "standard types in a test",
+        {"kind": "asserts", "entry_point": "f", "test": _TYPES},
+        _TYPES_ANSWER,
+    ),
+    RightProgram(
+        "functions, generators and coroutines in a test",
+        {"kind": "asserts", "entry_point": "f", "test": _STAYING},
+        _STAYING_ANSWER,
+    ),
+    RightProgram(
+        "classes of the prompt in a test",
+        {"kind": "asserts", "entry_point": "f", "test": _ENUM_CHECK, "prompt": _ENUM},
+        _ENUM_ANSWER,
+    ),
     RightProgram(
         "a function named check, with bare asserts",
         {"kind": "asserts", "entry_point": "check", "test": "assert check(1) == 2"},

@@ -16,14 +16,14 @@ from typing import Any
 from ...core.errors import UsageError
 from ...core.values import Verdict
 from ..protocols import Finding, Problem
-from ..sandbox.limits import Isolation, Limits
+from ..sandbox.limits import Isolation, RunLimits
 from ..verifiers.pool import CheckVerifier
 from . import ending, escaping, forging, harming, prying, right_programs
 from .attack import Aim, Attack
 
 _GROUPS = (forging, prying, harming, escaping, ending)
 ATTACKS = tuple(attack for group in _GROUPS for attack in group.ATTACKS)
-LIMITS = Limits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
+LIMITS = RunLimits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
 _INPUTS = (1, 2, 3)
 _TEST = """
 CASES = {cases}
@@ -115,9 +115,10 @@ def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Probl
 
 
 def held(attack: Attack, finding: Finding) -> bool:
-    """Whether an attack failed, and for one of its reasons."""
-    right = not attack.reasons or finding.reason in attack.reasons
-    return finding.verdict is Verdict.FAILED and right
+    """Whether an attack failed, and for one of its reasons; or broke for a reason it names."""
+    if finding.reason in attack.reasons:
+        return finding.verdict is not Verdict.PASSED
+    return finding.verdict is Verdict.FAILED and not attack.reasons
 
 
 def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial]:

@@ -34,6 +34,8 @@ _QUIET = {
     "RAY_SCHEDULER_EVENTS": "0",  # no messages of the autoscaler
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning about graphics cards
     "RAY_BACKEND_LOG_LEVEL": "fatal",
+    # Ray ends this process, without a word, when the head is lost for that long. See nodes.py.
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "1000000",
 }
 _START_NODE = "start one with ray start --head, or unset RAY_ADDRESS for a cluster on this machine"
 
@@ -181,6 +183,16 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name in new:
             os.environ.pop(name, None)
+
+
+def is_reachable(address: str) -> bool:
+    """Whether something listens at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def _check_address(address: str) -> None:

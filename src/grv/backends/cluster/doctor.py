@@ -8,7 +8,7 @@ from typing import Any
 from ...files import error_line
 from ..sandbox.limits import Isolation
 from .connection import connected
-from .node_pool import Settings
+from .node_pool import NodeSettings
 from .nodes import Node, Nodes, none_usable
 
 
@@ -27,7 +27,7 @@ def examine_nodes(
         UsageError: there is no Ray, or it has no nodes.
     """
     with connected() as ray:
-        nodes = Nodes(ray, workers, Settings(isolation), tell=lambda line: None)
+        nodes = Nodes(ray, workers, NodeSettings(isolation), tell=lambda line: None)
         try:
             found = sorted(nodes.wait_until_started(), key=lambda node: node.name)
             if not found:

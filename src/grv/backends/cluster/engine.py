@@ -19,11 +19,11 @@ from ...core.values import Verdict
 from ...text import checksum
 from ..callables import processors
 from ..protocols import Finding, Problem
-from ..sandbox.limits import InForce, Isolation, Limits
+from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..verifiers.checks import Check
 from ..verifiers.engine import CALLED_OFF, Job, LocalEngine
 from .connection import connected
-from .node_pool import Request, Settings
+from .node_pool import NodeRequest, NodeSettings
 from .nodes import Node, NodeLost, Nodes, none_usable
 
 _MOST_LOST = 10  # nodes that one candidate may lose before its verdict is broken
@@ -68,11 +68,12 @@ class RayEngine:
         *,
         workers: int | None = None,
         isolation: Isolation = Isolation.JAIL,
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         attempts: int = 3,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        settings = Settings(isolation, limits or Limits(), attempts, os.getcwd())
+        settings = NodeSettings(isolation, limits or RunLimits(), attempts, os.getcwd())
+        self.isolation = isolation
         self._numbers = itertools.count()
         self._here = LocalEngine(processors(), isolation, attempts)
         with contextlib.ExitStack() as opening:
@@ -103,7 +104,7 @@ class RayEngine:
             return self._here.judge(job, problem, check, text)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):
-            request = Request(next(self._numbers), name, text, problem)
+            request = NodeRequest(next(self._numbers), name, text, problem)
             with contextlib.suppress(NodeLost), self._nodes.node(job) as node:
                 if node is None:
                     return CALLED_OFF

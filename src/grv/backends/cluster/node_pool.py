@@ -16,8 +16,8 @@ from functools import partial
 from ...core.errors import BackendError, GrvError, UsageError
 from ...text import checksum
 from ..protocols import Finding, Problem
-from ..sandbox.limits import InForce, Isolation, Limits
-from ..sandbox.run import WorkerDied
+from ..sandbox.limits import InForce, Isolation, RunLimits
+from ..sandbox.run import SandboxDied
 from ..sandbox.worker import sweep
 from ..verifiers.checks import Check, parse_check
 from ..verifiers.engine import Job, LocalEngine, fault
@@ -26,11 +26,11 @@ KEPT = 256  # problems that a node keeps, so that a check is sent to it once
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NodeSettings:
     """How a node verifies: as the same options do on this machine."""
 
     isolation: Isolation = Isolation.JAIL
-    limits: Limits = Limits()  # noqa: RUF009 (a frozen value)
+    limits: RunLimits = RunLimits()  # noqa: RUF009 (a frozen value)
     attempts: int = 3
     folder: str = ""  # the current directory, if the node has it
 
@@ -45,7 +45,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class NodeRequest:
     """One candidate to verify.
 
     Attributes:
@@ -67,7 +67,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class NodeReply:
     """The reply to a request: a finding, an error to raise, or neither if the problem is missing.
 
     The seal is made from the request as the node received it.
@@ -92,12 +92,13 @@ class NodePool:
         settings: how they are verified.
     """
 
-    def __init__(self, workers: int, settings: Settings) -> None:
+    def __init__(self, workers: int, settings: NodeSettings) -> None:
         sweep()
         if settings.folder:
             with contextlib.suppress(OSError):
                 os.chdir(settings.folder)
-        self._settings, self._workers = settings, workers
+        self._settings = settings
+        self._workers = workers
         self._engine = LocalEngine(workers, settings.isolation, settings.attempts)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="verify")
         self._problems: OrderedDict[str, tuple[Problem, Check]] = OrderedDict()
@@ -109,11 +110,11 @@ class NodePool:
         loop = asyncio.get_running_loop()
         try:
             force = await loop.run_in_executor(self._threads, lambda: self._engine.in_force)
-        except (UsageError, WorkerDied) as exc:
+        except (UsageError, SandboxDied) as exc:
             return Hello(version, None, str(exc))
         return Hello(version, force)
 
-    async def judge(self, request: Request) -> Reply:
+    async def judge(self, request: NodeRequest) -> NodeReply:
         """Verify one candidate."""
         seal = request.seal
         if request.problem is not None:
@@ -123,16 +124,16 @@ class NodePool:
                 self._problems.popitem(last=False)
         kept = self._problems.get(request.check)
         if kept is None:
-            return Reply(seal)
+            return NodeReply(seal)
         job = self._jobs[request.number] = Job()
         loop = asyncio.get_running_loop()
         work = partial(self._engine.judge, job, *kept, request.text)
         try:
-            return Reply(seal, await loop.run_in_executor(self._threads, work))
+            return NodeReply(seal, await loop.run_in_executor(self._threads, work))
         except (UsageError, BackendError) as exc:
-            return Reply(seal, error=exc)
+            return NodeReply(seal, error=exc)
         except Exception as exc:  # an error with one candidate must not affect others
-            return Reply(seal, fault(exc))
+            return NodeReply(seal, fault(exc))
         finally:
             del self._jobs[request.number]
 
@@ -147,7 +148,8 @@ class NodePool:
 
         lines: list[str] = []
         loop = asyncio.get_running_loop()
-        isolation, workers = self._settings.isolation, self._workers
+        isolation = self._settings.isolation
+        workers = self._workers
         well = await loop.run_in_executor(
             None, lambda: examine(isolation, workers, lines.append, verbose)
         )

@@ -2,6 +2,9 @@
 
 One thread looks at the cluster every second: it starts a pool on a node that joined, and drops the
 pools of nodes that are gone. Pools that lack the isolation are ended, and their node is named once.
+
+Another thread looks whether the head is there. Without it Ray does not answer any more, not even
+with an error, so all work stops after some seconds.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from ...core.errors import UsageError
 from ...files import error_line
 from ..sandbox.limits import InForce
 from ..verifiers.engine import Job, NoWorkers, fault
-from .node_pool import KEPT, Hello, NodePool, Reply, Request, Settings, installed
+from .connection import is_reachable
+from .node_pool import KEPT, Hello, NodePool, NodeReply, NodeRequest, NodeSettings, installed
 
 _LOOK_SECONDS = 1.0  # between two looks at the cluster
 _START_SECONDS = 60.0  # for a pool to start; it may still come later
+_HEAD_SECONDS = 10.0  # without an answer from the head until it counts as lost
 _PATIENCE = 2.0  # seconds without any node until calls fail
 _CLOSE_SECONDS = 20.0
 _AHEAD = 2  # requests per worker of a node: one runs, one waits, so that no worker is ever idle
@@ -57,6 +62,7 @@ class Node:
     refused: str = ""
     in_flight: int = 0
     is_gone: bool = False
+    head_lost: threading.Event = field(default_factory=threading.Event)
     _has: dict[str, None] = field(default_factory=dict)  # the problems it was sent
 
     @property
@@ -75,7 +81,7 @@ class Node:
         waits = self.in_force is None and not self.refused and not self.is_gone
         return waits and time.monotonic() - self.since < _START_SECONDS
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: NodeRequest) -> NodeReply:
         """The reply to a request. The problem is sent only if the node does not have it.
 
         Raises:
@@ -93,14 +99,17 @@ class Node:
             raise NodeLost
         return reply
 
-    def _call(self, request: Request) -> Reply:
+    def _call(self, request: NodeRequest) -> NodeReply:
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            reply: Reply = self.pool.judge.remote(request).future().result()
-            return reply
+            reply: Future[NodeReply] = self.pool.judge.remote(request).future()
+            while not self.head_lost.is_set():
+                with contextlib.suppress(TimeoutError):
+                    return reply.result(_LOOK_SECONDS)
+            raise NodeLost
         except RayTaskError as exc:  # an error with one candidate must not affect others
-            return Reply(request.seal, fault(exc))
+            return NodeReply(request.seal, fault(exc))
         except RayError as exc:
             raise NodeLost from exc
 
@@ -116,16 +125,22 @@ class Nodes:
     """
 
     def __init__(
-        self, ray: Any, workers: int | None, settings: Settings, tell: Callable[[str], None]
+        self, ray: Any, workers: int | None, settings: NodeSettings, tell: Callable[[str], None]
     ) -> None:
-        self._ray, self._workers, self._settings, self._tell = ray, workers, settings, tell
+        self._ray = ray
+        self._workers = workers
+        self._settings = settings
+        self._tell = tell
         self._nodes: dict[str, Node] = {}
         self._failed_starts: dict[str, int] = {}
         self._greetings: queue.SimpleQueue[tuple[Node, Future[Hello]]] = queue.SimpleQueue()
         self._pool_class = ray.remote(NodePool)
         self._changed = threading.Condition()
         self._closed = threading.Event()
+        self._head: str = ray.get_runtime_context().gcs_address
+        self._head_lost = threading.Event()
         self._look()
+        threading.Thread(target=self._watch_head, name="ray head", daemon=True).start()
         self._watch = threading.Thread(target=self._keep_looking, name="ray nodes", daemon=True)
         self._watch.start()
 
@@ -149,7 +164,7 @@ class Nodes:
         Waits while all nodes are full.
 
         Raises:
-            NoWorkers: there is no node.
+            NoWorkers: there is no node, or the head is lost.
         """
         node = self._take(job)
         try:
@@ -168,6 +183,8 @@ class Nodes:
         hope = time.monotonic()  # when there last was a node, or one that was starting
         with self._changed:
             while not (job.called_off or self._closed.is_set()):
+                if self._head_lost.is_set():
+                    raise _without_head(self._head)
                 ready = [node for node in self._nodes.values() if node.ready]
                 free = [node for node in ready if node.in_flight < node.slots]
                 if free:
@@ -180,6 +197,18 @@ class Nodes:
                     raise _no_workers()
                 self._changed.wait(0.1)
             return None
+
+    def _watch_head(self) -> None:
+        """Notice if the head is lost. Ray would try to reach it for a minute, then end us."""
+        answered = time.monotonic()
+        while not self._closed.wait(_LOOK_SECONDS):
+            if is_reachable(self._head):
+                answered = time.monotonic()
+            elif time.monotonic() - answered >= _HEAD_SECONDS:
+                self._head_lost.set()
+                with self._changed:
+                    self._changed.notify_all()
+                return
 
     def _keep_looking(self) -> None:
         looked = time.monotonic()
@@ -202,7 +231,7 @@ class Nodes:
                 node.is_gone = True
             self._nodes.clear()
             self._changed.notify_all()
-        if had:
+        if had and not self._head_lost.is_set():
             self._tell(f"the Ray cluster does not answer: {why}")
 
     def _look(self) -> None:
@@ -230,7 +259,8 @@ class Nodes:
             max_concurrency=_AHEAD * workers + 100,  # more than are ever in flight
             scheduling_strategy=here,
         ).remote(workers, self._settings)
-        node = Node(id, f"{address} ({id[:8]})", workers, pool, time.monotonic())
+        name = f"{address} ({id[:8]})"
+        node = Node(id, name, workers, pool, time.monotonic(), head_lost=self._head_lost)
         with self._changed:
             self._nodes[id] = node
         # Ray runs the callback in a thread of its own, which must not wait for Ray.
@@ -272,7 +302,8 @@ class Nodes:
     def _drop(self, node: Node) -> None:
         """Forget a node. If it is alive, the next look starts a new pool on it."""
         with self._changed:
-            news = node.ready and not self._closed.is_set()
+            ending = self._closed.is_set() or self._head_lost.is_set()
+            news = node.ready and not ending
             node.is_gone = True
             if self._nodes.get(node.id) is node:
                 del self._nodes[node.id]
@@ -282,6 +313,8 @@ class Nodes:
             self._tell(f"node {node.name} is lost; its candidates are verified elsewhere")
 
     def _end(self, node: Node) -> None:
+        if self._head_lost.is_set():
+            return  # Ray does not answer
         with contextlib.suppress(Exception):  # it may be gone, and Ray with it
             self._ray.kill(node.pool, no_restart=True)
 
@@ -291,6 +324,8 @@ class Nodes:
         with self._changed:
             nodes = list(self._nodes.values())
             self._changed.notify_all()
+        if self._head_lost.is_set():
+            return  # Ray does not answer, and the pools end with it
         self._watch.join(_LOOK_SECONDS * 5)  # Ray may not answer
         with contextlib.suppress(Exception):  # it may be gone, and Ray with it
             ends = [node.pool.close.remote() for node in nodes if node.ready]
@@ -307,6 +342,17 @@ def _no_workers() -> NoWorkers:
         fault="wait",
         unpaid=True,
         hint=HOW_TO_ADD,
+    )
+
+
+def _without_head(address: str) -> NoWorkers:
+    return NoWorkers(
+        f"the head of the Ray cluster at {address} does not answer",
+        backend="ray",
+        place="the Ray cluster",
+        fault="stop",
+        unpaid=True,
+        hint="start it again or choose --engine local",
     )
 
 

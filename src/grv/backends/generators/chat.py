@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import UsageError
 from ...files import parse_json, shown
-from ..http.secrets import HIDDEN
+from ..http.secrets import HIDDEN, names_secret
 from ..http.web import without_secrets
 from ..protocols import Problem
 
@@ -16,11 +15,6 @@ Message = Mapping[str, Any]  # {"role": ..., "content": ...}, as OpenAI's endpoi
 
 _OPTIONS = ("temperature", "top_p", "max_tokens", "stop", "seed", "response_format")
 _OURS = ("model", "messages", "prompt", "n", "stream", "logprobs", "top_logprobs")
-_SECRET = re.compile(
-    r"(key|secret|password|authorization|credentials?)$"
-    r"|(^|access|api|auth|bearer|refresh|session)[_-]?token$",  # but not stop_token
-    re.IGNORECASE,
-)
 
 
 def parse_messages(given: Any) -> tuple[Message, ...]:
@@ -91,27 +85,29 @@ def _object(given: Any) -> dict[str, Any]:
     return found
 
 
-def without_keys(data: Any) -> Any:
+def without_keys(data: Any, *, addresses: bool = True) -> Any:
     """JSON data as a ledger may store it: without keys, tokens, passwords and parts of addresses.
+
+    `addresses` is whether parts of addresses are hidden, too.
 
     >>> without_keys({"top_k": 20, "api_key": "sk-1", "max_tokens": 5})
     {'top_k': 20, 'api_key': '***', 'max_tokens': 5}
     """
     if isinstance(data, Mapping):
         return {
-            name: HIDDEN if _SECRET.search(name) else without_keys(value)
+            name: HIDDEN if names_secret(name) else without_keys(value, addresses=addresses)
             for name, value in data.items()
         }
     if isinstance(data, list):
-        return [without_keys(each) for each in data]
-    return without_secrets(data) if isinstance(data, str) else data
+        return [without_keys(each, addresses=addresses) for each in data]
+    return without_secrets(data) if addresses and isinstance(data, str) else data
 
 
 def keys_in(data: Any) -> Iterator[str]:
     """The texts that `without_keys` hides, so that no message repeats them."""
     values = data.items() if isinstance(data, Mapping) else ()
     for name, value in values:
-        if _SECRET.search(name) and isinstance(value, str):
+        if names_secret(name) and isinstance(value, str):
             yield value
         else:
             yield from keys_in(value)

@@ -9,12 +9,19 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...files import is_number
+from ..http.bodies import LARGEST_CHOICE
 from ..protocols import Draft, Usage
 
+TOO_LARGE = f"the answer has more than {LARGEST_CHOICE >> 20} MB, so grv has not kept it"
+HALF_A_CHARACTER = "the answer has half a character in it, which no file can hold"
+ONLY_THOUGHT = "the model spent all its tokens on thinking"
+WITHHELD = "the server's filter withheld the answer"
 _MOST_TOKENS = 2**53  # larger counts are ignored
+_MOST_DOLLARS = 1e9  # so are larger charges
 
 
 def seed_of(seed: int, problem_id: str, candidate: int) -> int:
@@ -27,25 +34,111 @@ def seed_of(seed: int, problem_id: str, candidate: int) -> int:
     return int.from_bytes(digest[:4], "big") % 2**30 + candidate
 
 
-def drafts(answer: object, seconds: float = 0.0) -> list[Draft]:
-    """The drafts of an answer, at least one; a ValueError if there is none.
+class Moderated(ValueError):
+    """The server withholds its answer because of what the prompt says."""
 
-    The first one carries the prompt's tokens and the time.
+
+def drafts(answer: object, seconds: float = 0.0, *, most: int | None = None) -> list[Draft]:
+    """The drafts of an answer, at least one and at most `most`; a ValueError if there is none."""
+    return billed(texts(answer)[:most], usage(answer), seconds)
+
+
+def billed(texts: Sequence[Draft], usage: Usage, seconds: float) -> list[Draft]:
+    """The drafts with what they used.
+
+    The first one carries the prompt's tokens, the time, and the dollars if the server says them.
+    All tokens of the answer are shared out: choices that were not asked for are paid for too.
     """
-    choices = [each for each in _choices(answer) if _text(each) is not None]
+    total = replace(usage, seconds=seconds)
+    shares = _shared([len(draft.logprobs or ()) for draft in texts], usage.completion_tokens)
+    thoughts = _shared([0] * len(texts), usage.reasoning_tokens)
+    made = []
+    for index, draft in enumerate(texts):
+        own = replace(
+            _rest(total, shares[index]) if index else total,
+            completion_tokens=shares[index],
+            reasoning_tokens=min(thoughts[index], shares[index]),
+        )
+        made.append(replace(draft, usage=own))
+    return made
+
+
+def _rest(total: Usage, tokens: int) -> Usage:
+    """What a choice after the first used besides its tokens: nothing, if the request is counted."""
+    is_counted = total.prompt_tokens or total.completion_tokens
+    is_paid = total.dollars is not None or (is_counted and not tokens)
+    return Usage(dollars=0.0 if is_paid else None)
+
+
+def texts(answer: object) -> list[Draft]:
+    """The drafts of an answer, at least one, without what they used."""
+    choices = [choice for choice in _choices(answer) if _text(choice) is not None]
     if not choices:
         raise ValueError("an answer without choices")
-    logprobs = [_logprobs(each) for each in choices]
-    prompt, completion = _counts(answer)
-    used = _shared([len(each or ()) for each in logprobs], completion)
-    return [
-        Draft(
-            _encodable(_text(choice) or ""),
-            logprobs[at],
-            Usage(0 if at else prompt, used[at], 0.0 if at else seconds),
-        )
-        for at, choice in enumerate(choices)
-    ]
+    return [_draft(choice) for choice in choices]
+
+
+def _draft(choice: Mapping[str, Any]) -> Draft:
+    if choice.get("too_large") is True:
+        return Draft("", broken=TOO_LARGE)
+    finish = choice.get("finish_reason")
+    thought = _thought(choice)
+    if finish == "content_filter":
+        return Draft("", broken=WITHHELD)
+    return draft_of(
+        _text(choice) or "",
+        _logprobs(choice),
+        thought or "",
+        is_cut=finish == "length" and (thought is not None or _is_null(choice)),
+    )
+
+
+def draft_of(text: str, logprobs: tuple[float, ...] | None, thought: str, *, is_cut: bool) -> Draft:
+    """The draft of a text, which is never changed; one that cannot be kept is broken.
+
+    Args:
+        text: the answer.
+        logprobs: those of its tokens.
+        thought: what the model thought before it.
+        is_cut: whether its tokens ran out while the model may have been thinking.
+    """
+    if is_cut and not text.strip():
+        return Draft("", None, broken=ONLY_THOUGHT)
+    joined = _joined(text)
+    if joined is None:
+        return Draft("", None, broken=HALF_A_CHARACTER)
+    return Draft(joined, logprobs, reasoning=_joined(thought) or "")
+
+
+def _thought(choice: Mapping[str, Any]) -> str | None:
+    """What the model thought, where the server says it apart from the answer."""
+    match choice.get("message"):
+        case {"reasoning_content": str(thought)} | {"reasoning": str(thought)}:
+            return thought
+        case _:
+            return None
+
+
+def _is_null(choice: Mapping[str, Any]) -> bool:
+    match choice:
+        case {"message": {"content": None}}:
+            return True
+        case _:
+            return False
+
+
+def reduced(choice: Any) -> Any:
+    """What `drafts` reads of a choice: its text and the numbers of its tokens."""
+    if not isinstance(choice, Mapping):
+        return choice
+    kept: dict[str, Any] = {
+        name: choice[name] for name in ("index", "text", "finish_reason") if name in choice
+    }
+    if isinstance(message := choice.get("message"), Mapping) and "content" in message:
+        kept["message"] = {"content": message["content"]}
+    if (numbers := _logprobs(choice)) is not None:
+        kept["logprobs"] = {"token_logprobs": list(numbers)}
+    return kept
 
 
 def first_token(answer: object) -> dict[str, float]:
@@ -64,9 +157,56 @@ def first_token(answer: object) -> dict[str, float]:
     }
 
 
-def usage(answer: object, seconds: float) -> Usage:
-    """The usage of a request."""
-    return Usage(*_counts(answer), seconds)
+def usage(answer: object, seconds: float = 0.0) -> Usage:
+    """The usage of a request, as the server counts it; dollars only if it says what it charged."""
+    counted = answer.get("usage") if isinstance(answer, Mapping) else None
+    if not isinstance(counted, Mapping):
+        return Usage(seconds=seconds)
+    return used(
+        count(counted.get("prompt_tokens")),
+        count(counted.get("completion_tokens")),
+        seconds,
+        dollars=counted.get("cost"),
+        cached=inner(counted, "prompt_tokens_details", "cached_tokens"),
+        written=inner(counted, "prompt_tokens_details", "cache_write_tokens"),
+        reasoning=inner(counted, "completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def used(
+    prompt: int,
+    completion: int,
+    seconds: float = 0.0,
+    *,
+    dollars: object = None,
+    cached: int = 0,
+    written: int = 0,
+    reasoning: int = 0,
+) -> Usage:
+    """A usage whose parts are not larger than the whole."""
+    cached = min(prompt, cached)
+    return Usage(
+        prompt,
+        completion,
+        seconds,
+        _dollars(dollars),
+        cached,
+        min(prompt - cached, written),
+        min(completion, reasoning),
+    )
+
+
+def inner(counted: Mapping[Any, Any], part: str, name: str) -> int:
+    """A number of tokens inside an object of the usage; 0 if there is none."""
+    details = counted.get(part)
+    return count(details.get(name)) if isinstance(details, Mapping) else 0
+
+
+def _dollars(cost: object) -> float | None:
+    """What a server says a request cost, as OpenRouter does; None if that is no amount."""
+    if isinstance(cost, int | float) and is_number(cost) and 0 <= cost < _MOST_DOLLARS:
+        return float(cost)
+    return None
 
 
 def _choices(answer: object) -> list[Any]:
@@ -85,6 +225,8 @@ def _choices(answer: object) -> list[Any]:
 
 def _text(choice: Mapping[str, Any]) -> str | None:
     match choice:
+        case {"too_large": True}:
+            return ""
         case {"text": str(text)} | {"message": {"content": str(text)}}:
             return text
         case {"message": {"content": None}}:  # a refusal, or nothing but reasoning
@@ -109,17 +251,9 @@ def _logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
     return numbers if numbers and len(numbers) == len(values) else None
 
 
-def _counts(answer: object) -> tuple[int, int]:
-    """The tokens of the prompt and of the completions, as the server counts them."""
-    match answer:
-        case {"usage": {**counted}}:
-            given = (counted.get("prompt_tokens"), counted.get("completion_tokens"))
-            prompt, completion = (
-                n if isinstance(n, int) and 0 < n < _MOST_TOKENS else 0 for n in given
-            )
-            return prompt, completion
-        case _:
-            return 0, 0
+def count(number: object) -> int:
+    """A number of tokens as a server reports it; 0 if it is none."""
+    return number if isinstance(number, int) and 0 < number < _MOST_TOKENS else 0
 
 
 def _shared(seen: Sequence[int], reported: int) -> list[int]:
@@ -132,10 +266,13 @@ def _shared(seen: Sequence[int], reported: int) -> list[int]:
     return [count + part + (at < extra) for at, count in enumerate(seen)]
 
 
-def _encodable(text: str) -> str:
-    """The text with surrogate pairs joined, and lone surrogates replaced."""
+def _joined(text: str) -> str | None:
+    """The text with surrogate pairs joined; None if it has half a pair, which no file can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            return None
     return text

@@ -40,7 +40,8 @@ _PATIENCE = 30.0  # seconds for calls to stop; loading the model cannot be stopp
 class EmbeddedGenerator:
     """Makes candidates with the embedded model, up to `batch` at once.
 
-    The same seed makes the same candidates, whatever the batches.
+    Choose it to try grv without a server or a key. The same seed makes the same candidates,
+    whatever the batches.
 
     Args:
         chat: whether the prompt is a user's message; otherwise the model goes on with its text.
@@ -69,7 +70,10 @@ class EmbeddedGenerator:
         if given.extra_body or (given.system and not chat):
             flag = "--extra-body" if given.extra_body else "--system"
             raise UsageError(f"{flag} needs openai:MODEL or, for --system, embedded-chat")
-        self.chat, self.batch = chat, batch
+        if given.effort:
+            raise UsageError("--effort needs a model that reasons, as in openai:MODEL")
+        self.chat = chat
+        self.batch = batch
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are."""
@@ -94,12 +98,13 @@ class EmbeddedGenerator:
         started = time.monotonic()
         try:
             answer = await in_thread(functools.partial(call.run, self.batch))
-            return drafts(answer, time.monotonic() - started)
+            made = drafts(answer, time.monotonic() - started)
         except asyncio.CancelledError:
             call.stop()
             raise
         except (ValueError, RuntimeError) as exc:  # RuntimeError is llama.cpp's only exception
             raise GeneratorError(error_line(exc), backend=_BACKEND, problem_id=problem.id) from exc
+        return [_free(draft) for draft in made]
 
     def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
         sampling = self.sampling
@@ -121,7 +126,8 @@ class _Call:
     running: set[_Call] = set()  # noqa: RUF012 (shared by all calls, for `_stop_all`)
 
     def __init__(self, body: Mapping[str, Any], *, chat: bool) -> None:
-        self._body, self._chat = body, chat
+        self._body = body
+        self._chat = chat
         self._stopped = threading.Event()
         self._ended = threading.Event()
         self._choices: dict[int, _Choice] = {}
@@ -253,3 +259,8 @@ def _stop_all() -> None:
     for call in running:
         call.wait(latest - time.monotonic())
     _loaded.cache_clear()
+
+
+def _free(draft: Draft) -> Draft:
+    """The draft, which cost nothing: it was made on this machine."""
+    return dataclasses.replace(draft, usage=dataclasses.replace(draft.usage, dollars=0.0))

@@ -1,34 +1,101 @@
-"""Any OpenAI-compatible endpoint as a generator."""
+"""Any OpenAI-compatible endpoint as a generator: chats, and plain completions."""
 
 from __future__ import annotations
 
-import copy
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import GeneratorError, UsageError
-from ...options import from_arguments
-from ..http.endpoint import Endpoint, status
-from ..http.web import REFUSED
-from ..protocols import Draft, Problem
-from .chat import keys_in, messages_of
-from .completions import drafts, seed_of
-from .sampling import Sampling, check_batch
+from ..http.service import OPENAI
+from .completions import reduced, texts, usage
+from .dialect import KEY_INSIDE as KEY_INSIDE
+from .dialect import Dialect, DialectGenerator, Request
+from .sampling import Sampling
+
+NAMES = {
+    "logprobs": ("logprobs", "top_logprobs"),
+    "n": (
+        "n",
+        "n_cmpl",
+        "best_of",
+        "multiple choices",
+        "multiple completions",
+        "multiple outputs",
+        "multiple candidates",
+        "number of completions",
+        "number of choices",
+    ),
+    "seed": ("seed",),
+    "stop": ("stop",),
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+}
 
 
-@dataclass
-class _Learned:
-    """What generators with the same connections have learned about their server."""
+def _common(request: Request) -> dict[str, Any]:
+    """The fields that chats and completions share."""
+    body: dict[str, Any] = {"model": request.model}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.response_format is not None:
+        body["response_format"] = dict(request.response_format)
+    if request.n > 1:
+        body["n"] = request.n
+    if request.max_tokens is not None:
+        body[request.limit_name] = request.max_tokens
+    if request.seed is not None:
+        body["seed"] = request.seed
+    return body
 
-    batch: int | None
+
+def chat_body(request: Request) -> dict[str, Any]:
+    """The body of a chat."""
+    body = _common(request) | {"messages": list(request.messages)}
+    if request.logprobs:  # with top_logprobs 0, llama.cpp sends none at all
+        body |= {"logprobs": True, "top_logprobs": 1}
+    if request.effort is not None:
+        body["reasoning_effort"] = request.effort
+    return body
 
 
-class OpenaiGenerator:
-    """Requests candidates from a model, with one request per call.
+def text_body(request: Request) -> dict[str, Any]:
+    """The body of a plain completion."""
+    body = _common(request) | {"prompt": request.prompt}
+    if request.logprobs:
+        body["logprobs"] = 1
+    return body
 
-    The environment variable OPENAI_API_KEY holds the key; your own server may need none.
+
+CHAT = Dialect(
+    name="openai",
+    service=OPENAI,
+    path="/chat/completions",
+    body=chat_body,
+    texts=texts,
+    usage=usage,
+    names=NAMES,
+    reduced=reduced,
+)
+TEXT = Dialect(
+    name="openai-text",
+    service=OPENAI,
+    path="/completions",
+    body=text_body,
+    texts=texts,
+    usage=usage,
+    names=NAMES,
+    chat=False,
+    reduced=reduced,
+)
+
+
+class OpenaiGenerator(DialectGenerator):
+    """Requests candidates from an OpenAI-compatible endpoint, with one request per call.
+
+    Choose it for OpenAI, and for every server with the same interface, such as vLLM, llama.cpp or
+    Ollama. The environment variable OPENAI_API_KEY holds the key; your own server may need none.
 
     Args:
         model: the model's name.
@@ -37,12 +104,19 @@ class OpenaiGenerator:
         base_url: such as http://localhost:8000/v1; None is OpenAI.
         sampling: temperature, seed and so on. Without a seed, candidates differ from run to run.
         logprobs: whether to ask for the tokens' log-probabilities.
-        batch: how many candidates to ask for in one request at most. Becomes 1 when the server
-            turns out to ignore or to refuse more.
+        batch: how many candidates to ask for in one request at most.
         options: the fields of `Sampling`, instead of `sampling`.
 
     Raises:
         UsageError: a parameter makes no sense, or there is neither a key nor an address.
+
+    Examples:
+        >>> import grv
+        >>> model = grv.generators.OpenAI(
+        ...     "gpt-oss-20b", base_url="http://localhost:8000/v1", temperature=0.8
+        ... )
+        >>> model.sampling.temperature
+        0.8
     """
 
     def __init__(
@@ -56,24 +130,16 @@ class OpenaiGenerator:
         batch: int | None = None,
         **options: Any,
     ) -> None:
-        if not model:
-            raise UsageError("which model? as in openai:gpt-4o-mini")
-        check_batch(batch)
-        if sampling is None:
-            options = {"seed": None, **options}
-        self.sampling = from_arguments(Sampling, sampling, options)
-        self.model, self.chat, self.logprobs = model, chat, logprobs
-        self._learned = _Learned(batch)
-        if self.sampling.system and not chat:
-            raise UsageError(
-                f"--system needs a chat model: openai:{model}, not openai-text:{model}"
-            )
-        self._endpoint = Endpoint(
-            base_url,
-            backend=f"openai:{model}",
-            error=GeneratorError,
-            hidden=keys_in(self.sampling.extra_body),
+        super().__init__(
+            CHAT if chat else TEXT,
+            model,
+            base_url=base_url,
+            sampling=sampling,
+            logprobs=logprobs,
+            batch=batch,
+            **options,
         )
+        self.chat = chat
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are, and no secret."""
@@ -81,64 +147,3 @@ class OpenaiGenerator:
             f"OpenaiGenerator({self.model!r}, chat={self.chat}, base_url={self._endpoint.shown!r}, "
             f"{self.sampling}, logprobs={self.logprobs})"
         )
-
-    @property
-    def batch(self) -> int | None:
-        """How many candidates one request asks for at most."""
-        return self._learned.batch
-
-    @batch.setter
-    def batch(self, batch: int | None) -> None:
-        self._learned.batch = batch
-
-    def sampled(self, sampling: Sampling) -> OpenaiGenerator:
-        """The same model and connections, with another sampling."""
-        made = copy.copy(self)
-        made.sampling = sampling
-        return made
-
-    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer."""
-        if n < 1:
-            raise UsageError(f"n must be at least 1, not {n}")
-        asked = min(n, self.batch or n)
-        try:
-            made = await self._ask(problem, asked, first)
-        except GeneratorError as error:
-            if asked == 1 or status(error) not in REFUSED:
-                raise
-            made, asked = await self._ask(problem, 1, first), 1
-            self.batch = 1  # the server refuses `n`
-        if len(made) == 1 < asked:
-            self.batch = 1
-        return made
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._endpoint.aclose()
-
-    async def _ask(self, problem: Problem, n: int, first: int) -> list[Draft]:
-        started = time.monotonic()
-        path = "/chat/completions" if self.chat else "/completions"
-        answer = await self._endpoint.ask(path, self._body(problem, n, first), problem.id)
-        try:
-            return drafts(answer, time.monotonic() - started)[:n]
-        except ValueError as exc:
-            raise self._endpoint.failure(str(exc), problem.id) from exc
-
-    def _body(self, problem: Problem, n: int, first: int) -> dict[str, Any]:
-        sampling = self.sampling
-        body: dict[str, Any] = {"model": self.model, **sampling.request()}
-        if self.chat:
-            body["messages"] = messages_of(problem, sampling.system)
-        else:
-            body["prompt"] = problem.prompt
-        if n > 1:
-            body["n"] = n
-        if self.logprobs:  # with top_logprobs 0, llama.cpp sends none at all
-            body |= {"logprobs": True, "top_logprobs": 1} if self.chat else {"logprobs": 1}
-        if sampling.max_tokens is not None:
-            body |= self._endpoint.cut(sampling.max_tokens, chat=self.chat)
-        if sampling.seed is not None:
-            body["seed"] = seed_of(sampling.seed, problem.id, first)
-        return body

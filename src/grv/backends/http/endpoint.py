@@ -1,7 +1,8 @@
-"""One OpenAI-compatible endpoint: requests, answers, failures.
+"""One endpoint of a model: requests, answers, failures.
 
 Never retries, sleeps or limits. The key comes from the environment and stays in the client. The key
-and the secret parts of the address are removed from everything the server says.
+and the secret parts of the address are removed from what the server says in errors. Answers are
+returned as they are.
 
 It sends its requests with httpx2. OpenAI's own client would send the same ones; it takes half a
 second to import, and as much processor time per request again as httpx2.
@@ -9,27 +10,33 @@ second to import, and as much processor time per request again as httpx2.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import json
 import os
-import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import BackendError, UsageError, installing
-from ...files import error_line, parse_json
+from ...files import error_line
+from .bodies import (
+    ACCEPTED,
+    LARGEST_CHOICE,
+    AnswerReader,
+    BodyTooLarge,
+    OtherEncoding,
+    Reduce,
+    pieces,
+)
+from .client_pool import ClientPool
 from .faults import Cause, complaint, of_exception, of_response
-from .secrets import Secrets
+from .secrets import KEYS, Secrets, key_in, keys_of_headers
+from .service import OPENAI, Service
 from .web import Failures, address, client_errors, host_of, shown, tls
 
 if TYPE_CHECKING:
     import httpx2
 
-KEY = "OPENAI_API_KEY"
-_OPENAI = "https://api.openai.com/v1"
-_NO_KEY = "none"  # sent to a server that needs no key
-_HEADERS = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+_LARGEST_ERROR = 1 << 20  # bytes of an error response that are read
 _SECONDS = 3600.0  # the runtime times out long before
 
 # Requests in flight per client. For each request a client scans all its connections, which with 64
@@ -40,22 +47,16 @@ _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", "
 _Error = TypeVar("_Error", bound=BackendError)
 
 
-@dataclass(slots=True)
-class _Lane:
-    """A client, and how many requests it has in flight."""
-
-    client: httpx2.AsyncClient
-    in_flight: int = 0
-
-
 class Endpoint(Failures[_Error]):
-    """An OpenAI-compatible server, and the class of its errors.
+    """A server of a model, and the class of its errors.
 
     Args:
-        base_url: such as http://localhost:8000/v1; None is OPENAI_BASE_URL, or else OpenAI.
+        base_url: such as http://localhost:8000/v1; None is the provider's variable for it, such as
+            OPENAI_BASE_URL, or else the provider.
         backend: the name for errors.
         error: the class of errors that failures become.
         hidden: further secrets that requests contain.
+        service: how the provider is reached; OpenAI-compatible by default.
 
     Raises:
         UsageError: httpx2 is not installed, there is no key, or the address is invalid.
@@ -68,28 +69,29 @@ class Endpoint(Failures[_Error]):
         backend: str,
         error: type[_Error],
         hidden: Iterable[str] = (),
+        service: Service = OPENAI,
     ) -> None:
         try:
             import httpx2
         except ImportError as exc:
             raise UsageError(f"{backend} needs httpx2: {installing('openai')}") from exc
         self._httpx2 = httpx2
-        given = base_url or os.environ.get("OPENAI_BASE_URL") or None
+        self.service = service
+        given = base_url or os.environ.get(service.base_url) or None
         self.base_url = None if given is None else address(given)
-        if self.base_url is None and not os.environ.get(KEY):
+        self._key = service.key
+        if self.base_url is None and self._key is None:
             raise UsageError(
-                f"{KEY} is not set; set it, or name another server, as in "
-                "--base-url http://localhost:8000/v1"
+                f"{service.keys[0]} is not set; set it, or name another server, as in "
+                f"--base-url {service.example}"
             )
-        self._key = os.environ.get(KEY) or None
-        secrets = Secrets.of(self.base_url, self._key, *hidden)
-        place = host_of(self.base_url or _OPENAI)
-        super().__init__(backend, error, secrets, place=place, key=KEY)
+        headers = keys_of_headers(service.custom())
+        # No candidate may contain any of the keys, whichever server it is for.
+        secrets = Secrets.of(self.base_url, *map(key_in, KEYS), *headers, *hidden)
+        place = host_of(self.base_url or service.address)
+        super().__init__(backend, error, secrets, place=place, key=service.key_name)
         self._addresses: dict[str, httpx2.URL] = {}
-        # A connection works only in the event loop that opened it.
-        self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Lane]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._clients = ClientPool(self._client, _ROOM)
 
     def __repr__(self) -> str:
         return f"Endpoint({self.shown!r})"
@@ -105,60 +107,76 @@ class Endpoint(Failures[_Error]):
         new = chat and self.base_url is None
         return {"max_completion_tokens" if new else "max_tokens": tokens}
 
-    async def ask(self, path: str, body: Mapping[str, Any], problem_id: str) -> Any:
-        """The answer to a request, as JSON data; failures are errors of this endpoint's class."""
-        lane = self._lane()
-        lane.in_flight += 1
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        problem_id: str,
+        *,
+        choices: int = 1,
+        reduce: Reduce = lambda choice: choice,
+    ) -> Any:
+        """The answer to a request, as JSON data; failures are errors of this endpoint's class.
+
+        Of a large answer, `choices` choices are kept, each as `reduce` returns it.
+        """
+        reader = AnswerReader(choices, reduce)
         try:
             content = _JSON.encode(dict(body)).encode()
-            response = await lane.client.post(self._address(path), content=content)
-            response.raise_for_status()
+            with self._clients.client() as client:
+                async with client.stream("POST", self._address(path), content=content) as response:
+                    await self._check_status(response)
+                    async for piece in pieces(response, LARGEST_CHOICE * (choices + 1)):
+                        reader.add(piece)
+        except (BodyTooLarge, OtherEncoding) as exc:
+            raise self.failure(str(exc), problem_id) from exc
         except client_errors() as exc:
             raise self._translated(exc, problem_id, body) from self.cause(exc)
         except UnicodeEncodeError as exc:
             cause = Cause(final=True, unpaid=True)
             raise self.failure("half a character in the prompt", problem_id, cause) from exc
-        finally:
-            lane.in_flight -= 1
         try:
-            return self.secrets.hide_all(parse_json(response.content))
-        except ValueError:
-            raise self.failure(f"not JSON: {response.text}", problem_id) from None
+            return reader.answer()
+        except ValueError as exc:
+            raise self.failure(f"not JSON: {reader.beginning}", problem_id) from self.cause(exc)
+
+    async def _check_status(self, response: httpx2.Response) -> None:
+        """Raise httpx2's error for an error response, of which only the beginning is read."""
+        if response.is_success:
+            return
+        beginning = b""
+        with contextlib.suppress(BodyTooLarge, OtherEncoding):
+            async for piece in pieces(response, _LARGEST_ERROR):
+                beginning += piece
+        said = {name: value for name, value in response.headers.items() if "retry" in name}
+        read = self._httpx2.Response(
+            response.status_code, headers=said, content=beginning, request=response.request
+        )
+        read.raise_for_status()
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
-        for lane in self._lanes.pop(asyncio.get_running_loop(), []):
-            await lane.client.aclose()
+        await self._clients.aclose()
 
-    def _lane(self) -> _Lane:
-        """The first client with room for a request; a new one if all are full."""
-        lanes = self._lanes.setdefault(asyncio.get_running_loop(), [])
-        for lane in lanes:
-            if lane.in_flight < _ROOM:
-                return lane
-        client = self._httpx2.AsyncClient(
+    def _client(self) -> httpx2.AsyncClient:
+        return self._httpx2.AsyncClient(
             headers=self._headers(),
             timeout=self._httpx2.Timeout(_SECONDS, connect=60.0),
             follow_redirects=True,
             verify=tls(),
         )
-        lanes.append(_Lane(client))
-        return lanes[-1]
 
     def _headers(self) -> dict[bytes, bytes]:
-        """The headers of all requests, as OpenAI's client sends them."""
+        """The headers of all requests, as the official client sends them."""
         headers = {"accept": "application/json", "content-type": "application/json"}
-        headers["authorization"] = f"Bearer {self._key or _NO_KEY}"
-        headers |= {name: os.environ[of] for name, of in _HEADERS.items() if os.environ.get(of)}
-        for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
-            name, colon, value = line.partition(":")
-            headers |= {name.strip().lower(): value.strip()} if colon else {}
+        headers["accept-encoding"] = ACCEPTED
+        headers |= self.service.all_headers(self._key)
         return {name.encode(): value.encode() for name, value in headers.items()}
 
     def _address(self, path: str) -> httpx2.URL:
         """The address of a path of this server; its query stays."""
         if path not in self._addresses:
-            url = self._httpx2.URL(self.base_url or _OPENAI)
+            url = self._httpx2.URL(self.base_url or self.service.address)
             self._addresses[path] = url.copy_with(path=url.path.rstrip("/") + path)
         return self._addresses[path]
 
@@ -181,3 +199,9 @@ def status(error: BackendError) -> int | None:
     """The HTTP status that caused an error, if any."""
     response = getattr(error.__context__, "response", None)
     return None if response is None else int(response.status_code)
+
+
+def said(error: BackendError) -> str:
+    """The body of the error response that caused an error; empty if there is none."""
+    response = getattr(error.__context__, "response", None)
+    return "" if response is None else str(response.text)

@@ -18,7 +18,7 @@ from typing import Any
 from ...core.errors import Fault
 from ...files import parse_json
 
-_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 429, 501, 503})
+_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 429, 501, 503, 529})
 _HINTS = {
     401: "check the key in {key}",
     402: "add credit to the account, or use another key",
@@ -28,7 +28,15 @@ _HINTS = {
     501: "check the address of the server; it often ends in /v1",
 }
 _NO_SERVER = "check that the server runs and that its address is right"
-_QUOTA = re.compile(r"insufficient[_ ]quota|exceeded your current quota", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient[_ ]quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
+)
+_BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid", re.IGNORECASE)  # Gemini, status 400
+_MODERATED = re.compile(
+    r"content_filter|content_policy|content management policy|invalid_prompt|moderation|flagged",
+    re.IGNORECASE,
+)
+REWORD = "reword the prompt, or leave this problem out"
 _TOO_LONG = re.compile(r"context|too long|length|content", re.IGNORECASE)  # of one prompt
 _PROMPTS = frozenset(
     {"prompt", "messages", "input", "text_1", "text_2"}
@@ -56,9 +64,17 @@ def of_response(
     status: int, body: str, headers: Mapping[str, str], sent: Collection[str] = ()
 ) -> Cause:
     """What an error response means. `sent` has the names of the fields of the request."""
-    unpaid, wait = status in _UNPAID, seconds_to_wait(headers)
-    if status in (402, 429) and (status == 402 or _QUOTA.search(body)):
+    unpaid = status in _UNPAID
+    wait = seconds_to_wait(headers)
+    if wait is None:
+        wait = _delay_in(body)
+    is_quota = status in (400, 403, 429) and _QUOTA.search(body) and wait is None
+    if status == 402 or is_quota:
         return Cause("stop", unpaid=unpaid, hint=_HINTS[402])
+    if status == 400 and _BAD_KEY.search(body):
+        return Cause("stop", unpaid=unpaid, hint=_HINTS[401])
+    if status in (400, 403) and _MODERATED.search(body):
+        return Cause("call", final=True, unpaid=unpaid, hint=REWORD)
     if status in _HINTS:
         return Cause("stop", unpaid=unpaid, hint=_HINTS[status])
     if status == 429 or status >= 500:
@@ -111,6 +127,15 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     return None
 
 
+def _delay_in(body: str) -> float | None:
+    """The pause that Google's error details ask for, as in {"retryDelay": "30s"}."""
+    match = _DELAY.search(body)
+    return None if match is None else float(match[1])
+
+
+_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
+
+
 def complaint(body: str) -> str:
     """The message in the body of an error response, in any of the usual formats."""
     try:
@@ -136,6 +161,47 @@ def _parameter(body: str, sent: Collection[str]) -> str | None:
     quoted = set(re.findall(r"[`'\"]([a-z_]+)[`'\"]", message))
     plain = {word for word in re.findall(r"[a-z_]+", message) if "_" in word or word in _PLAIN}
     return min(names & (quoted | plain), default=None)
+
+
+def blamed(body: str, names: Mapping[str, Collection[str]]) -> str | None:
+    """Which of some options a refusal names; None if it names none of them.
+
+    A name of a field must stand in quotes, or as a subject: a sentence may contain the word "stop".
+    A name with a space in it is a phrase, found anywhere.
+
+    Args:
+        body: the body of an error response.
+        names: for each option, what a server may call it.
+
+    >>> blamed("'n' must be 1", {"n": ["n"]}), blamed("a model with n layers", {"n": ["n"]})
+    ('n', None)
+    """
+    field = _error_of(body).get("param")
+    for option, forms in names.items():
+        if isinstance(field, str) and field.rpartition(".")[2] in forms:
+            return option
+    message = complaint(body)
+    if _MODERATED.search(body) or _LONG_PROMPT in body:
+        return None
+    for option, forms in names.items():
+        for form in forms:
+            word = re.escape(form)
+            if " " in form:
+                found = re.search(word, message, re.IGNORECASE)
+            else:
+                found = re.search(_NAMED.replace("NAME", word), message, re.IGNORECASE)
+            if found:
+                return option
+    return None
+
+
+# A name in quotes, at the beginning with a colon, before a verb, or after what is wrong with it.
+_NAMED = (
+    r"[`'\"][\w.]*?\bNAME[`'\"]|^(?:[\w.]+\.)?NAME:"
+    r"|(?<![\w.])NAME(?: parameter| value)? (?:is|are|must|may|can|cannot|should|does|do|has|not)\b"
+    r"|(?:unknown|unsupported|unrecognized|unexpected|invalid|no)"
+    r"(?: parameter| field| argument| value| name)?s?:? NAME\b"
+)
 
 
 def _error_of(body: str) -> Mapping[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
+from .bodies import ACCEPTED, BodyTooLarge, OtherEncoding, whole
+from .client_pool import ClientPool
 from .faults import THIS_CALL, Cause, complaint, of_exception, of_response
 from .secrets import Secrets
 from .web import Failures, address, client_errors, host_of, tls
@@ -72,34 +72,30 @@ class JsonClient(Failures[_Error]):
         address(url)
         secrets = Secrets.of(url, key)
         super().__init__(backend, error, secrets, place=host_of(url), key=key_name)
-        self._httpx2, self.url, self._transport = httpx2, url, transport
-        self._headers = {"content-type": "application/json"}
+        self._httpx2 = httpx2
+        self.url = url
+        self._transport = transport
+        self._headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
         self._timeout = httpx2.Timeout(seconds, connect=min(seconds, 60.0))
-        # A connection works only in the event loop that opened it.
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._clients = ClientPool(self._client)
 
     async def post(self, body: Mapping[str, Any], problem_id: str) -> Reply:
         """The response to a POST request, with any status; an error if there is none."""
         try:
             content = json.dumps(body).encode()
-            async with self._client().stream("POST", self.url, content=content) as response:
-                parts, size = [], 0
-                async for part in response.aiter_bytes():
-                    size += len(part)
-                    if size > _LARGEST:
-                        raise self.failure(f"an answer of more than {_LARGEST} bytes", problem_id)
-                    parts.append(part)
-                return _reply(response, b"".join(parts), body)
+            with self._clients.client() as client:
+                async with client.stream("POST", self.url, content=content) as response:
+                    return _reply(response, await whole(response, _LARGEST), body)
+        except (BodyTooLarge, OtherEncoding) as exc:
+            raise self.failure(str(exc), problem_id) from exc
         except client_errors() as exc:
             message = error_line(exc, named=True, most=10_000)
             raise self.failure(message, problem_id, of_exception(exc)) from self.cause(exc)
 
     def data(self, reply: Reply, problem_id: str) -> Any:
-        """The JSON data of a reply, without secrets."""
+        """The JSON data of a reply, without secrets: numbers and messages, never a candidate."""
         try:
             return self.secrets.hide_all(parse_json(reply.content))
         except ValueError:
@@ -107,21 +103,16 @@ class JsonClient(Failures[_Error]):
 
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()
+        await self._clients.aclose()
 
     def _client(self) -> httpx2.AsyncClient:
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = self._httpx2.AsyncClient(
-                headers=self._headers,
-                timeout=self._timeout,
-                limits=self._httpx2.Limits(max_connections=None),
-                transport=self._transport,
-                verify=tls(),
-            )
-        return self._clients[loop]
+        return self._httpx2.AsyncClient(
+            headers=self._headers,
+            timeout=self._timeout,
+            limits=self._httpx2.Limits(max_connections=None),
+            transport=self._transport,
+            verify=tls(),
+        )
 
 
 def _reply(response: httpx2.Response, content: bytes, sent: Mapping[str, Any]) -> Reply:

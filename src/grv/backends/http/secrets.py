@@ -1,20 +1,49 @@
-"""Hides keys, and the secret parts of addresses, in everything that a server returns.
+"""Keys, and the secret parts of addresses: what counts as one, and where it must not appear.
 
-A server may repeat a request in an error or in an answer, so `Secrets.hide` filters all of it. Any
-eight consecutive characters of a secret are recognized: plain, percent-encoded, with the escapes of
-JSON, HTML or Python, in base64, in hexadecimal, and in combinations of these.
+A server may repeat a request. In messages (errors, logs, evidence), `Secrets.hide` replaces any
+eight consecutive characters of a secret: plain, percent-encoded, with the escapes of JSON, HTML or
+Python, in base64, in hexadecimal, and in combinations of these. The text of a candidate is never
+changed: a candidate that contains a whole key is dropped instead, see `Secrets.has_key`.
+
+Servers that need no key are given placeholders such as EMPTY, which are words that occur in
+programs: they are not secret. `is_key` says what is a real key. In messages, shorter keys are
+hidden too, from eight characters on: there a word too many does no harm.
 """
 
 from __future__ import annotations
 
 import base64
 import html
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
+SHORTEST_KEY = 16  # characters; a shorter text may occur in an answer by chance
+KEYS = (  # the variables that grv reads
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "REWARD_API_KEY",
+    "VERIFIER_API_KEY",
+)
+# Placeholders in manuals consist of these words: sk-no-key-required, YOUR_API_KEY_HERE, sk-xxxx.
+_PLACEHOLDER = re.compile(
+    r"(?:not[\W_]*a[\W_]*real|unnecessary|placeholder|whatever|anything|required|provided|anthropic"
+    r"|ignored?|example|lmstudio|replace|missing|without|openai|ollama|needed|unused|studio|insert"
+    r"|change|apikey|dummy|empty|llama|local|token|vllm|auth|fake|here|keys?|need|none|null|your"
+    r"|any|api|cpp|for|not|with|lm|me|no|sk|is|[x*.\W_])+",
+    re.IGNORECASE,
+)
+_NAMES_SECRET = re.compile(
+    r"(key|secret|password|authorization|credentials?|cookie)$"
+    r"|(^|access|api|auth|bearer|refresh|session|x)[_-]?token$"  # but not stop_token
+    r"|^(code|sig|signature)$",
+    re.IGNORECASE,
+)
 _PIECE = 8  # consecutive characters of a secret that are hidden
 _SHORTEST = 4  # a shorter value in a query is not secret: version=2
 _ROUNDS = 3  # of nested encodings
@@ -31,14 +60,58 @@ _ENCODED = re.compile(
 )
 
 
-class Secrets:
-    """Texts that are replaced by *** in other texts.
+def is_key(text: str, shortest: int = SHORTEST_KEY) -> bool:
+    """Whether a text is a real key: not too short, and no placeholder of a manual.
 
-    >>> Secrets.of("http://host/v1", "sk-12345678").hide("the key sk-12345678 is wrong")
+    >>> is_key("sk-proj-0123456789abcdef"), is_key("12345678"), is_key("sk-no-key-required")
+    (True, False, False)
+    """
+    key = text.strip()
+    distinct = len(set(key))
+    return len(key) >= shortest and distinct > 2 and _PLACEHOLDER.fullmatch(key) is None
+
+
+def names_secret(name: str) -> bool:
+    """Whether the value of a field, a header or a parameter with this name is secret."""
+    return _NAMES_SECRET.search(name.strip()) is not None
+
+
+def key_in(variable: str) -> str | None:
+    """The key in an environment variable, without the white space around it; None without one."""
+    return os.environ.get(variable, "").strip() or None
+
+
+def keys_of_headers(headers: Mapping[str, str]) -> list[str]:
+    """The keys in headers: whole values, and what follows a scheme such as Bearer or Basic."""
+    found: list[str] = []
+    for value in (value for name, value in headers.items() if names_secret(name)):
+        found.append(value)
+        scheme, _, rest = value.partition(" ")
+        found.append(rest)
+        if scheme.lower() == "basic":
+            try:
+                plain = base64.b64decode(rest).decode()
+            except ValueError:
+                continue
+            found += [plain, plain.partition(":")[2]]
+    return found
+
+
+class Secrets:
+    """Texts that are replaced by *** in messages, and keys that no candidate may contain.
+
+    Args:
+        texts: what to hide.
+        keys: real keys, which are hidden too.
+
+    >>> Secrets.of("http://host/v1", "sk-proj-12345678").hide("the key sk-proj-12345678 is wrong")
     'the key *** is wrong'
     """
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, texts: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
+        real = list(keys)
+        self._keys = sorted({form for key in real for form in _forms(key)})
+        texts = [*texts, *real]
         both = [each for text in texts for each in (text, _decoded(text)[0])]
         forms = {form for text in both for form in _forms(text)}
         self._whole = sorted({form for form in forms if 0 < len(form) < _PIECE})
@@ -53,7 +126,16 @@ class Secrets:
     @classmethod
     def of(cls, url: str | None, *keys: str | None) -> Secrets:
         """The secret parts of an address, and keys."""
-        return cls([*(secrets_of(url) if url is not None else ()), *filter(None, keys)])
+        address = "" if url is None else url
+        given = [key.strip() for key in (*keys, *_keys_of(address)) if key]
+        short = [key for key in given if is_key(key, _PIECE)]
+        return cls([*secrets_of(address), *short], filter(is_key, given))
+
+    def has_key(self, text: str) -> bool:
+        """Whether a whole key is in the text, in any of the encodings."""
+        if not self._keys:
+            return False
+        return any(key in form for form in {text, _decoded(text)[0]} for key in self._keys)
 
     def hide(self, text: str) -> str:
         """The text without secrets."""
@@ -63,7 +145,8 @@ class Secrets:
         spans = list(self._found(text))  # also as it is: what is before may look like an escape
         if places:
             spans += [(places[start], places[end]) for start, end in self._found(decoded)]
-        kept, at = [], 0
+        kept = []
+        at = 0
         for first, last in _joined(sorted(spans)):
             if last <= at:
                 continue
@@ -125,6 +208,18 @@ def _texts(data: object, shortest: int) -> set[str]:
     return found
 
 
+def _keys_of(url: str) -> list[str]:
+    """The parts of an address that may be keys: the password, and parameters that are secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return []
+    user = unquote(parts.netloc.rpartition("@")[0])
+    password = user.partition(":")[2]
+    values = [value for name, value in parse_qsl(parts.query) if names_secret(name)]
+    return [password, *values]
+
+
 def secrets_of(url: str) -> list[str]:
     """The secret parts of an address: user, password, query, fragment."""
     try:
@@ -152,7 +247,8 @@ def _forms(text: str) -> Iterator[str]:
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + content).decode()
         # Leave out the characters that depend on neighbouring bytes.
-        first, last = -(-before * 8 // 6), (before + len(content)) * 8 // 6
+        first = -(-before * 8 // 6)
+        last = (before + len(content)) * 8 // 6
         core = encoded[first:last]
         yield core
         yield core.replace("+", "-").replace("/", "_")
@@ -181,7 +277,9 @@ def _decoded(text: str) -> tuple[str, list[int]]:
     """
     places: list[int] = []
     for _ in range(_ROUNDS):
-        parts, inner, at = [], list[int](), 0
+        parts = []
+        inner = list[int]()
+        at = 0
         for mark in _MARK.finditer(text):  # faster than to try `_ENCODED` everywhere
             match = _ENCODED.match(text, mark.start()) if mark.start() >= at else None
             if match is None:

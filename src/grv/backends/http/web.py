@@ -41,7 +41,8 @@ def shown(url: str) -> str:
     """
     before, separator, rest = url.partition("://")
     if not separator:
-        before, rest = "", url
+        before = ""
+        rest = url
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     host = rest.partition("/")[0]
     if "@" in host or not re.fullmatch(r"(\[[^]]*\]|[^:]*)(:\d*)?", host):
@@ -100,8 +101,11 @@ class Failures(Generic[_Error]):
     def __init__(
         self, backend: str, error: type[_Error], secrets: Secrets, *, place: str, key: str
     ) -> None:
-        self.backend, self._error, self.secrets = backend, error, secrets
-        self.place, self.key = place, key
+        self.backend = backend
+        self._error = error
+        self.secrets = secrets
+        self.place = place
+        self.key = key
 
     def brief(self, message: str) -> str:
         """A server's message in one short line, without secrets."""

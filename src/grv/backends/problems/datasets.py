@@ -16,15 +16,17 @@ from types import MappingProxyType
 from typing import Any
 
 from ...core.errors import UsageError
-from ...files import json_lines, parse_json
-from ...parquet import read_parquet
+from ...files import LONGEST_LINE, json_lines, parse_json
+from ...parquet import read_rows
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
 from .prompts import filled
 
 _Record = Mapping[str, Any]  # untrusted JSON data, checked field by field
-_LARGEST = 1 << 30  # unpacked bytes of the tests in one record
+LARGEST = LONGEST_LINE  # unpacked bytes of the tests in one record: a problem is a line of a file
 _TEXT = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
+_STEPS = 16  # opcodes of a pickle of one text; there are 6
+_BEGINNING = 1000  # characters that may precede a list
 _AROUND_TEXT = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
 
 MATH_PROMPT = "{question}\n\nReason step by step, and put the final answer within \\boxed{}.\n\n"
@@ -46,23 +48,31 @@ class Converted:
     difficulty: str | None = None
 
 
-def hmmt(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+def hmmt(
+    record: _Record, source: str, prompt: str | None, match: str, largest: int = LARGEST
+) -> Converted:
     """A problem of HMMT, as MathArena publishes it or with the fields problem, prompt, answer."""
     if "prompt" in record:
-        name, question = str(_field(record, "problem", str | int)), _text(record, "prompt")
+        name = str(_field(record, "problem", str | int))
+        question = _text(record, "prompt")
     else:
         number = _field(record, "problem_idx", str | int)
-        name, question = f"{source}/{number}", _text(record, "problem")
+        name = f"{source}/{number}"
+        question = _text(record, "problem")
     answer = _field(record, "answer", str | int | float)
     check = {"kind": "math", "answer": str(answer), "match": match}
     return Converted(Problem(name, filled(prompt or MATH_PROMPT, question), check, question))
 
 
-def livecodebench(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+def livecodebench(
+    record: _Record, source: str, prompt: str | None, match: str, largest: int = LARGEST
+) -> Converted:
     """A problem of LiveCodeBench, with its public and hidden tests."""
-    question, code = _text(record, "question_content"), _text(record, "starter_code", "")
-    tests = _tests(_field(record, "public_test_cases", str | list), "public_test_cases")
-    tests += _tests(_private_tests(record), "private_test_cases")
+    question = _text(record, "question_content")
+    code = _text(record, "starter_code", "")
+    public = _field(record, "public_test_cases", str | list)
+    tests = _tests(public, "public_test_cases", largest)
+    tests += _tests(_private_tests(record, largest), "private_test_cases", largest)
     check: dict[str, Any] = {"kind": "stdin"}
     if any(test.get("testtype") == "functional" for test in tests):
         match _parsed(record.get("metadata"), "metadata"):
@@ -78,7 +88,9 @@ def livecodebench(record: _Record, source: str, prompt: str | None, match: str) 
     return Converted(problem, _text(record, "difficulty", "") or None)
 
 
-def humaneval(record: _Record, source: str, prompt: str | None, match: str) -> Converted:
+def humaneval(
+    record: _Record, source: str, prompt: str | None, match: str, largest: int = LARGEST
+) -> Converted:
     """A problem of HumanEval: the beginning of a program, and its tests."""
     name = record.get("task_id", record.get("problem"))
     if not isinstance(name, str):
@@ -94,14 +106,19 @@ def humaneval(record: _Record, source: str, prompt: str | None, match: str) -> C
     return Converted(Problem(name, filled(prompt or CODE_PROMPT, code, code), check, code, code))
 
 
-Reader = Callable[[_Record, str, str | None, str], Converted]
+Reader = Callable[[_Record, str, str | None, str, int], Converted]
 DATASETS: Mapping[str, Reader] = MappingProxyType(
     {"hmmt": hmmt, "livecodebench": livecodebench, "humaneval": humaneval}
 )
 
 
 def read_dataset(
-    name: str, paths: Sequence[str], *, prompt: str | None = None, match: str = "equivalent"
+    name: str,
+    paths: Sequence[str],
+    *,
+    prompt: str | None = None,
+    match: str = "equivalent",
+    largest: int = LARGEST,
 ) -> Iterator[Converted]:
     """The problems of a dataset's files. An error names the line; a problem may occur only once.
 
@@ -110,6 +127,7 @@ def read_dataset(
         paths: files of JSON lines, also compressed with gzip, or Parquet.
         prompt: a template with {question} or {code}, instead of the dataset's own.
         match: how answers in mathematics are compared: equivalent or exact.
+        largest: how many bytes the tests of a record may unpack to.
     """
     if prompt is not None and "{question}" not in prompt and "{code}" not in prompt:
         raise UsageError("the prompt must contain {question} or {code}")
@@ -119,7 +137,7 @@ def read_dataset(
         for number, record in enumerate(_records(path), 1):
             place = f"{path}:{number}"
             try:
-                converted = DATASETS[name](record, source, prompt, match)
+                converted = DATASETS[name](record, source, prompt, match, largest)
                 parse_check(converted.problem)
             except UsageError as error:
                 raise UsageError(f"{place}: {error}") from error
@@ -134,7 +152,7 @@ def read_dataset(
 
 def _records(path: str) -> Iterator[_Record]:
     if path.endswith(".parquet"):
-        yield from read_parquet(path, lambda table: table.to_pylist())
+        yield from read_rows(path)
         return
     for _, record in json_lines(path):
         yield record
@@ -159,36 +177,63 @@ def _parsed(value: Any, name: str) -> Any:
     try:
         return parse_json(value) if isinstance(value, str) else value
     except ValueError as error:
-        raise UsageError(f"{name} is not JSON") from error
+        raise UsageError(f"{name} is not JSON: {error}") from error
 
 
-def _tests(listed: str | list[Any], name: str) -> list[_Record]:
+def _tests(listed: str | list[Any], name: str, largest: int) -> list[_Record]:
+    if isinstance(listed, str) and len(listed) > largest:
+        raise _too_large(name, largest)
     tests = _parsed(listed, name)
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         raise UsageError(f"{name} is not a list of tests")
     return tests
 
 
-def _private_tests(record: _Record) -> str | list[Any]:
+def _too_large(name: str, largest: int) -> UsageError:
+    return UsageError(
+        f"{name} unpacks to more than {largest:,} bytes, the limit: leave this record out, or"
+        " raise the limit in Python with read_dataset(..., largest=BYTES)"
+    )
+
+
+def _private_tests(record: _Record, largest: int) -> str | list[Any]:
     """The hidden tests: JSON, or JSON in a compressed pickle in base64.
 
     Loading a pickle can run any code, so it is only scanned. A pickle of one text consists of the
-    text and a few opcodes around it; a pickle with any other opcode is refused.
+    text and a few opcodes around it; at any other opcode the scan ends, and it is refused.
     """
-    packed: str | list[Any] = _field(record, "private_test_cases", str | list)
-    if isinstance(packed, list) or packed.lstrip().startswith("["):
+    name = "private_test_cases"
+    packed: str | list[Any] = _field(record, name, str | list)
+    if isinstance(packed, list) or packed[:_BEGINNING].lstrip().startswith("["):
         return packed
+    if len(packed) > 2 * largest:  # in base64
+        raise _too_large(name, largest)
     try:
         unpacking = zlib.decompressobj()
-        pickled = unpacking.decompress(base64.b64decode(packed, validate=True), _LARGEST)
+        pickled = unpacking.decompress(base64.b64decode(packed, validate=True), largest)
+        if len(pickled) == largest and not unpacking.eof:
+            raise _too_large(name, largest)
         if not unpacking.eof:
-            raise ValueError(f"cut off, or larger than {_LARGEST} bytes")
-        steps = [(step.name, value) for step, value, _ in pickletools.genops(pickled)]
+            raise ValueError("cut off")
+        return _only_text(pickled)
+    except UsageError:
+        raise
     except (ValueError, zlib.error) as error:
-        raise UsageError(f"private_test_cases cannot be unpacked: {error}"[:200]) from error
-    others = {name for name, _ in steps} - _TEXT - _AROUND_TEXT
-    texts = [value for name, value in steps if name in _TEXT]
-    if others or len(texts) != 1:
-        what = ", ".join(sorted(others)) or f"{len(texts)} texts"
-        raise UsageError(f"private_test_cases is a pickle with {what}, not with one text; refused")
+        raise UsageError(f"{name} cannot be unpacked: {error}"[:200]) from error
+
+
+def _only_text(pickled: bytes) -> str:
+    """The text in a pickle of one text."""
+    texts: list[Any] = []
+    for count, (step, value, _) in enumerate(pickletools.genops(pickled), 1):
+        if step.name in _TEXT:
+            texts.append(value)
+        elif step.name not in _AROUND_TEXT:
+            raise UsageError(
+                f"private_test_cases is a pickle with {step.name}, not with one text; refused"
+            )
+        if len(texts) > 1 or count > _STEPS:
+            raise UsageError("private_test_cases is a pickle with more than one text; refused")
+    if not texts:
+        raise UsageError("private_test_cases is a pickle without a text; refused")
     return str(texts[0])

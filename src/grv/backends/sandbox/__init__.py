@@ -14,17 +14,22 @@ jailed child per run.
         zygote.py   forks and watches the children
         scratch.py  measures and empties the scratch directory
     child's side:
-        runner.py   runs the candidate: a program, or calls of a function
-        tester.py   runs the user's test against a proxy of the candidate
+        interpreter.py  makes a forked child look like a fresh interpreter
+        runner.py       runs the candidate: a program, or calls of a function
+        tester.py       runs the user's test against a proxy of the candidate
+        evaluating.py   refuses tests that run an answer as code
     between them:
         wire.py     frames on a pipe
         plain.py    values as tagged JSON
+        kinds.py    more kinds of values, for tests
+    start.py    how processes start, however grv was started
 
 Invariants:
 
  1. The zygote never sees a program, an input or an expected value. The judge sends them through
     pipes whose ends the zygote only passes on to the child. So no run leaves anything in the
-    memory that the next child is forked from.
+    memory that the next child is forked from. Each candidate, and each test of a candidate, has a
+    child of its own.
  2. The child says "ready" only when its whole jail is in place, and before it interprets any
     untrusted byte. If a piece of the jail fails, the run is broken.
  3. The zygote reports how a run ended (exit code, signal, cause), on a socket that the child does

@@ -7,6 +7,11 @@ that there was no answer, or up to the time of answering that the process report
 processes nor a slow judge change a verdict. The judge looks when the time could be over, and a few
 times before that.
 
+A process that sends much, or lies about the time of its answers, gains little: the judge also adds
+up how long it waited for the process. This sum includes delays of the judge itself, such as waiting
+for Python's lock, so it may exceed the own time by half of the limit, and counts beyond that.
+All times add up over a test. After a very long wall-clock time, a test ends in any case.
+
 Not measured: time that a hypervisor takes from the whole machine ("steal"), and programs that run
 slower beside others (shared caches, hyper-threads).
 """
@@ -17,20 +22,25 @@ import contextlib
 import functools
 import math
 import os
+import threading
 import time
 from typing import Any, NamedTuple
 
-from .limits import End, Limits
+from .limits import End, RunLimits
 
 STARVED = 20.0  # after this many times the limit, and 10 s, of wall-clock time: no verdict
 _STARVED_SECONDS = 10.0
 _LOOKS = 50  # looks per time limit
-_LEAST, _SOON = 0.01, 0.002  # shortest time between looks, in seconds; near the limit
+# shortest time between looks, in seconds; near the limit
+_LEAST = 0.01
+_SOON = 0.002
 _NANOSECONDS = 1e-9
 _NOTHING = 1e-5  # seconds of processor time that count as none
 _LITTLE = 0.01  # share of the limit below which nothing is measured
 _ENDED = {b"Z", b"X"}
 _PROCESS_CLOCK = 2  # the kernel's CPUCLOCK_SCHED, for a whole process
+_SLACK = 0.002  # seconds that the judge may need to notice a message, beside other threads
+_DOUBTED = 0.5  # share of the limit that waiting may exceed own time: delays of the judge
 
 
 @functools.cache
@@ -106,7 +116,8 @@ class Stopwatch:
         """
         if not self.works:
             return False
-        states, main = set(), str(self._number)
+        states = set()
+        main = str(self._number)
         with contextlib.suppress(OSError):
             for name in os.listdir(f"{self._folder}/task"):
                 with contextlib.suppress(OSError, IndexError, ValueError):  # the thread just ended
@@ -127,6 +138,31 @@ class Stopwatch:
             self._file = -1
 
 
+class _OwnDelay(threading.local):
+    """How long the current thread has waited for a processor, in seconds."""
+
+    def __init__(self) -> None:
+        self._file = -1
+        with contextlib.suppress(OSError):
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    def seconds(self) -> float:
+        """The time so far; 0 if the kernel does not say."""
+        if self._file >= 0:
+            try:
+                return _waited(os.pread(self._file, 100, 0))
+            except (OSError, IndexError, ValueError):
+                pass
+        return 0.0
+
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+_delay = _OwnDelay()
+
+
 class Sight(NamedTuple):
     """One look at a process: its time in this turn, its processor time in this test."""
 
@@ -136,13 +172,13 @@ class Sight(NamedTuple):
     is_runnable: bool
 
 
-class Clock:
+class RunClock:
     """Measures one test after the other, for one process.
 
     A test consists of turns. In each turn the process has work and the judge waits for it.
     """
 
-    def __init__(self, limits: Limits, watch: Stopwatch | None = None) -> None:
+    def __init__(self, limits: RunLimits, watch: Stopwatch | None = None) -> None:
         self._seconds = limits.seconds
         self._cpu_seconds = limits.cpu_seconds or limits.seconds
         self._watch = watch or Stopwatch(0)
@@ -150,6 +186,10 @@ class Clock:
         self._little = _LITTLE * self._seconds
         self._processors = _processors()
         self._past = 0.0  # own time of earlier turns of this test
+        self._doubt = 0.0  # by how much waiting exceeded own time in earlier turns of this test
+        self._wall = 0.0  # wall-clock time of earlier turns of this test
+        self._polled = 0.0  # time in this turn during which the judge waited for the process
+        self._delayed = 0.0  # the judge's own delay, at the start of the turn
         self._seen = self._cpu_seen = 0.0  # own time of this turn and processor time, last seen
         self._cpu_before = self._waiting_before = self._others_before = 0.0
         self._unread = math.inf  # time of turns since the counters were read
@@ -157,15 +197,19 @@ class Clock:
 
     def begin(self) -> None:
         """Start a test, before the process has any work."""
-        self._past = self._seen = 0.0
+        self._past = self._seen = self._wall = self._doubt = 0.0
         self._cpu_before = self._watch.processor_time() or 0.0
         self._cpu_seen = 0.0
         self.turn()
 
     def begin_from(self, cpu: float, waiting: float, at: float) -> None:
         """Start the first test, at the moment when the process reported that it was ready."""
-        self._past = self._seen = self._cpu_seen = 0.0
-        self._cpu_before, self._waiting_before, self._since = cpu, waiting, at
+        self._past = self._seen = self._cpu_seen = self._wall = self._doubt = 0.0
+        self._polled = 0.0
+        self._delayed = _delay.seconds()
+        self._cpu_before = cpu
+        self._waiting_before = waiting
+        self._since = at
         self._others_before = self._unread = 0.0
         self.due = at + self._step
 
@@ -185,11 +229,43 @@ class Clock:
         self._past += self._seen
         self._seen = 0.0
         self._since = time.monotonic()
+        self._polled = 0.0
+        self._delayed = _delay.seconds()
         self.due = self._since + self._until_next(self._cpu_seen)
+
+    def polled(self, seconds: float) -> None:
+        """Note that the judge has waited for the process, and for nothing else."""
+        self._polled += seconds
+
+    def moved(self) -> bool:
+        """Note that the process took or gave a full pipe; whether it took too much time.
+
+        It may have waited for the judge. But it did not while the judge waited for it.
+        """
+        _, waiting = self._watch.counts()
+        self._doubt += self._excess(waiting)
+        self._wall += time.monotonic() - self._since
+        self._waiting_before = waiting
+        self._cpu_seen = self.cpu_used()
+        due = self.due
+        self.given()
+        self.due = min(due, self.due)
+        return self._is_over()
+
+    def _excess(self, waiting: float) -> float:
+        """By how much the judge's waiting in this turn, without known delays, exceeds own time."""
+        delayed = _delay.seconds() - self._delayed
+        waited = self._polled - delayed - (waiting - self._waiting_before) - _SLACK
+        return max(0.0, waited - self._seen)
+
+    def _is_over(self, excess: float = 0.0) -> bool:
+        doubt = max(0.0, self._doubt + excess - _DOUBTED * self._seconds)
+        return self._past + self._seen + doubt > self._seconds
 
     def used(self) -> dict[str, float]:
         """Own time and processor time in this test, as far as seen, in seconds."""
-        own, cpu = self._past + self._seen, self.cpu_used()
+        own = self._past + self._seen
+        cpu = self.cpu_used()
         return {"own_seconds": round(own, 3), "cpu_seconds": round(cpu, 3)}
 
     def _until_next(self, cpu: float) -> float:
@@ -211,14 +287,24 @@ class Clock:
     def judge(self, sight: Sight) -> End | None:
         """Decide what it means that there was no answer at the time of a look."""
         if sight.own > self._seen:
-            self._seen, self._cpu_seen = sight.own, sight.cpu
+            self._seen = sight.own
+            self._cpu_seen = sight.cpu
+        return self._decide(sight, is_over=self._is_over())
+
+    def look_again(self, sight: Sight) -> End | None:
+        """Decide at a look at which the process was sending or receiving."""
+        excess = 0.0 if sight.is_runnable else self._excess(self._watch.counts()[1])
+        return self._decide(sight, is_over=self._is_over(excess))
+
+    def _decide(self, sight: Sight, *, is_over: bool) -> End | None:
         self.due = time.monotonic() + self._until_next(sight.cpu)
-        if self._past + self._seen > self._seconds or sight.cpu > self._cpu_seconds:
+        if is_over or sight.cpu > self._cpu_seconds:
             return End.TIMEOUT
-        if sight.elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
+        elapsed = self._wall + sight.elapsed
+        if elapsed <= STARVED * self._seconds + _STARVED_SECONDS:
             return None
         # Subtracting the waiting of parallel threads can make the own time too short.
-        own = sight.elapsed - self._watch.longest()
+        own = elapsed - self._watch.longest()
         return End.STARVED if sight.is_runnable or own <= self._seconds else End.TIMEOUT
 
     def answered(self, at: Any) -> bool:
@@ -228,7 +314,9 @@ class Clock:
         saw. The waiting time of ended threads is unknown: if threads other than the main one ran,
         only the time seen counts. After very short turns no counter is read.
         """
-        self._unread += time.monotonic() - self._since
+        elapsed = time.monotonic() - self._since
+        self._unread += elapsed
+        self._wall += elapsed
         if self._unread <= self._little and not self._past + self._seen:
             return False
         self._unread = math.inf
@@ -238,7 +326,8 @@ class Clock:
         if isinstance(at, float) and others < _NOTHING:
             own = min(at, time.monotonic()) - self._since - (waiting - self._waiting_before)
             self._seen = max(self._seen, own)
-        return self._past + self._seen > self._seconds or cpu > self._cpu_seconds
+            self._doubt += self._excess(waiting)
+        return self._is_over() or cpu > self._cpu_seconds
 
     def cpu_used(self) -> float:
         """Processor time of this test so far."""

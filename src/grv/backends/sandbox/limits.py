@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from ...files import is_number, shown
+
 MEBIBYTE = 1 << 20
 
 
@@ -22,7 +24,7 @@ NEEDED = ("landlock", "seccomp", "capabilities dropped")  # for the jail
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """What one run may use.
 
     Attributes:
@@ -50,8 +52,8 @@ class Limits:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ValueError(f"{item.name} must be a number, not {value!r}")
             whole = item.name in ("memory_mb", "files_mb", "threads")
-            if not math.isfinite(value) or value < 0 or (value == 0 and item.name != "files_mb"):
-                raise ValueError(f"{item.name} must be positive, not {value}")
+            if not is_number(value) or value < 0 or (value == 0 and item.name != "files_mb"):
+                raise ValueError(f"{item.name} must be positive, not {shown(value)}")
             if whole and value != int(value):
                 raise ValueError(f"{item.name} must be a whole number, not {value}")
 
@@ -65,7 +67,7 @@ class Limits:
         each = self.seconds if self.cpu_seconds is None else self.cpu_seconds
         return math.ceil(each * max(1, tests)) + 1
 
-    def with_(self, changes: Mapping[str, float]) -> Limits:
+    def with_(self, changes: Mapping[str, float]) -> RunLimits:
         """A copy with some limits changed. Raises ValueError for an unknown name."""
         known = {item.name for item in fields(self)}
         for name in changes:
@@ -74,7 +76,7 @@ class Limits:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = RunLimits()
 
 
 class End(enum.Enum):

@@ -10,6 +10,8 @@
     ["i", ...]   iterators, consumed      ["a", list]  arrays
     ["o", name]  anything else, by the name of its type
 
+These are what a `function` check compares. An `asserts` check has more nodes (kinds.py).
+
 Encoding runs in the candidate's process and cannot be trusted: an object that lies about its class,
 length or items only changes the candidate's own answer. Decoding makes built-in types only, within
 the limits below.
@@ -26,11 +28,21 @@ from typing import Any
 DEEPEST = 64  # levels of nesting
 _SMALL = 1 << 53
 _DECIMAL_EXPONENT = 10_000
+_BUILT_IN = {int, str, float, list, tuple, dict, set, frozenset, bytes, bytearray, complex, range}
 _EMPTY: tuple[Any, ...] = ([], (), {}, set(), "", b"", range(0))
-_ITERATORS: tuple[type, ...] = (
+ITERATORS: tuple[type, ...] = (
     *(type(iter(empty)) for empty in _EMPTY),
-    *(type({}.keys()), type({}.values()), type({}.items()), type(reversed([]))),
-    *(map, filter, zip, enumerate, itertools.chain, itertools.islice, GeneratorType),
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+    type(reversed([])),
+    map,
+    filter,
+    zip,
+    enumerate,
+    itertools.chain,
+    itertools.islice,
+    GeneratorType,
 )
 
 
@@ -48,7 +60,8 @@ class Opaque:
         return f"<an object of type {self.name}>"
 
 
-def _made(make: Callable[..., Any], what: str, *parts: Any) -> Any:
+def made(make: Callable[..., Any], what: str, *parts: Any) -> Any:
+    """What `make` makes of some parts; a PlainError if they do not fit."""
     try:
         return make(*parts)
     except (TypeError, ValueError, ArithmeticError):
@@ -57,33 +70,40 @@ def _made(make: Callable[..., Any], what: str, *parts: Any) -> Any:
 
 def integer(text: Any) -> int:
     """The integer of an "n" node's text."""
-    return int(_made(int, "a hexadecimal integer", text, 16))
+    return int(made(int, "a hexadecimal integer", text, 16))
 
 
 def real(text: Any) -> float:
     """The float of an "f" node's text."""
-    return float(_made(float.fromhex, "a hexadecimal float", text))
+    return float(made(float.fromhex, "a hexadecimal float", text))
 
 
-class _Encoder:
+class PlainEncoder:
+    """Makes nodes. A subclass may send more kinds of values."""
+
     def __init__(self, room: int) -> None:
         self.room = room  # roughly how many bytes are left
 
     def spend(self, size: int) -> None:
+        """Note that a value takes some bytes."""
         self.room -= size
         if self.room < 0:
             raise PlainError("too large")
 
     def many(self, tag: str, items: Iterable[Any], depth: int) -> list[Any]:
+        """The node of several values."""
         return [tag, *(self.value(item, depth + 1) for item in items)]
 
     def value(self, value: Any, depth: int = 0) -> Any:
+        """The node of a value. Raises PlainError if it is too deep or too large."""
         if depth > DEEPEST:
             raise PlainError("too deep")
         kind = type(value)
         self.spend(2)
         if value is None or kind is bool:
             return value
+        if kind not in _BUILT_IN and (node := self.special(value, kind, depth)) is not None:
+            return node
         if issubclass(kind, int):
             return self._integer(int.__index__(value))
         if issubclass(kind, str):
@@ -99,6 +119,10 @@ class _Encoder:
             pairs = itertools.chain.from_iterable(list(dict.items(value)))
             return self.many("d", pairs, depth)
         return self._rarer(value, kind, depth)
+
+    def special(self, value: Any, kind: type, depth: int) -> list[Any] | None:
+        """The node of a value that is not of a built-in type; None if it has no node of its own."""
+        return None
 
     def _integer(self, value: int) -> Any:
         self.spend(value.bit_length() // 4)
@@ -122,7 +146,7 @@ class _Encoder:
             text = str(value)
             self.spend(len(text))
             return ["D", text]
-        if kind in _ITERATORS:
+        if kind in ITERATORS:
             return self.many("i", value, depth)
         if kind.__module__ == "numpy":
             return self._numpy(value, kind, depth)
@@ -144,27 +168,42 @@ def _is(kind: type, module: str, name: str) -> bool:
 
 def encode(value: Any, room: int = 1 << 30) -> Any:
     """The node of a value. Raises PlainError if it would take more than about `room` bytes."""
-    return _Encoder(room).value(value)
+    return PlainEncoder(room).value(value)
 
 
-def decode(node: Any, depth: int = 0) -> Any:
-    """The value of a node: built-in types and `Opaque`. Raises PlainError for a bad node."""
-    if node is None or isinstance(node, (int, str)):
-        return node
-    if not isinstance(node, list) or not node or not isinstance(node[0], str):
-        raise PlainError("not a value")
-    if depth > DEEPEST:
-        raise PlainError("too deep")
-    tag, *parts = node
-    if tag in _CONTAINERS:
-        items = [decode(part, depth + 1) for part in parts]
-        return _made(_CONTAINERS[tag], "a container of hashable items", items)
-    if tag not in _SCALARS:
+class PlainDecoder:
+    """Makes values of nodes: built-in types and `Opaque`. A subclass may make more kinds."""
+
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """The value of a node. Raises PlainError for a bad node."""
+        if node is None or isinstance(node, (int, str)):
+            return node
+        if not isinstance(node, list) or not node or not isinstance(node[0], str):
+            raise PlainError("not a value")
+        if depth > DEEPEST:
+            raise PlainError("too deep")
+        tag, *parts = node
+        if tag in _CONTAINERS:
+            return made(_CONTAINERS[tag], "a container of hashable items", self.many(parts, depth))
+        if tag not in _SCALARS:
+            return self.special(tag, parts, depth)
+        count, make = _SCALARS[tag]
+        if len(parts) != count:
+            raise PlainError(f"{len(parts)} parts in a {tag!r}")
+        return make(*parts)
+
+    def many(self, nodes: Iterable[Any], depth: int) -> list[Any]:
+        """The values of the nodes in a node."""
+        return [self.value(node, depth + 1) for node in nodes]
+
+    def special(self, tag: str, parts: list[Any], depth: int) -> Any:
+        """The value of a node with another tag."""
         raise PlainError(f"unknown tag {tag[:10]!r}")
-    count, make = _SCALARS[tag]
-    if len(parts) != count:
-        raise PlainError(f"{len(parts)} parts in a {tag!r}")
-    return make(*parts)
+
+
+def decode(node: Any) -> Any:
+    """The value of a node. Raises PlainError for a bad node."""
+    return PlainDecoder().value(node)
 
 
 def _dictionary(items: list[Any]) -> dict[Any, Any]:
@@ -172,7 +211,7 @@ def _dictionary(items: list[Any]) -> dict[Any, Any]:
 
 
 def _bytes(text: Any) -> bytes:
-    return bytes(_made(bytes.fromhex, "hexadecimal bytes", text))
+    return bytes(made(bytes.fromhex, "hexadecimal bytes", text))
 
 
 def _whole(node: Any) -> int:
@@ -183,19 +222,19 @@ def _whole(node: Any) -> int:
 
 
 def _range(*nodes: Any) -> Any:
-    return _made(range, "a range", *map(_whole, nodes))
+    return made(range, "a range", *map(_whole, nodes))
 
 
 def _fraction(*nodes: Any) -> Any:
     from fractions import Fraction
 
-    return _made(Fraction, "a fraction", *map(_whole, nodes))
+    return made(Fraction, "a fraction", *map(_whole, nodes))
 
 
 def _decimal(text: Any) -> Any:
     from decimal import Decimal
 
-    value = _made(Decimal, "a decimal", text) if isinstance(text, str) else None
+    value = made(Decimal, "a decimal", text) if isinstance(text, str) else None
     if value is None or (value.is_finite() and abs(value.adjusted()) > _DECIMAL_EXPONENT):
         raise PlainError("not a decimal of reasonable size")
     return value

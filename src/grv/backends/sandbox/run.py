@@ -12,17 +12,17 @@ from typing import Any
 
 from ...core.errors import VerifierError
 from . import message, wire
-from .clock import STARVED, Clock, Stopwatch
-from .limits import End, ExitStatus, Limits
+from .clock import STARVED, RunClock, Stopwatch
+from .limits import End, ExitStatus, RunLimits
 from .link import Link
 
 READY_SECONDS = 60.0
 _END_SECONDS = 60.0
-_READY = Limits(READY_SECONDS)
+_READY = RunLimits(READY_SECONDS)
 _FULL = 1 << 16  # bytes in a full pipe
 
 
-class WorkerDied(VerifierError):
+class SandboxDied(VerifierError):
     """The worker failed. This says nothing about the candidate."""
 
     def __init__(self, problem: str, *, backend: str = "sandbox") -> None:
@@ -37,7 +37,7 @@ class Run:
         link: Link,
         number: int,
         mode: str,
-        limits: Limits,
+        limits: RunLimits,
         *,
         tests: int = 1,
         stdin: bytes | None = None,
@@ -51,9 +51,10 @@ class Run:
         self._limits = limits
         self._answers = bytearray()
         self._watch = Stopwatch(0)
-        self.clock = Clock(_READY)
+        self.clock = RunClock(_READY)
         self._unsent = memoryview(b"" if first is None else wire.frame(first))
         self._ended: ExitStatus | None = None
+        self._is_over = False  # whether the time was over when much was sent
         self.output = bytearray()
         self._cpu = limits.cpu_allowance(tests)
         names = ("memory_mb", "files_mb", "threads")
@@ -80,12 +81,12 @@ class Run:
         match self.receive():
             case {"ready": {"pid": pid, "cpu": cpu, "waited": waited, "at": at}}:
                 self._watch = Stopwatch(int(pid))
-                self.clock = Clock(self._limits, self._watch)
+                self.clock = RunClock(self._limits, self._watch)
                 self.clock.begin_from(cpu, waited, at)
             case {"setup": str(problem)}:
-                raise WorkerDied(f"the jail could not be applied: {problem}")
+                raise SandboxDied(f"the jail could not be applied: {problem}")
             case _:
-                raise WorkerDied("the child died before it started")
+                raise SandboxDied("the child died before it started")
 
     def is_waiting(self) -> bool:
         """Whether the child lives and waits for a message."""
@@ -96,6 +97,7 @@ class Run:
         """Send a message, as far as the pipe has room for it; `receive` sends the rest."""
         self._unsent = memoryview(bytes(self._unsent) + wire.frame(content))
         self._write_some()
+        self.clock.given()
 
     def receive(self) -> dict[str, Any] | End:
         """The next message, or why none came within the test's time."""
@@ -127,7 +129,7 @@ class Run:
 
     def left_over(self) -> dict[str, Any] | End:
         """A message that the child sent before it ended."""
-        self.clock = Clock(_READY)
+        self.clock = RunClock(_READY)
         return self.receive()
 
     def _move(self, deadline: float | None = None) -> End | None:
@@ -135,10 +137,13 @@ class Run:
         if deadline is not None:
             return self._pump(deadline)
         end = self._pump(self.clock.due)
-        if end is not End.TIMEOUT:
-            return end
+        if end not in (None, End.TIMEOUT) or self._is_over:
+            return End.TIMEOUT if self._is_over else end
+        if time.monotonic() < self.clock.due:
+            return None
         sight = self.clock.look()
-        return None if self._can_move() else self.clock.judge(sight)
+        is_moving = end is None or self._can_move()
+        return self.clock.look_again(sight) if is_moving else self.clock.judge(sight)
 
     def _poll(self) -> select.poll:
         poll = select.poll()
@@ -157,12 +162,15 @@ class Run:
         """Read and write some bytes; an `End` if no more will come or the deadline passes."""
         if self._outgoing < 0 and self._stdout < 0:
             return End.CLOSED
-        ready = self._poll().poll(max(0.0, deadline - time.monotonic()) * 1000)
+        started = time.monotonic()
+        ready = self._poll().poll(max(0.0, deadline - started) * 1000)
+        self.clock.polled(time.monotonic() - started)
         if not ready:
             return End.TIMEOUT
         for descriptor, _ in ready:
             if descriptor == self._incoming:
                 self._write_some()
+                self._is_over = self.clock.moved() or self._is_over
             elif descriptor == self._outgoing:
                 self._read_some("_outgoing", self._answers)
                 if self._outgoing < 0 and self._stdout < 0:
@@ -172,10 +180,10 @@ class Run:
         return None
 
     def _read_some(self, pipe: str, into: bytearray) -> None:
-        data = os.read(getattr(self, pipe), 1 << 20)
+        data = os.read(getattr(self, pipe), _FULL)
         into += data
         if len(data) >= _FULL:  # the child may have waited for the judge to read
-            self.clock.turn()
+            self._is_over = self.clock.moved() or self._is_over
         if not data:
             self._close(pipe)
 
@@ -185,19 +193,18 @@ class Run:
         try:
             sent = os.write(self._incoming, self._unsent[: 1 << 20])
             self._unsent = self._unsent[sent:]
-            self.clock.given()
         except BlockingIOError:
             pass  # the pipe is full
         except BrokenPipeError:
             self._unsent = memoryview(b"")
 
     def end(self) -> ExitStatus:
-        """Stop the child if it still runs; how it ended. Raises WorkerDied if that is unknown."""
+        """Stop the child if it still runs; how it ended. Raises SandboxDied if that is unknown."""
         if self._ended is None:
             self._link.send({"stop": self._number})
         ended = self.wait(_END_SECONDS)
         if ended is None:
-            raise WorkerDied("the worker does not answer")
+            raise SandboxDied("the worker does not answer")
         return ended
 
     def wait(self, seconds: float) -> ExitStatus | None:
@@ -209,16 +216,16 @@ class Run:
         if told is None:
             if time.monotonic() >= deadline:
                 return None
-            raise WorkerDied("the worker died")
+            raise SandboxDied("the worker died")
         if told.pop("ended") != self._number or told["cause"].startswith("scratch"):
-            raise WorkerDied(f"the worker sent an unexpected message: {told}")
+            raise SandboxDied(f"the worker sent an unexpected message: {told}")
         self._ended = ended = ExitStatus(**told)
         if ended.cause == "overdue":  # the judge did not read the answer in all that time
-            raise WorkerDied("the judge was too slow")
+            raise SandboxDied("the judge was too slow")
         unexplained = ended.signal == signal.SIGKILL and not ended.cause
         if unexplained and self._confined and not self.out_of_cpu:
             # Candidates cannot send themselves SIGKILL (seccomp.py).
-            raise WorkerDied("the child was killed from outside")
+            raise SandboxDied("the child was killed from outside")
         return ended
 
     def wait_for_end(self) -> ExitStatus | End:

@@ -8,7 +8,7 @@ zygote's objects, which it never used, on descriptors that were replaced.
 from __future__ import annotations
 
 import atexit
-import contextlib
+import gc
 import random
 import sys
 import threading
@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
-from . import plain, wire
+from . import interpreter, kinds, plain, wire
 
-INCOMING, OUTGOING = 3, 4
+INCOMING = 3
+OUTGOING = 4
 _MESSAGE = 1000  # characters of an exception's text that are sent
+_MOST_KEPT = 100_000  # functions and generators that a test may have at once
 
 
 def frames(exc: BaseException) -> Iterator[tuple[types.CodeType, int]]:
@@ -31,7 +33,7 @@ def frames(exc: BaseException) -> Iterator[tuple[types.CodeType, int]]:
         trace = trace.tb_next
 
 
-def describe(exc: BaseException) -> dict[str, Any]:
+def describe(exc: BaseException, path: str) -> dict[str, Any]:
     """An exception as data: the names of its classes, its text, the line in the program."""
     try:
         text = str(exc)[:_MESSAGE]
@@ -39,59 +41,63 @@ def describe(exc: BaseException) -> dict[str, Any]:
         text = ""
     line = None
     for code, number in frames(exc):
-        line = number if code.co_filename == "<candidate>" else line
-    if isinstance(exc, SyntaxError) and exc.filename == "<candidate>":
+        line = number if code.co_filename == path else line
+    if isinstance(exc, SyntaxError) and exc.filename == path:
         line = exc.lineno
     names = [kind.__name__ for kind in type(exc).__mro__]
     return {"raised": names, "message": text, "line": line, "compiled": True}
 
 
-def _module(name: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    module.__dict__["__file__"] = f"{name}.py"
-    module.__dict__["__builtins__"] = __builtins__
-    sys.modules[name] = module
-    sys.argv = [f"{name}.py"]
-    return module
-
-
-def serve() -> int:
-    """Do what the judge requests until it closes the pipe; the process's exit code."""
+def task() -> interpreter.Task | None:
+    """What the judge requests; None if the program cannot be compiled, which the judge is told."""
     order = wire.read(INCOMING)
     if order is None:
-        return 0
-    random.seed(order["seed"])
-    if order["mode"] == "program":
-        return _program(order["source"])
-    return _functions(order["source"], order["entry_point"], order["room"])
-
-
-def compiled(source: str) -> types.CodeType | None:
-    """The program; None if it cannot be compiled, which the judge is told."""
-    try:
-        return compile(source, "<candidate>", "exec")
-    except BaseException as exc:
-        wire.write(OUTGOING, describe(exc) | {"compiled": False})
         return None
-
-
-def _program(source: str) -> int:
-    program = compiled(source)
-    if program is None:
-        return 1
-    code = 0
+    random.seed(order["seed"])
+    is_program = order["mode"] == "program"
+    name = "__main__" if is_program else "candidate"
+    script = interpreter.Script(name, order["source"])
     try:
-        exec(program, _module("__main__").__dict__)
-        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
-    except SystemExit as exc:
-        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        program = script.compile()
     except BaseException as exc:
-        code = 1
-        wire.write(OUTGOING, describe(exc))
-    atexit._run_exitfuncs()  # noqa: SLF001
-    with contextlib.suppress(BaseException):  # a full pipe or a closed stream
-        sys.stdout.flush()
-    return code & 0xFF
+        wire.write(OUTGOING, describe(exc, script.path) | {"compiled": False})
+        return None
+    if is_program:
+        return _Program(script, program)
+    return _Functions(script, program, order["entry_point"], order["room"])
+
+
+class _Program(interpreter.Task):
+    """A whole program, from its start to its end."""
+
+    def __init__(self, script: interpreter.Script, program: types.CodeType) -> None:
+        self._script = script
+        self.program = program
+
+    @property
+    def namespace(self) -> dict[str, Any]:  # type: ignore[override]
+        """The global names of the program."""
+        return self._script.namespace
+
+    def finish(self, error: BaseException | None) -> int:
+        """End as an interpreter does: wait for threads, call exit handlers, drop all objects."""
+        code = 0
+        if isinstance(error, SystemExit):
+            code = interpreter.exit_code(error)
+        elif error is not None:
+            code = 1
+            wire.write(OUTGOING, describe(error, self._script.path))
+        streams = (sys.stdout, sys.__stdout__)
+        try:
+            threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+            atexit._run_exitfuncs()  # noqa: SLF001
+        except BaseException:
+            pass  # an interpreter reports it, and goes on
+        failure = interpreter.flush(streams)
+        del error, self.program
+        self._script.forget()
+        gc.collect()
+        return code or interpreter.flush(streams) or failure
 
 
 def _named(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
@@ -105,33 +111,128 @@ def _named(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
     return lambda *args, **kwargs: getattr(solution(), name)(*args, **kwargs)  # type: ignore[misc]
 
 
-def _functions(source: str, entry_point: str, room: int) -> int:
-    program = compiled(source)
-    if program is None:
-        return 1
-    module = _module("candidate")
-    try:
-        exec(program, module.__dict__)
-        function = _named(module, entry_point)
-    except BaseException as exc:
-        wire.write(OUTGOING, describe(exc))
-        return 1
-    wire.write(OUTGOING, {"loaded": function is not None})
-    while function is not None and (call := wire.read(INCOMING)) is not None:
-        answer = _answer(function, call, room)
-        wire.write(OUTGOING, {"id": call["id"], "at": monotonic()} | answer)
-    return 0
+class _Functions(interpreter.Task):
+    """A program that is imported, and calls of one of its functions."""
 
+    def __init__(
+        self, script: interpreter.Script, program: types.CodeType, entry_point: str, room: int
+    ) -> None:
+        self._script = script
+        self.program = program
+        self.namespace = script.namespace
+        self._entry_point = entry_point
+        self._room = room
+        self._kept: dict[int, Any] = {}  # functions and so on that the test has, by number
+        self._numbers: dict[int, int] = {}
+        self._loop: Any = None
 
-def _answer(function: Callable[..., Any], call: dict[str, Any], room: int) -> dict[str, Any]:
-    args, kwargs = plain.decode(call["args"]), plain.decode(call["kwargs"])
-    try:
-        result = function(*args, **kwargs)
-        answer = {"value": plain.encode(result, room)}
-        if call["in_place"]:
-            answer["args"] = plain.encode(args, room)
+    def finish(self, error: BaseException | None) -> int:
+        """Answer calls until the judge closes the pipe."""
+        function = None
+        try:
+            if error is not None:
+                raise error
+            assert self._script.module is not None
+            function = _named(self._script.module, self._entry_point)
+        except BaseException as exc:
+            wire.write(OUTGOING, describe(exc, self._script.path))
+            return 1
+        wire.write(OUTGOING, {"loaded": function is not None})
+        decoder = kinds.Decoder(self.namespace, self._returned)
+        while function is not None and (call := wire.read(INCOMING)) is not None:
+            self._is_rich = call.get("rich", False)
+            args = decoder.value(call["args"])
+            kwargs = decoder.value(call["kwargs"])
+            # The function is called from here, and not deeper: recursion has a limit.
+            try:
+                match call.get("do", "call"):
+                    case "call":
+                        called = function if "object" not in call else self._kept[call["object"]]
+                        result = called(*args, **kwargs)
+                    case request:
+                        result = self._continued(request, self._kept[call["object"]], *args)
+                answer = {"value": self._encoded(result)}
+            except _Stopped as stop:
+                answer = {"stopped": self._encoded(stop.value)}
+            except plain.PlainError as exc:
+                answer = {"refused": str(exc)}
+            except BaseException as exc:
+                answer = self._described(exc)
+            if call["in_place"] and "object" not in call:
+                try:
+                    answer["args"] = self._encoded([*args, *kwargs.values()])
+                except plain.PlainError as exc:
+                    answer = {"refused": str(exc)}
+                except BaseException as exc:  # what the program put into an argument
+                    answer = self._described(exc)
+            wire.write(OUTGOING, {"id": call["id"], "at": monotonic()} | answer)
+        return 0
+
+    def _encoded(self, value: Any) -> Any:
+        if not self._is_rich:
+            return plain.encode(value, self._room)
+        return kinds.Encoder(self._room, self._stay).value(value)
+
+    def _described(self, exc: BaseException) -> dict[str, Any]:
+        answer = describe(exc, self._script.path)
+        if self._is_rich:
+            try:
+                answer["exception"] = self._encoded(exc)
+            except BaseException:  # its arguments are too large, or hostile
+                bare = Exception(answer["message"])
+                answer["exception"] = self._encoded(bare)
         return answer
-    except plain.PlainError as exc:
-        return {"refused": str(exc)}
-    except BaseException as exc:
-        return describe(exc)
+
+    def _stay(self, tag: str, value: Any) -> list[Any]:
+        """Keep an object for later requests; its node."""
+        number = self._numbers.setdefault(id(value), len(self._numbers))
+        self._kept[number] = value
+        if len(self._kept) > _MOST_KEPT:
+            raise plain.PlainError("too large")
+        return [tag, number, str(getattr(value, "__name__", type(value).__name__))[:100]]
+
+    def _returned(self, tag: str, number: int, name: str) -> Any:
+        """The object that a test gives back."""
+        return self._kept[number]
+
+    def _continued(self, request: str, kept: Any, *values: Any) -> Any:
+        """What an object gives next."""
+        match request:
+            case "next":
+                try:
+                    return kept.send(*values) if values else next(kept)
+                except StopIteration as stop:
+                    raise _Stopped(stop.value) from None
+            case "throw":
+                try:
+                    return kept.throw(*values)
+                except StopIteration as stop:
+                    raise _Stopped(stop.value) from None
+            case "all":
+                return list(kept)
+            case "await":
+                return self._awaited(kept)
+            case "anext":
+                try:
+                    return self._awaited(kept.__anext__())
+                except StopAsyncIteration:
+                    raise _Stopped(None) from None
+        raise ValueError(request)
+
+    def _awaited(self, awaitable: Any) -> Any:
+        import asyncio
+
+        async def waiting() -> Any:
+            return await awaitable
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop.run_until_complete(waiting())
+
+
+class _Stopped(Exception):
+    """An iterator has ended; a generator returned a value."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value

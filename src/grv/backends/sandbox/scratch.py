@@ -47,7 +47,9 @@ def _nameless(process: int, device: int) -> int:
 
 
 def _is_larger(path: str, most_bytes: int) -> bool:
-    total, entries, waiting = 0, 0, [path]
+    total = 0
+    entries = 0
+    waiting = [path]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as found:
@@ -72,9 +74,10 @@ def empty(path: str) -> None:
     The tree is flattened instead of descended into: entries of inner directories move up to the
     top. So no path is longer than two names, at any depth of the tree.
     """
+    names = os.listdir(path)
     numbers = itertools.count()
-    taken = set(os.listdir(path))
-    while names := os.listdir(path):
+    taken = set(names)
+    while names:
         for name in names:
             place = os.path.join(path, name)
             if not stat.S_ISDIR(os.lstat(place).st_mode):
@@ -88,3 +91,4 @@ def empty(path: str) -> None:
                     os.chmod(source, 0o700)  # moving a directory needs write permission on it
                 os.rename(source, os.path.join(path, fresh))
             os.rmdir(place)
+        names = os.listdir(path)

@@ -1,9 +1,13 @@
 """Runs the user's test code, in a jailed process of its own, against a proxy of the candidate.
 
 The proxy sends each call to the judge. The judge passes it to the candidate's process and returns
-the answer. An answer has built-in types only, so the candidate cannot hijack a comparison in the
-test. Arguments are copies: the test does not see how the candidate changes them, unless the check
-says `in_place`. Otherwise a candidate could pass `assert candidate(v) == sum(v)` by emptying `v`.
+the answer. An answer is made of plain data, in types that are not the candidate's (kinds.py), so
+the candidate cannot hijack a comparison in the test. Functions, generators and coroutines stay with
+the candidate: to call or continue them is another call. Arguments are copies: the test does not see
+how the candidate changes them, unless the check says `in_place`. Otherwise a candidate could pass
+`assert candidate(v) == sum(v)` by emptying `v`.
+
+Each candidate has a process of its own for its test. What a test leaves behind affects no other.
 
 A test at fault is broken, not failed: it uses a name that it binds nowhere, never calls the
 candidate, or passes an argument that is not plain data. If a test crashes, raises, or runs out of
@@ -12,22 +16,22 @@ time or memory, it is at fault before the candidate's first answer; after it, th
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import importlib
-import json
-import linecache
 import random
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from . import plain, wire
+from . import evaluating, interpreter, kinds, plain, wire
 from .runner import INCOMING, OUTGOING, frames
 
 # Inside `map` or a generator, the first two would silently end a loop over the test's cases. The
 # others would leave the test as if it had ended.
-_NOT_PASSED_ON = {"StopIteration", "StopAsyncIteration"}
-_NOT_PASSED_ON |= {"GeneratorExit", "SystemExit", "KeyboardInterrupt"}
-_OPAQUE = f"{plain.Opaque.__module__}.{plain.Opaque.__qualname__}"
+_NOT_PASSED_ON = (StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardInterrupt)
+_OPAQUE = f'["o","{plain.Opaque.__module__}.{plain.Opaque.__qualname__}"]'.encode()
+_ROOM = 1 << 30
 
 
 class TestFault(BaseException):
@@ -38,109 +42,360 @@ class AnswerFault(BaseException):
     """The candidate's answer is not a value. Not an Exception, so that no test catches it."""
 
 
-class Proxy:
-    """Stands for the candidate's function. A call sends a message to the judge."""
+class Candidate:
+    """The candidate as the test's process sees it: what it is asked, and what it answers.
 
-    def __init__(self, name: str, in_place: bool) -> None:
-        self.__name__ = self.__qualname__ = name
+    Attributes:
+        shared: the global names that the prompt defines, for the candidate as well.
+        answers: the number of answers.
+        raised: the exceptions among them.
+    """
+
+    def __init__(self, name: str, in_place: bool, namespace: dict[str, Any]) -> None:
+        self._name = name
         self._in_place = in_place
+        self.shared: dict[str, Any] = {}
+        self._decoder = kinds.Decoder(namespace, self._stays, self.shared)
+        self.guard: evaluating.EvaluationGuard | None = None
+        self._lock = threading.Lock()
         self.answers = 0
         self.raised: list[BaseException] = []
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return or raise what the candidate's function does, as built-in types."""
-        wire.write(OUTGOING, {"call": self._question(args, kwargs)})
-        answer = wire.read(INCOMING)
+    @property
+    def missing(self) -> list[str]:
+        """The types of answers that could not be sent."""
+        return self._decoder.missing
+
+    def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any], **request: Any) -> Any:
+        """Return or raise what the candidate does. Raises `_TestStopped` at an iterator's end."""
+        question = self._question(args, kwargs) | request
+        with self._lock:  # a test may have threads
+            wire.write(OUTGOING, {"call": question})
+            answer = wire.read(INCOMING)
         if answer is None:
             raise TestFault("the judge closed the pipe")
         self.answers += 1
         try:
+            if "stopped" in answer:
+                raise _TestStopped(self._decoder.value(answer["stopped"]))
+            if self._in_place and "do" not in request and "args" in answer:
+                _change([*args, *kwargs.values()], self._decoder.value(answer["args"]))
             if "raised" in answer:
-                self.raised.append(_exception(answer["raised"], answer["message"]))
-            elif self._in_place:
-                _change(args, plain.decode(answer["args"]))
-            if "raised" not in answer:
-                return plain.decode(answer["value"])
+                exception = self._decoder.value(answer["exception"])
+                self.raised.append(_to_raise(exception))
+            else:
+                value = self._decoder.value(answer["value"])
+                if self.guard is not None:
+                    self.guard.answered(value)
+                return value
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
             raise AnswerFault(f"the answer is not a value: {exc}") from None
         raise self.raised[-1]
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        encoder = kinds.Encoder(_ROOM, _given_back)
         try:
-            question = {"args": plain.encode(list(args)), "kwargs": plain.encode(kwargs)}
+            question = {"args": encoder.value(list(args)), "kwargs": encoder.value(kwargs)}
         except plain.PlainError as exc:
             # After an answer, the test may have made the argument from it.
             fault = AnswerFault if self.answers else TestFault
-            raise fault(f"an argument of {self.__name__} is {exc}") from None
-        text = json.dumps(question, separators=(",", ":"))
-        if f'["o","{_OPAQUE}"]' in text:
-            raise AnswerFault(f"an argument of {self.__name__} is a value that could not be sent")
-        if '["o",' in text:
-            raise TestFault(f"an argument of {self.__name__} is not plain data")
-        return question | {"in_place": self._in_place}
+            raise fault(f"an argument of {self._name} is {exc}") from None
+        text = wire.text(question)
+        if _OPAQUE in text:
+            raise AnswerFault(f"an argument of {self._name} is a value that could not be sent")
+        if b'["o",' in text:
+            raise TestFault(f"an argument of {self._name} is not plain data")
+        return question | {"in_place": self._in_place, "rich": True}
+
+    def _stays(self, tag: str, number: int, name: str) -> Any:
+        """What stands for an object that stays with the candidate."""
+        match tag:
+            case "g":
+                return _generator(self, number)
+            case "j":
+                return RemoteIterator(self, number)
+            case "w":
+                return _coroutine(self, number)
+            case "A":
+                return _asynchronous(self, number)
+        return RemoteFunction(self, number, name)
 
 
-def _exception(names: list[str], message: str) -> BaseException:
-    """The nearest built-in exception, so that `try` and `except` work in the test."""
-    text = str(message)
-    if _NOT_PASSED_ON.intersection(names):
-        return RuntimeError(f"the candidate raised {names[0]}: {text}")
-    for name in names:
-        kind = getattr(builtins, name, None)
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            with contextlib.suppress(TypeError):  # some exceptions need more arguments
-                return kind(text)
-    return Exception(text)
+class _TestStopped(Exception):
+    """An iterator of the candidate's has ended."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
 
 
-def _change(args: tuple[Any, ...], after: list[Any]) -> None:
+class RemoteFunction:
+    """Stands for a function of the candidate's; without a number, for its entry point."""
+
+    def __init__(self, candidate: Candidate, number: int | None, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self._candidate = candidate
+        self._number = number
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return or raise what the function does."""
+        if self._number is None:
+            return self._candidate.ask(args, kwargs)
+        return self._candidate.ask(args, kwargs, do="call", object=self._number)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same function."""
+        return isinstance(other, RemoteFunction) and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    @property
+    def number(self) -> int | None:
+        """The number by which the candidate knows it."""
+        return self._number
+
+
+class RemoteIterator:
+    """Stands for an iterator of the candidate's."""
+
+    def __init__(self, candidate: Candidate, number: int) -> None:
+        self._candidate = candidate
+        self._number = number
+        self._items: Iterator[Any] | None = None
+        self._error: TypeError | None = None
+
+    def __iter__(self) -> RemoteIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._error is not None:
+            error = self._error
+            self._error = None
+            raise error
+        if self._items is not None:
+            return next(self._items)
+        return _next(self._candidate, self._number)
+
+    def __length_hint__(self) -> int:
+        """The number of items. Only who wants all of them, such as `list`, asks for it.
+
+        Python ignores a TypeError here, so the next item raises it.
+        """
+        if self._items is not None or self._error is not None:
+            return 0
+        try:
+            items = self._candidate.ask((), {}, do="all", object=self._number)
+        except TypeError as exc:
+            self._error = exc
+            return 0
+        if not isinstance(items, list):
+            raise AnswerFault("the items of an iterator are not a list")
+        self._items = iter(items)
+        return len(items)
+
+
+def _next(candidate: Candidate, number: int) -> Any:
+    try:
+        return candidate.ask((), {}, do="next", object=number)
+    except _TestStopped:
+        raise StopIteration from None
+
+
+def _generator(candidate: Candidate, number: int) -> Any:
+    request = "next"
+    sent: tuple[Any, ...] = ()
+    while True:
+        try:
+            item = candidate.ask(sent, {}, do=request, object=number)
+        except _TestStopped as stop:
+            return stop.value
+        request = "next"
+        sent = ()
+        try:
+            value = yield item
+        except Exception as exc:
+            request = "throw"
+            sent = (exc,)
+        else:
+            sent = () if value is None else (value,)
+
+
+async def _coroutine(candidate: Candidate, number: int) -> Any:
+    return candidate.ask((), {}, do="await", object=number)
+
+
+async def _asynchronous(candidate: Candidate, number: int) -> AsyncIterator[Any]:
+    while True:
+        try:
+            item = candidate.ask((), {}, do="anext", object=number)
+        except _TestStopped:
+            return
+        yield item
+
+
+def _given_back(tag: str, value: Any) -> list[Any] | None:
+    """The node of a function that the candidate has returned before."""
+    if isinstance(value, RemoteFunction) and value.number is not None:
+        return ["k", value.number, value.__name__]
+    return None
+
+
+def _to_raise(exception: Any) -> BaseException:
+    """What the test gets for an exception, so that `try` and `except` work in the test."""
+    if not isinstance(exception, BaseException):
+        raise plain.PlainError("not an exception")
+    if isinstance(exception, _NOT_PASSED_ON) or not isinstance(exception, Exception):
+        return RuntimeError(f"the candidate raised {type(exception).__name__}: {exception}")
+    return exception
+
+
+def _change(args: list[Any], after: list[Any]) -> None:
     for old, new in zip(args, after, strict=True):
-        if isinstance(old, (list, bytearray)) and type(old) is type(new):
+        if type(old) is not type(new):
+            continue
+        if isinstance(old, (list, bytearray)) or type(old).__module__ == "array":
             old[:] = new
-        elif isinstance(old, (dict, set)) and type(old) is type(new):
+        elif isinstance(old, (dict, set)):
             old.clear()
             old.update(new)
+        elif type(old).__name__ == "deque":
+            old.clear()
+            old.extend(new)
+        elif type(old).__name__ == "SimpleNamespace" or hasattr(old, "__dataclass_fields__"):
+            for name in getattr(new, "__dataclass_fields__", None) or vars(new):
+                if hasattr(new, name):
+                    object.__setattr__(old, name, getattr(new, name))
 
 
 def _helpers(prompt: str, namespace: dict[str, Any]) -> None:
     """Define the prompt's helpers, if the prompt is a program or the start of one."""
     for source in (prompt, f"{prompt.rstrip()}\n    pass\n"):
         try:
-            code = compile(source, "<prompt>", "exec")
+            code = compile(source, "<prompt>", "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             continue
         exec(code, namespace)
         return
 
 
-def _line(exc: BaseException) -> str:
-    """The text of the test's line that raised an exception."""
-    line = 0
-    for code, number in frames(exc):
-        line = number if code.co_filename == "<test>" else line
-    return linecache.getline("<test>", line).strip()[:500]
+def task() -> interpreter.Task | None:
+    """What the judge requests."""
+    order = wire.read(INCOMING)
+    return None if order is None else _Test(order)
 
 
-def serve() -> int:
-    """Run tests and report, until the judge closes the pipe; the process's exit code."""
-    while (order := wire.read(INCOMING)) is not None:
-        proxy = Proxy(order["entry_point"], order["in_place"])
-        wire.write(OUTGOING, {"end": _judge(order, proxy)})
-    return 0
+class _Test(interpreter.Task):
+    """A test, run as a program, and its function `check`."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._source: str = order["test"]
+        self._script = interpreter.Script("__main__", self._source)
+        self.namespace = self._script.namespace
+        entry_point = order["entry_point"]
+        prompt = order["prompt"]
+        self._candidate = Candidate(entry_point, order["in_place"], self.namespace)
+        self._proxy = RemoteFunction(self._candidate, None, entry_point)
+        if evaluating.may_evaluate(prompt + self._source):
+            self._candidate.guard = evaluating.EvaluationGuard(self._source)
+            self._candidate.guard.install()
+        error: BaseException | None = None
+        try:
+            self._define_helpers(prompt)
+            self._candidate.shared.update(self.namespace)
+            self.namespace[entry_point] = self._proxy
+            self._before = self.namespace.get("check")  # the candidate, or one of the helpers
+            _seed(order["seed"], prompt + self._source)
+            self.program = self._script.compile()
+        except BaseException as exc:
+            error = exc
+        if error is not None:
+            wire.write(OUTGOING, {"end": self._verdict(error)})
+            raise SystemExit(0)
+
+    def _define_helpers(self, prompt: str) -> None:
+        """Define the prompt's helpers, as in the candidate's module."""
+        sys.modules["candidate"] = sys.modules["__main__"]
+        self.namespace["__name__"] = "candidate"
+        _helpers(prompt, self.namespace)
+        self.namespace["__name__"] = "__main__"
+
+    def finish(self, error: BaseException | None) -> int:
+        """Call `check`, and report the verdict."""
+        if error is None:
+            check = self.namespace.get("check")
+            try:
+                if check is not self._before and callable(check):
+                    check(self._proxy)
+            except BaseException as exc:
+                error = exc
+        wire.write(OUTGOING, {"end": self._verdict(error)})
+        return 0
+
+    def _verdict(self, error: BaseException | None) -> dict[str, Any]:
+        """The verdict and its reason, if the test ended with an error or without one."""
+        candidate = self._candidate
+        missing = {"not_carried_over": candidate.missing[:10]} if candidate.missing else {}
+        if isinstance(error, SystemExit) and interpreter.exit_code(error) == 0:
+            error = None
+        match error:
+            case TestFault() | evaluating.EvaluatedAnswer():
+                return {"verdict": "broken", "reason": "test at fault", "message": str(error)}
+            case AnswerFault():
+                message = {"message": str(error)}
+                return {"verdict": "failed", "reason": "malformed answer"} | message | missing
+            case None if not candidate.answers:
+                message = {"message": "the test never called the candidate"}
+                return {"verdict": "broken", "reason": "test at fault"} | message
+            case None:
+                return {"verdict": "passed", "reason": ""}
+        found = {"message": _message(error), "line": self._line(error)} | missing
+        if any(error is each for each in candidate.raised):
+            return {"verdict": "failed", "reason": "exception"} | found
+        if not candidate.answers or self._is_own_fault(error):
+            return {"verdict": "broken", "reason": "test at fault"} | found
+        reason = "test exhausted" if isinstance(error, MemoryError) else "wrong answer"
+        return {"verdict": "failed", "reason": reason} | found
+
+    def _line(self, exc: BaseException) -> str:
+        """The text of the test's line that raised an exception."""
+        line = 0
+        for code, number in frames(exc):
+            line = number if code.co_filename == self._script.path else line
+        lines = self._source.splitlines()
+        return lines[line - 1].strip()[:500] if 0 < line <= len(lines) else ""
+
+    def _is_own_fault(self, exc: BaseException) -> bool:
+        """Whether the test is at fault, whatever the candidate answered.
+
+        It is if its own code uses a name that it binds nowhere, or imports a missing module. But a
+        name can also come from an answer, as in `eval(f(x))`. And a name that only a loop over an
+        answer binds is unbound if the answer is empty.
+        """
+        match exc:
+            case SyntaxError():
+                return exc.filename == self._script.path
+            case UnboundLocalError():
+                return False
+            case NameError(name=str(name)):
+                return self._is_raised_here(exc) and name not in _bound(self._source)
+            case ImportError():
+                return exc.name is not None and exc.name.split(".")[0] in _imported(self._source)
+        return False
+
+    def _is_raised_here(self, exc: BaseException) -> bool:
+        """Whether the test's own code raised it, not code that it calls or generates."""
+        place = ""
+        for code, _ in frames(exc):
+            place = code.co_filename
+        return place == self._script.path
 
 
-def _run(order: dict[str, Any], proxy: Proxy) -> None:
-    namespace: dict[str, Any] = {"__name__": "test", "__builtins__": builtins}
-    _helpers(order["prompt"], namespace)
-    namespace[order["entry_point"]] = proxy
-    before = namespace.get("check")  # the candidate, or one of the prompt's helpers
-    source = order["test"]
-    _seed(order["seed"], order["prompt"] + source)
-    linecache.cache["<test>"] = (len(source), None, source.splitlines(True), "<test>")
-    exec(compile(source, "<test>", "exec"), namespace)
-    check = namespace.get("check")
-    if check is not before and callable(check):
-        check(proxy)
+def _message(exc: BaseException) -> str:
+    try:
+        return f"{type(exc).__name__}: {exc}"[:500]
+    except BaseException:  # too deep, or a class of the test's
+        return type(exc).__name__
 
 
 def _seed(seed: int, source: str) -> None:
@@ -149,33 +404,6 @@ def _seed(seed: int, source: str) -> None:
     if "numpy" in source:
         with contextlib.suppress(ImportError):
             importlib.import_module("numpy").random.seed(seed)
-
-
-def _is_own_fault(exc: BaseException, source: str) -> bool:
-    """Whether the test is at fault, whatever the candidate answered.
-
-    It is if its own code uses a name that it binds nowhere, or imports a missing module. But a name
-    can also come from an answer, as in `eval(f(x))`. And a name that only a loop over an answer
-    binds is unbound if the answer is empty.
-    """
-    match exc:
-        case SyntaxError():
-            return exc.filename == "<test>"
-        case UnboundLocalError():
-            return False
-        case NameError(name=str(name)):
-            return _is_raised_here(exc) and name not in _bound(source)
-        case ImportError():
-            return exc.name is not None and exc.name.split(".")[0] in _imported(source)
-    return False
-
-
-def _is_raised_here(exc: BaseException) -> bool:
-    """Whether the test's own code raised it, not code that it calls or generates."""
-    place = ""
-    for code, _ in frames(exc):
-        place = code.co_filename
-    return place == "<test>"
 
 
 def _bound(source: str) -> set[str]:
@@ -196,25 +424,3 @@ def _imported(source: str) -> set[str]:
             case ast.ImportFrom(module=str(module)):
                 found.add(module.split(".")[0])
     return found
-
-
-def _judge(order: dict[str, Any], proxy: Proxy) -> dict[str, Any]:
-    """Run the test of an order; its verdict and reason."""
-    try:
-        _run(order, proxy)
-    except TestFault as exc:
-        return {"verdict": "broken", "reason": "test at fault", "message": str(exc)}
-    except AnswerFault as exc:
-        return {"verdict": "failed", "reason": "malformed answer", "message": str(exc)}
-    except BaseException as exc:
-        found = {"message": f"{type(exc).__name__}: {exc}"[:500], "line": _line(exc)}
-        if any(exc is each for each in proxy.raised):
-            return {"verdict": "failed", "reason": "exception"} | found
-        if not proxy.answers or _is_own_fault(exc, order["test"]):
-            return {"verdict": "broken", "reason": "test at fault"} | found
-        reason = "test exhausted" if isinstance(exc, MemoryError) else "wrong answer"
-        return {"verdict": "failed", "reason": reason} | found
-    if not proxy.answers:
-        message = "the test never called the candidate"
-        return {"verdict": "broken", "reason": "test at fault", "message": message}
-    return {"verdict": "passed", "reason": ""}

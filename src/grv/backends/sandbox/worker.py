@@ -23,9 +23,10 @@ from typing import Any
 from ...core.errors import UsageError
 from . import scratch
 from .clock import Stopwatch
-from .limits import NEEDED, InForce, Isolation, Limits
+from .limits import NEEDED, InForce, Isolation, RunLimits
 from .link import Link
-from .run import READY_SECONDS, Run, WorkerDied
+from .run import READY_SECONDS, Run, SandboxDied
+from .start import LOCALE, UMASK, notice_children
 
 _CLOSE_SECONDS = 20.0
 _STALE_SECONDS = 60.0
@@ -33,23 +34,31 @@ PREFIX = "grv-box-"  # of the folders that `sweep` removes
 # Makes a package of this folder only: the zygote needs nothing else of grv. Two modules have hooks
 # that would run in each child: to reset the locks of other threads, of which the zygote has none,
 # and to make random numbers differ, which a run then seeds. They are a twentieth of a run's cost.
+# `main` returns in each child, whose program then runs here, on top of one frame only.
 _BOOT = """
-import os
+import os, sys
+folder, control, judge, level, scratch = sys.argv[1:6]
+sys.modules["grv_sandbox"] = type(sys)("grv_sandbox")
+sys.modules["grv_sandbox"].__path__ = [folder]
+from grv_sandbox import interpreter
+interpreter.record_imports()
 register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
 import random, threading
 os.register_at_fork = register
-import importlib.util, sys
-folder, control, judge, level, scratch = sys.argv[1:6]
-spec = importlib.util.spec_from_file_location(
-    "grv_sandbox", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["grv_sandbox"] = importlib.util.module_from_spec(spec)
 from grv_sandbox.zygote import main
-main(int(control), int(judge), level, scratch)
+task = main(int(control), int(judge), level, scratch)
+if task is not None:
+    error = None
+    try:
+        exec(task.program, task.namespace)
+    except BaseException as exc:
+        error = exc
+    interpreter.leave(task, error)
 """
 # The hash seed is fixed so that a program gives the same output each time. With this environment,
 # the options -s and -P isolate as well as -I does, which would ignore the seed.
 _ENVIRONMENT = {
-    **{"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
+    **{"PATH": "/usr/bin:/bin", "LANG": LOCALE, "TZ": "UTC", "PYTHONHASHSEED": "0"},
     **{f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")},
     "MALLOC_ARENA_MAX": "2",  # an arena takes 64 MiB of address space
     "LD_BIND_NOW": "1",  # or each child would look up the same symbols again
@@ -70,6 +79,14 @@ def sweep() -> None:
                 folder.rmdir()
             finally:
                 os.close(descriptor)
+
+
+def _above_standard_streams(channel: socket.socket) -> socket.socket:
+    """The same socket with a number above 2, which closed standard streams leave free."""
+    if channel.fileno() > 2:
+        return channel
+    with channel:
+        return socket.socket(fileno=fcntl.fcntl(channel.fileno(), fcntl.F_DUPFD_CLOEXEC, 3))
 
 
 class Worker:
@@ -105,7 +122,7 @@ class Worker:
             hello = self._launch()
         except OSError as exc:
             self.close()
-            raise WorkerDied(f"the sandbox could not start: {exc}") from exc
+            raise SandboxDied(f"the sandbox could not start: {exc}") from exc
         watch = Stopwatch(self.pid or 0)
         if not watch.works:
             hello["missing"]["schedstat"] = "a program's time includes waiting for a processor"
@@ -119,7 +136,8 @@ class Worker:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock_descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX)
-        ours, theirs = socket.socketpair()
+        notice_children()
+        ours, theirs = map(_above_standard_streams, socket.socketpair())
         self._link = Link(ours)
         here = str(Path(__file__).parent)
         environment = dict(_ENVIRONMENT)
@@ -136,6 +154,7 @@ class Worker:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
+                umask=UMASK,
             )
         hello = self._link.hear(time.monotonic() + READY_SECONDS)
         if hello is None or "failed" in hello:
@@ -144,7 +163,7 @@ class Worker:
                 text = text or (self.folder / "errors").read_text(errors="replace").strip()
             self.close()
             last = text.splitlines()[-1] if text else "it sent no message"
-            raise WorkerDied(f"the sandbox could not start: {last}")
+            raise SandboxDied(f"the sandbox could not start: {last}")
         return hello
 
     def _refuse_less(self) -> None:
@@ -170,12 +189,13 @@ class Worker:
     def run(
         self,
         mode: str,
-        limits: Limits,
+        limits: RunLimits,
         *,
         tests: int = 1,
         stdin: bytes | None = None,
         capture: bool = False,
         first: Any = None,
+        wait: bool = True,
     ) -> Iterator[Run]:
         """A context manager that gives a run, and ends it on exit.
 
@@ -186,25 +206,27 @@ class Worker:
             stdin: the content of its standard input.
             capture: whether to read its standard output.
             first: a message to send as soon as it is ready.
+            wait: whether to wait until it is ready; otherwise the caller does.
         """
         confined = self.isolation is not Isolation.UNSAFE
         options = {"tests": tests, "stdin": stdin, "capture": capture, "first": first}
         run = self._begin(
-            functools.partial(Run, mode=mode, limits=limits, confined=confined, **options)
+            functools.partial(Run, mode=mode, limits=limits, confined=confined, **options),
+            wait=wait,
         )
         try:
             try:
                 yield run
             finally:
                 run.end()
-        except WorkerDied:
+        except SandboxDied:
             self.close()
             raise
         finally:
             self.current = None
             run.abandon()
 
-    def _begin(self, start: Callable[[Link, int], Run]) -> Run:
+    def _begin(self, start: Callable[[Link, int], Run], *, wait: bool) -> Run:
         """A run whose jail is in place. Starts a new zygote if the old one has died."""
         for attempt in (1, 2):
             _ = self.in_force
@@ -213,10 +235,11 @@ class Worker:
             try:
                 run = start(self._link, self._runs)
             except OSError as exc:  # for example, no file descriptors are left
-                raise WorkerDied(f"no run could be started: {exc}") from exc
+                raise SandboxDied(f"no run could be started: {exc}") from exc
             self.current = self._runs
             try:
-                run.wait_until_ready()
+                if wait:
+                    run.wait_until_ready()
                 if self.interrupted:
                     self.interrupt()
                 break
@@ -224,14 +247,15 @@ class Worker:
                 self.current = None
                 run.abandon()
                 self.close()
-                if attempt == 2 or not isinstance(exc, WorkerDied):
+                if attempt == 2 or not isinstance(exc, SandboxDied):
                     raise
         return run
 
     def interrupt(self) -> None:
         """End the current run and each later one, until `interrupted` is False again."""
         self.interrupted = True
-        link, current = self._link, self.current
+        link = self._link
+        current = self.current
         if link is not None and current is not None:
             link.send({"stop": current})
 

@@ -14,9 +14,11 @@ every 10 ms, and every 50 ms after the first second.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
+import math
 import os
 import select
 import signal
@@ -25,18 +27,37 @@ import sys
 import time
 from typing import Any
 
-from . import runner, scratch, tester, wire
+from . import interpreter, runner, scratch, start, tester, wire
+from .interpreter import Task, hide_modules, program_file, rehearse_finding
 from .isolation import kernel, namespaces
-from .isolation.jail import Jail, widen_stack
+from .isolation.jail import Jail, Step, widen_stack
 
 _WARM = (
-    *("bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator"),
-    *("random", "re", "string", "threading", "time", "typing"),
+    "bisect",
+    "collections",
+    "copy",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "string",
+    "threading",
+    "time",
+    "typing",
 )
 _TICK = 0.01  # seconds between checks of a child's threads and files
+_PROCESS_CLOCK = 2  # in the number of a clock of another process
 _SETUP_FAILED = 120  # exit code of a child whose jail could not be applied
 _THREAD_STACK = 8 << 20
+_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(8 * 4)
+_WORK_BYTES = 1 << 16  # more than an empty directory takes on any file system
 _REHEARSALS = 40
+
+
+_kept: list[object] = []  # what a child need not take the time to free
 
 
 class _Hangup(Exception):
@@ -51,23 +72,49 @@ class Zygote:
         self._judge = judge  # a pidfd
         self._box = box
         self._is_mount = os.path.ismount(box)
+        self._work = _work(box)
         self._jail = jail
+        self._number = control.fileno()
+        self._poll = select.poll()  # for a message, or the end of the judge or a child
+        for descriptor in (self._number, judge):
+            if descriptor is not None:
+                self._poll.register(descriptor, select.POLLIN)
         self._buffer = b""
         self._descriptors: list[int] = []
         self._null = os.open("/dev/null", os.O_RDWR)
-        self._close_others = kernel.closing_from(1 + max(runner.INCOMING, runner.OUTGOING))
+        self._program = _new_file(box)
+        self._close_others = kernel.closing_from(1 + interpreter.PROGRAM)
+        self._start: list[Step] = [os.setsid, *start.heeding_requests_to_end()]
+        if kernel.is_linux:
+            self._start.append(functools.partial(kernel.die_with_parent, os.getpid()))
+        self._start.append(functools.partial(os.chdir, self._work))
+        self._passed: list[int] = []
+        self._steps: list[Step] = []
 
-    def serve(self, hello: dict[str, Any]) -> None:
-        """Send the first message, then start runs until the judge closes the socket."""
+    def serve(self, hello: dict[str, Any]) -> Task:
+        """Send the first message, then start runs until the judge closes the socket.
+
+        Returns in each child, with what it does; in the zygote it only ends by an exception.
+        """
         self._send(hello)
         while True:
             message = self._next()
-            if "run" in message:
-                self._send({"ended": message["run"]} | self._run(message))
+            if "run" not in message:
+                continue
+            passed = self._descriptors[:4]
+            self._descriptors = self._descriptors[4:]
+            entering = self._entering(passed)
+            confining = self._jail.steps(message["limits"])
+            child = os.fork()
+            if child == 0:
+                return self._child(entering, confining, message["mode"])
+            for descriptor in passed:
+                os.close(descriptor)
+            self._send({"ended": message["run"]} | self._end_of(child, message))
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
-            self._control.sendall(json.dumps(message).encode() + b"\n")
+            self._control.sendall(wire.text(message) + b"\n")
         except OSError:
             raise _Hangup from None
 
@@ -75,45 +122,37 @@ class Zygote:
         while b"\n" not in self._buffer:
             self._wait(None, None)
         line, _, self._buffer = self._buffer.partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
+        message: dict[str, Any] = wire.parsed(line)
         return message
 
     def _wait(self, child: int | None, seconds: float | None) -> bool:
         """Wait for a message or for the end of the judge or the child; whether the child ended."""
-        poll = select.poll()
-        for descriptor in (self._control.fileno(), self._judge, child):
-            if descriptor is not None:
-                poll.register(descriptor, select.POLLIN)
-        ready = {item for item, _ in poll.poll(None if seconds is None else seconds * 1000)}
+        ready = [item for item, _ in self._poll.poll(None if seconds is None else seconds * 1000)]
         if self._judge in ready:
             raise _Hangup
-        if self._control.fileno() in ready:
-            data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
-            self._descriptors += descriptors
+        if self._number in ready:
+            data, passed, _, _ = self._control.recvmsg(1 << 16, _ROOM_FOR_DESCRIPTORS)
+            for _, _, numbers in passed:
+                self._descriptors += memoryview(numbers).cast("i")
             if not data:
                 raise _Hangup
             self._buffer += data
         return child in ready
 
-    def _run(self, order: dict[str, Any]) -> dict[str, Any]:
-        passed, self._descriptors = self._descriptors[:4], self._descriptors[4:]
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self._child(parent, order, passed)
+    def _end_of(self, pid: int, order: dict[str, Any]) -> dict[str, Any]:
+        """Watch a child until it ends; how it ended."""
         try:
-            for descriptor in passed:
-                os.close(descriptor)
             cause = self._watch(pid, order)
         except BaseException:
             _kill(pid)
             os.waitpid(pid, 0)
             raise
-        _kill(pid)  # its process group; without a jail it may have started others
+        if not self._jail.seccomp:
+            _kill(pid)  # its process group: it may have started others
         _, status, usage = os.wait4(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
-            scratch.empty(self._box)
+            self._empty()
         except OSError as exc:
             cause = f"scratch not emptied: {exc}"
         return {
@@ -124,24 +163,41 @@ class Zygote:
             "peak_mb": usage.ru_maxrss / 1024,
         }
 
-    def _child(self, parent: int, order: dict[str, Any], passed: list[int]) -> None:
-        """Run in the forked child. Never returns."""
-        code = _SETUP_FAILED
+    def _empty(self) -> None:
+        """Remove what a run has left: outside its directory, only one without a jail can."""
+        scratch.empty(self._work)
+        if not self._jail.landlock:
+            scratch.empty(self._box)
+            os.mkdir(self._work, 0o700)
+            os.close(self._program)
+            self._program = _new_file(self._box)
+            self._passed = []
+
+    def _entering(self, passed: list[int]) -> list[Step]:
+        """What a child does before it is confined."""
+        if passed == self._passed:  # the kernel gives the same numbers again
+            return self._steps
+        incoming, outgoing, stdin, stdout = passed
+        # The sources are above 9 (`_fill_low_descriptors`), so no copy overwrites one.
+        copies = [
+            (stdin, 0),
+            (stdout, 1),
+            (self._null, 2),
+            (incoming, runner.INCOMING),
+            (outgoing, runner.OUTGOING),
+            (self._program, interpreter.PROGRAM),
+        ]
+        self._passed = passed
+        self._steps = self._start + [functools.partial(os.dup2, *copy) for copy in copies]
+        return self._steps
+
+    def _child(self, entering: list[Step], confining: list[Step], mode: str) -> Task:
+        """Confine the forked child; what it does. Never returns if that fails."""
         try:
-            os.setsid()
-            if kernel.is_linux:
-                kernel.die_with_parent(parent)
-            incoming, outgoing, stdin, stdout = passed
-            # The sources are above 9 (`_fill_low_descriptors`), so no copy overwrites one.
-            for source, target in (
-                *((stdin, 0), (stdout, 1), (self._null, 2)),
-                *((incoming, runner.INCOMING), (outgoing, runner.OUTGOING)),
-            ):
-                os.dup2(source, target)
-            os.chdir(self._box)
+            _take(entering)
             number, counts = _own_counts()
             try:
-                self._jail.apply(order["limits"])
+                _take(confining)
             except (OSError, ValueError) as exc:
                 wire.write(runner.OUTGOING, {"setup": str(exc)})
                 os._exit(_SETUP_FAILED)
@@ -150,11 +206,12 @@ class Zygote:
             self._close_others()
             used |= {"cpu": time.process_time(), "at": time.monotonic()}
             wire.write(runner.OUTGOING, {"ready": used})
-            code = runner.serve() if order["mode"] == "candidate" else tester.serve()
+            task = runner.task() if mode == "candidate" else tester.task()
+            if task is not None:
+                return task
         except BaseException:
-            code = 1
-        finally:
-            os._exit(code)
+            pass
+        os._exit(1)
 
     def _watch(self, pid: int, order: dict[str, Any]) -> str:
         """Wait until the child ends, or kill it; why it was killed, "" if it was not."""
@@ -162,15 +219,22 @@ class Zygote:
         overdue = time.monotonic() + limits["overdue"]
         try:
             handle = os.pidfd_open(pid)
+            self._poll.register(handle, select.POLLIN)
         except (AttributeError, OSError):
             handle = None
-        number, cause = 0, ""
+        number = 0
+        cause = ""
+        used = _processor_time(pid)
         try:
             while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
                     os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
                 ):
                     break
+                before = used
+                used = _processor_time(pid)
+                if used == before and not self._buffer and time.monotonic() < overdue:
+                    continue  # it has not run, so it has started no thread and written nothing
                 # Most children end before they are checked, and never need this number.
                 number = number or (pid if handle is None else _outer_number(handle, pid))
                 cause = cause or self._objection(order, number, overdue)
@@ -178,6 +242,7 @@ class Zygote:
                     _kill(pid)
         finally:
             if handle is not None:
+                self._poll.unregister(handle)
                 os.close(handle)
         return cause
 
@@ -197,10 +262,21 @@ class Zygote:
             return "overdue"
         if _threads(number) > limits["threads"]:
             return "threads"
-        most = limits["files_mb"] << 20
+        most = (limits["files_mb"] << 20) + _WORK_BYTES
         if scratch.overfull(self._box, most, is_mount=self._is_mount, process=number):
             return "files"
         return ""
+
+
+def _new_file(box: str) -> int:
+    """A descriptor of the file that each child writes its program to."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(program_file(box), flags, 0o644)
+
+
+def _work(box: str) -> str:
+    """The current directory of a child, and all that it can write to."""
+    return os.path.join(box, "work")
 
 
 def _kill(pid: int) -> None:
@@ -221,18 +297,34 @@ def _outer_number(handle: int, pid: int) -> int:
     return pid
 
 
+def _take(steps: list[Step]) -> None:
+    for step in steps:
+        step()
+
+
 def _own_counts() -> tuple[int, int]:
     """This process's number in /proc, or 0; a descriptor of its `schedstat`, or -1."""
-    number, counts = 0, -1
-    with contextlib.suppress(OSError, ValueError):
+    number = 0
+    counts = -1
+    try:
         number = int(os.readlink("/proc/self"))
         counts = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    except (OSError, ValueError):
+        pass
     return number, counts
 
 
 def _waited(counts: int) -> float:
     """Seconds that this thread has waited for a processor."""
     return int(os.pread(counts, 100, 0).split()[1]) / 1e9 if counts >= 0 else 0.0
+
+
+def _processor_time(pid: int) -> float:
+    """Processor time of a process; not equal to anything if the kernel does not say."""
+    try:
+        return time.clock_gettime((~pid << 3) | _PROCESS_CLOCK)
+    except OSError:
+        return math.nan
 
 
 def _threads(number: int) -> int:
@@ -249,13 +341,16 @@ def _fill_low_descriptors() -> None:
     os.close(descriptor)
 
 
-def main(control: int, judge: int, level: str, folder: str) -> None:
-    """Serve on an open socket; `judge` is the process number of the judge."""
+def main(control: int, judge: int, level: str, folder: str) -> Task | None:
+    """Serve on an open socket; `judge` is the process number of the judge.
+
+    Returns what to do in each child, and None in the zygote when the judge is gone.
+    """
+    start.default_signals()
     if "rewarmed" not in sys.argv and widen_stack():
         os.set_inheritable(control, True)
         os.execv(sys.executable, [*sys.orig_argv, "rewarmed"])
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the judge closes the socket when it is done
+    start.ignore_requests_to_end()
     channel = socket.socket(fileno=control)
     channel.set_inheritable(False)
     _fill_low_descriptors()
@@ -264,23 +359,26 @@ def main(control: int, judge: int, level: str, folder: str) -> None:
         with contextlib.suppress(OSError):
             watched = os.pidfd_open(judge)
     if os.getppid() != judge:
-        return
+        return None
     box = os.path.join(folder, "box")
     os.mkdir(box, 0o700)
     try:
-        _prepare_and_serve(channel, watched, level, folder, box)
+        return _prepare_and_serve(channel, watched, level, folder, box)
     except _Hangup:
-        pass
+        _tidy(folder, box)
     except OSError as exc:  # sent here, because the folder with the error file is removed
         with contextlib.suppress(OSError):
             channel.sendall(json.dumps({"failed": str(exc)}).encode() + b"\n")
-    finally:
         _tidy(folder, box)
+    except BaseException:
+        _tidy(folder, box)
+        raise
+    return None
 
 
 def _prepare_and_serve(
     channel: socket.socket, watched: int | None, level: str, folder: str, box: str
-) -> None:
+) -> Task:
     hello: dict[str, Any] = {"namespaces": [], "capabilities": True, "missing": {}}
     confined = level != "unsafe"
     if confined and kernel.is_linux:
@@ -300,36 +398,84 @@ def _prepare_and_serve(
                 hello["capabilities"] = False
             except (KeyError, OSError) as exc:
                 hello["missing"]["capabilities dropped"] = str(exc)
-    os.environ["HOME"] = os.environ["TMPDIR"] = box
+    os.environ["HOME"] = os.environ["TMPDIR"] = _work(box)
     os.environ.pop("LD_BIND_NOW", None)  # it has done its work (worker.py)
-    jail = Jail(box, confined=confined)
-    hello["landlock"], hello["seccomp"] = jail.landlock, jail.seccomp
+    os.mkdir(_work(box), 0o700)
+    jail = Jail(_work(box), readable=box, confined=confined)
+    hello["landlock"] = jail.landlock
+    hello["seccomp"] = jail.seccomp
     hello["missing"] |= jail.missing
     for name in _WARM:
         importlib.import_module(name)
-    _rehearse()
+    _rehearse(jail)
+    zygote = Zygote(channel, watched, box, jail)
+    _kept.append(zygote)
+    hide_modules()
+    for _ in range(_REHEARSALS):
+        rehearse_finding()
     gc.collect()
     gc.freeze()
-    Zygote(channel, watched, box, jail).serve(hello)
+    return zygote.serve(hello)
 
 
-def _rehearse() -> None:
+def _rehearse(jail: Jail) -> None:
     """Do what every child will do, until the interpreter has adapted its code to it.
 
     Otherwise each child would adapt its copy, and pay for the pages that this changes.
     """
-    reading, writing = os.pipe()
+    kept = sys.argv, sys.orig_argv, [*sys.path], sys.modules["__main__"]
     for _ in range(_REHEARSALS):
+        _take([kernel.no_new_privileges if kernel.is_linux else os.getpid])
+        jail.rehearse()
         number, counts = _own_counts()
         used = {"pid": number, "waited": _waited(counts)}
         if counts >= 0:
             os.close(counts)
         used |= {"cpu": time.process_time(), "at": time.monotonic()}
-        wire.write(writing, {"ready": used})
-        wire.read(reading)
-        runner.compiled("print(7)")
-    os.close(reading)
-    os.close(writing)
+        for order, answers in (_CALLING, _TESTING):
+            _rehearse_task(order, answers, used)
+    sys.argv, sys.orig_argv, sys.path[:], sys.modules["__main__"] = kept
+    sys.modules.pop("candidate", None)
+
+
+_ARGUMENTS = ["l", 1, ["f", (0.5).hex()], "x", ["l", ["t", 1]]]
+_CALL = {"args": _ARGUMENTS, "kwargs": ["d"], "in_place": False, "rich": True, "id": 1}
+_SOURCE = "from typing import List\ndef f(*x: List[int]) -> int:\n    return 7\n"
+_CALLING = (
+    {"mode": "functions", "source": _SOURCE, "entry_point": "f", "room": 1 << 20, "seed": 0},
+    [_CALL, _CALL | {"rich": False}],
+)
+_TESTING = (
+    {
+        **{"entry_point": "f", "prompt": _SOURCE, "in_place": False, "seed": 0},
+        "test": "def check(c):\n    assert c(1, 0.5, 'x', [(1,)]) == 7\n    assert c(1) == 7\n",
+    },
+    [{"value": 7}, {"value": 7}],
+)
+
+
+def _rehearse_task(order: dict[str, Any], answers: list[Any], used: dict[str, Any]) -> None:
+    """Run a task in this process, with pipes that already contain all that it reads."""
+    incoming, given = os.pipe()
+    taken, outgoing = os.pipe()
+    for message in (order, *answers):
+        wire.write(given, message)
+    os.close(given)
+    wire.write(outgoing, {"ready": used})
+    module: Any = tester if "test" in order else runner
+    descriptors = module.INCOMING, module.OUTGOING, interpreter.PROGRAM
+    module.INCOMING = incoming
+    module.OUTGOING = outgoing
+    interpreter.PROGRAM = os.open("/dev/null", os.O_WRONLY)
+    try:
+        task = module.task()
+        if task is not None:
+            exec(task.program, task.namespace)
+            task.finish(None)
+    finally:
+        module.INCOMING, module.OUTGOING, interpreter.PROGRAM = descriptors
+        for descriptor in (incoming, taken, outgoing):
+            os.close(descriptor)
 
 
 def _tidy(folder: str, box: str) -> None:

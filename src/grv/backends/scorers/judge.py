@@ -30,13 +30,19 @@ _TOPS = 20  # the most that OpenAI returns
 class JudgeScorer:
     """Asks an OpenAI-compatible model whether a draft is correct, with one request per draft.
 
-    The score is log p(yes) - log p(no) of the first token. If one of the words is not among the
-    likely tokens, it gets the lowest probability among them, an upper bound.
+    Choose it if a model can tell right from wrong, and a verification costs much more than a
+    request. The score is log p(yes) - log p(no) of the first token. If one of the words is not
+    among the likely tokens, it gets the lowest probability among them, an upper bound.
 
     Args:
         model: the model's name.
         base_url: such as http://localhost:8000/v1; None is OpenAI.
         question: the text to send; {prompt} and {answer} in it are replaced.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.Judge("gpt-oss-20b", base_url="http://localhost:8000/v1").model
+        'gpt-oss-20b'
     """
 
     def __init__(
@@ -46,7 +52,8 @@ class JudgeScorer:
             raise UsageError("name the model, as in judge:gpt-4o-mini")
         if "{answer}" not in question:
             raise UsageError("the question must contain {answer}")
-        self.model, self.question = model, question
+        self.model = model
+        self.question = question
         self._endpoint = Endpoint(base_url, backend=f"judge:{model}", error=ScorerError)
 
     def __repr__(self) -> str:
@@ -81,7 +88,7 @@ class JudgeScorer:
         try:
             tops = first_token(answer)
         except ValueError as exc:
-            raise self._endpoint.failure(str(exc), problem.id) from exc
+            raise self._endpoint.failure(str(exc), problem.id) from self._endpoint.cause(exc)
         used = usage(answer, time.monotonic() - started)
         if not tops:
             return Score(None, used, "the judge returned no log-probabilities")

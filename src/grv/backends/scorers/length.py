@@ -8,7 +8,15 @@ from ..protocols import Draft, Problem, Score
 
 
 class LengthScorer:
-    """Prefers shorter texts, or longer ones, in characters. An empty text has no score."""
+    """Prefers shorter texts, or longer ones, in characters. An empty text has no score.
+
+    Choose it if nothing else is known: wrong answers are often longer.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.Length(longer=True)
+        LengthScorer(longer=True)
+    """
 
     def __init__(self, *, longer: bool = False) -> None:
         self.longer = longer

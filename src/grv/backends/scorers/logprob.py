@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import ClassVar
 
 from ...core.errors import UsageError
 from ..protocols import Draft, Problem, Score, scored
@@ -19,7 +20,17 @@ HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
 
 
 class LogprobScorer:
-    """The mean, sum or minimum of a draft's log-probabilities. An empty text has no score."""
+    """The mean, sum or minimum of a draft's log-probabilities. An empty text has no score.
+
+    Choose it as the first score: it costs nothing if the server returns log-probabilities.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.Logprob("min")
+        LogprobScorer('min')
+    """
+
+    reads_logprobs: ClassVar[bool] = True
 
     def __init__(self, how: str = "mean") -> None:
         if how not in HOW:

@@ -8,7 +8,6 @@ or many plain texts at once. `/pooling` returns one number per step, or several;
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -16,8 +15,9 @@ from typing import Any
 
 from ...core.errors import ScorerError, UsageError
 from ..http.json_client import JsonClient
+from ..http.secrets import key_in
 from ..http.web import REFUSED, address, shown
-from ..protocols import Draft, Problem, Score, Usage, scored
+from ..protocols import NOTHING, Draft, Problem, Score, Usage, scored
 from .reward_options import Reward
 
 ENDPOINTS = ("score", "classify", "pooling")
@@ -34,7 +34,7 @@ _NO_STEPS = "there are no steps in an empty candidate"
 
 
 class RewardScorer:
-    """Scores with a reward model on a server.
+    """Scores with a reward model on a server. Choose it if you run a model that was made to score.
 
     The environment variable REWARD_API_KEY holds the key, if the server needs one.
 
@@ -50,6 +50,11 @@ class RewardScorer:
         reward: what the model reads, and what it returns.
         column: the index of the number that counts, if there are several.
         extra: further fields of the request, such as {"priority": 1}.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.Reward("http://localhost:8000", endpoint="classify").url
+        'http://localhost:8000/classify'
     """
 
     def __init__(
@@ -73,11 +78,16 @@ class RewardScorer:
             raise UsageError("--score-system needs classify:URL or pooling:URL, with messages")
         base = address(url)
         self.url = base if base.endswith(f"/{endpoint}") else f"{base}/{endpoint}"
-        self.endpoint, self.how, self.model = endpoint, how, model
-        self.chat, self.step, self.reward, self.column = chat, step, reward, column
+        self.endpoint = endpoint
+        self.how = how
+        self.model = model
+        self.chat = chat
+        self.step = step
+        self.reward = reward
+        self.column = column
         self.extra = MappingProxyType(dict(extra))
         backend = f"{endpoint}:{shown(base)}"
-        key = os.environ.get(KEY)
+        key = key_in(KEY)
         self._client = JsonClient(self.url, key, key_name=KEY, backend=backend, error=ScorerError)
 
     def __repr__(self) -> str:
@@ -120,12 +130,13 @@ class RewardScorer:
                 raise client.failure(f"an answer without data: {reply.text}", problem.id)
         used = Usage(_tokens(answer), 0, time.monotonic() - started)
         found = _indexed(items)
-        return [self._score(found.get(at), Usage() if at else used) for at in range(len(drafts))]
+        return [self._score(found.get(at), NOTHING if at else used) for at in range(len(drafts))]
 
     def _body(self, problem: Problem, drafts: Sequence[Draft]) -> dict[str, Any]:
         body: dict[str, Any] = {} if self.model is None else {"model": self.model}
         texts = [self._marked(draft.text) for draft in drafts]
-        asked, system = self.reward.asked(problem), self.reward.score_system
+        asked = self.reward.asked(problem)
+        system = self.reward.score_system
         if self.endpoint == "score":
             body |= {"text_1": asked, "text_2": texts}
         elif self.chat:

@@ -24,7 +24,13 @@ class Split(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Reward(Family):
-    """What a reward model reads, and what it returns. The names begin as those of `Models`."""
+    """What a reward model reads, and what it returns. The names begin as those of `Models`.
+
+    Examples:
+        >>> import grv
+        >>> grv.scorers.RewardOptions(score_system="You are a strict judge.").score_system
+        'You are a strict judge.'
+    """
 
     score_system: str = option(
         "", "The system message before the problem, for a reward model that reads messages."

@@ -1,4 +1,4 @@
-"""Parses the `"check"` record of a problem.
+"""Parses the `"check"` record of a problem. To add a kind of check, add an entry to `KINDS`.
 
 Every mistake in a record is a UsageError of one line that names the problem and the field.
 """
@@ -10,14 +10,17 @@ import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+from ...conditions import Conditions
 from ...core.errors import UsageError
+from ...core.values import Verdict
 from ...files import parse_json, shown
 from ...options import did_you_mean, misspelt
 from ...text import checksum
+from ..http.web import shown as shown_address
 from ..protocols import Finding, Problem
-from ..sandbox.limits import Limits
+from ..sandbox.limits import Isolation, RunLimits
 from .programs.checks import (
     AssertsCheck,
     FunctionCheck,
@@ -26,15 +29,27 @@ from .programs.checks import (
     StdinCheck,
     StdinTest,
 )
+from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
-KINDS = ("asserts", "command", "function", "http", "human", "math", "stdin")
-DATA_KINDS = ("asserts", "function", "math", "stdin")  # they run no command and call no server
 _MOST_REPEATS = 100
+_TOLERANCES = ("tolerance", "absolute_tolerance")
+
+
+# The version of the judge. Raise it when a candidate may get another verdict, key or refutation
+# than before: when programs are read, run or compared in another way, or answers in mathematics.
+# Recorded verdicts of another version then no longer answer, and keys are made again.
+JUDGE = 2
 
 
 class TextCheck(abc.ABC):
-    """A check that needs no sandbox."""
+    """A check that needs no sandbox.
+
+    Attributes:
+        judged_by: the version of the judge; 0 if others judge: a command, a server, a person.
+    """
+
+    judged_by: ClassVar[int] = JUDGE
 
     @abc.abstractmethod
     def compare(self, text: str) -> Finding:
@@ -48,9 +63,17 @@ class TextCheck(abc.ABC):
         """A checksum of the whole text. A pass holds for texts with the same identity."""
         return checksum(text)
 
+    def reading(self, text: str, verdict: Verdict) -> dict[str, str]:
+        """How a text was read, as evidence. A text that is compared as a whole needs none."""
+        return {}
+
     def refutation(self, text: str) -> str | None:
         """Why a text certainly fails, without verification; None if it may pass."""
         return None
+
+    def content(self) -> str:
+        """A checksum of the files that the check uses; "" if it uses none."""
+        return ""
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
@@ -67,12 +90,20 @@ class Check:
     Attributes:
         how: judges a candidate's text.
         repeat: the number of verifications of a candidate; it must pass each of them.
-        digest: a checksum of the record with its limits, for a store of verdicts.
+        digest: a checksum of the record, with the limits if it runs programs.
     """
 
     how: Judging
     repeat: int
     digest: str
+
+    def conditions(self, isolation: Isolation) -> Conditions:
+        """The conditions of verdicts now: files that a command names may have changed."""
+        if not isinstance(self.how, TextCheck):
+            return Conditions(self.digest, JUDGE, isolation.value)
+        content = self.how.content()
+        digest = checksum(f"{self.digest} {content}") if content else self.digest
+        return Conditions(digest, self.how.judged_by)
 
 
 class _Record:
@@ -127,33 +158,34 @@ class _Record:
                 raise self.wrong(str(name), f"no such field{hint}")
 
 
-def parse_check(problem: Problem, defaults: Limits | None = None) -> Check:
+def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
     """The check of a problem; `defaults` are the limits that the record does not set."""
     record = _Record(problem.check, f"problem {problem.id}, check")
     if wrong := misspelt(record.data, ("kind",)):
         raise record.wrong("", wrong)
     kind = record.text("kind")
     if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS)
+        hint = did_you_mean(kind, list(KINDS))
         raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}{hint}")
     repeat = record.data.get("repeat", 1)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
-    limits = _limits(record, defaults or Limits())
-    how = _PARSERS[kind](record, limits, problem)
-    prompt = problem.prompt if kind == "asserts" else ""  # a prompt may be part of the program
+    limits = _limits(record, defaults or RunLimits())
+    how = KINDS[kind].parse(record, limits, problem)
+    seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
     try:
-        text = json.dumps([dict(record.data), repr(limits), prompt], sort_keys=True)
+        used = "" if isinstance(how, TextCheck) else repr(limits)  # others set their own limits
+        text = json.dumps([dict(record.data), used, seen], sort_keys=True)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, checksum(text))
 
 
-def _limits(record: _Record, defaults: Limits) -> Limits:
+def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
     changes = record.data.get("limits", {})
     if not isinstance(changes, Mapping):
         raise record.wrong("limits", f"must be a record, not {shown(changes)}")
-    if wrong := misspelt(changes, [each.name for each in fields(Limits)]):
+    if wrong := misspelt(changes, [each.name for each in fields(RunLimits)]):
         raise record.wrong("limits", wrong)
     try:
         return defaults.with_(changes)
@@ -161,19 +193,23 @@ def _limits(record: _Record, defaults: Limits) -> Limits:
         raise record.wrong("limits", str(exc)) from None
 
 
-def _stdin(record: _Record, limits: Limits, problem: Problem) -> StdinCheck:
-    record.only("kind", "tests", "tolerance", "prompt", "limits", "repeat")
+def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
+    record.only("kind", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = []
     for test in record.each("tests"):
         test.only("input", "output")
         tests.append(StdinTest(test.text("input"), test.text("output")))
     return StdinCheck(
-        tuple(tests), limits, record.number("tolerance", 1e-6), record.text("prompt", "")
+        tuple(tests),
+        limits,
+        record.number("tolerance", 1e-6),
+        record.text("prompt", ""),
+        record.number("absolute_tolerance", 0.0),
     )
 
 
-def _function(record: _Record, limits: Limits, problem: Problem) -> FunctionCheck:
-    record.only("kind", "entry_point", "tests", "tolerance", "prompt", "limits", "repeat")
+def _function(record: _Record, limits: RunLimits, problem: Problem) -> FunctionCheck:
+    record.only("kind", "entry_point", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = tuple(_function_test(test) for test in record.each("tests"))
     return FunctionCheck(
         record.name("entry_point"),
@@ -181,6 +217,7 @@ def _function(record: _Record, limits: Limits, problem: Problem) -> FunctionChec
         limits,
         record.number("tolerance", 1e-9),
         record.text("prompt", ""),
+        record.number("absolute_tolerance", 0.0),
     )
 
 
@@ -213,21 +250,61 @@ def _json(record: _Record, name: str, text: str) -> Any:
         raise record.wrong(name, f"is not JSON: {shown(text)}") from None
 
 
-def _asserts(record: _Record, limits: Limits, problem: Problem) -> AssertsCheck:
+def _asserts(record: _Record, limits: RunLimits, problem: Problem) -> AssertsCheck:
     record.only("kind", "entry_point", "test", "prompt", "in_place", "limits", "repeat")
     test = record.text("test")
-    try:
-        compile(test, "<test>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-        raise record.wrong("test", f"is not a program: {exc or 'nested too deep'}") from None
+    if len(test) <= LARGEST:  # compiling stops all threads; a longer one is left to the sandbox
+        _check_program(record, test)
     prompt = record.text("prompt", problem.prompt)
     return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
 
 
-def _text(module: str, name: str, *fields: str) -> _Parser:
-    """A check without a sandbox. Its module is imported on use, as its libraries are optional."""
+def _check_program(record: _Record, test: str) -> None:
+    try:
+        with parser_lock:
+            compile(test, "<test>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        raise record.wrong("test", f"is not a program: {exc or 'nested too deep'}") from None
 
-    def parse(record: _Record, limits: Limits, problem: Problem) -> Judging:
+
+_Parser = Callable[[_Record, RunLimits, Problem], Judging]
+
+
+@dataclass(frozen=True)
+class CheckKind:
+    """One kind of check.
+
+    Attributes:
+        parse: makes the check from its record.
+        runs_programs: whether candidates are programs, which run in the sandbox.
+        for_guests: whether a client of a server may give such a check. It must run no command, call
+            no server and read no file.
+        reads: the fields of the problem that the verdict depends on, besides the record. Problems
+            with equal records share their verdicts if these are equal too.
+        outside: what such a check does outside the sandbox, for the error that asks the user to
+            allow it; None if it does nothing there.
+    """
+
+    parse: _Parser
+    runs_programs: bool = False
+    for_guests: bool = False
+    reads: tuple[str, ...] = ("id", "prompt")
+    outside: Callable[[Mapping[str, Any]], str] | None = None
+
+
+def program_check(parse: _Parser, *, reads: tuple[str, ...] = ()) -> CheckKind:
+    """A kind whose candidates are programs."""
+    return CheckKind(parse, runs_programs=True, for_guests=True, reads=reads)
+
+
+def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
+    """A kind without a sandbox; `more` as in `CheckKind`.
+
+    Its module is imported on use, as its libraries are optional. The class is a `TextCheck` with
+    the class method `of`, which makes the check from the problem. `fields` are those of the record.
+    """
+
+    def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         record.only("kind", *fields, "limits", "repeat")
         kind = getattr(importlib.import_module(module, __package__), name)
         try:
@@ -235,16 +312,27 @@ def _text(module: str, name: str, *fields: str) -> _Parser:
         except UsageError as exc:
             raise record.wrong("", str(exc)) from None
 
-    return parse
+    return CheckKind(parse, **more)
 
 
-_Parser = Callable[[_Record, Limits, Problem], Judging]
-_PARSERS: Mapping[str, _Parser] = {
-    "asserts": _asserts,
-    "command": _text(".command", "CommandCheck", "argv"),
-    "function": _function,
-    "http": _text(".http", "HttpCheck", "url", "data"),
-    "human": _text(".human", "HumanCheck", "question", "rubric", "minutes"),
-    "math": _text(".math.check", "MathCheck", "answer", "match"),
-    "stdin": _stdin,
+def _runs_command(record: Mapping[str, Any]) -> str:
+    return f"runs the command {shown(record.get('argv'))} with your rights"
+
+
+def _calls_server(record: Mapping[str, Any]) -> str:
+    return f"sends candidates to {shown_address(str(record.get('url')))}"
+
+
+# By name, in the order of the alphabet.
+KINDS: Mapping[str, CheckKind] = {
+    "asserts": program_check(_asserts, reads=("prompt",)),  # the program may begin with it
+    "command": text_check(".command", "CommandCheck", "argv", reads=(), outside=_runs_command),
+    "function": program_check(_function),
+    "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
+    "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
+    "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "stdin": program_check(_stdin),
 }
+
+# The kinds that a client of a server may give.
+DATA_KINDS = tuple(name for name, kind in KINDS.items() if kind.for_guests)

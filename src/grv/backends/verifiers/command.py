@@ -5,8 +5,9 @@ text from standard input, or from the file whose path replaces `{}`. Exit status
 failed, anything else and a timeout are broken.
 
 The command is not confined: it runs with the user's permissions, in the current directory, without
-a shell. A file of problems may come from anywhere, so `check_allowed` refuses its commands unless
-the user allows them. When the command ends or times out, the rest of its process group is killed.
+a shell. It has the user's environment with a fixed locale, and default signals (sandbox/start.py).
+A file of problems may come from anywhere, so `check_allowed` refuses its commands unless the user
+allows them. When the command ends or times out, the rest of its process group is killed.
 """
 
 from __future__ import annotations
@@ -23,18 +24,21 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
 from ...core.errors import UsageError
 from ...core.values import Verdict
 from ...files import shown
-from ..http.web import shown as shown_address
+from ...own_code import digest_of_files
 from ..protocols import Finding, Problem, Usage
+from ..sandbox import start
 from ..sandbox.limits import Isolation
+from ..sandbox.start import UMASK, in_fixed_locale, notice_children, with_default_signals
 from ..sandbox.worker import PREFIX
-from .checks import TextCheck
+from .checks import KINDS, TextCheck
 
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two checks of the deadline
@@ -51,12 +55,13 @@ def is_command(problem: Problem) -> bool:
 def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
     """Refuse a check that runs a command or sends candidates away, unless the user allows it."""
     match problem.check:
-        case {"kind": "command", **rest}:
-            does = f"runs the command {shown(rest.get('argv'))} with your rights"
-        case {"kind": "http", **rest}:
-            does = f"sends candidates to {shown_address(str(rest.get('url')))}"
+        case {"kind": str(name)} if name in KINDS:
+            outside = KINDS[name].outside
         case _:
-            return
+            return  # the parser says what is wrong
+    if outside is None:
+        return
+    does = outside(problem.check)
     what = f"problem {problem.id}: its check {does}"
     if isolation is Isolation.STRICT:
         raise UsageError(f"{what}, which strict isolation forbids")
@@ -79,6 +84,8 @@ class CommandCheck(TextCheck):
         timeout_seconds: the time limit for one candidate.
     """
 
+    judged_by = 0
+
     def __init__(self, argv: object, *, timeout_seconds: float = 60.0) -> None:
         if not isinstance(argv, list) or not all(isinstance(part, str) for part in argv):
             raise UsageError(f"argv must be a list of strings, not {shown(argv)}")
@@ -95,6 +102,10 @@ class CommandCheck(TextCheck):
         seconds = problem.check.get("limits", {}).get("seconds", 60.0)
         return cls(problem.check.get("argv"), timeout_seconds=seconds)
 
+    def content(self) -> str:
+        """A checksum of the files that `argv` names: an edited script is another check."""
+        return digest_of_files(named_files(self.argv))
+
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text. May be called from any thread."""
         started = time.monotonic()
@@ -109,6 +120,21 @@ class CommandCheck(TextCheck):
                 return Finding(Verdict.BROKEN, "checker could not start", {"detail": str(exc)})
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(*_verdict(evidence["exit"]), evidence, usage)
+
+
+def named_files(argv: Sequence[str]) -> list[str]:
+    """The files that a command names: its program, and each argument that is the path of a file.
+
+    An argument may also be an option with a value (`--tests=FILE`), or a module of the current
+    directory (`-m NAME`). What a line for a shell names is not looked for: it may write there.
+    """
+    found = [shutil.which(argv[0]) or argv[0]]
+    for before, part in pairwise(argv):
+        found += [part, part.partition("=")[2]]
+        if before == "-m":
+            module = part.replace(".", "/")
+            found += [f"{module}.py", f"{module}/__main__.py"]
+    return [path for path in dict.fromkeys(found) if path and os.path.isfile(path)]
 
 
 @functools.cache
@@ -140,6 +166,8 @@ def _verdict(status: int | None) -> tuple[Verdict, str]:
             return Verdict.PASSED, "checker passed it"
         case 1:
             return Verdict.FAILED, "checker failed it"
+        case start.NOT_STARTED:
+            return Verdict.BROKEN, "checker could not start"
         case _ if status < 0:
             return Verdict.BROKEN, f"checker was killed by signal {-status}"
         case _:
@@ -149,12 +177,15 @@ def _verdict(status: int | None) -> tuple[Verdict, str]:
 @contextlib.contextmanager
 def _running(argv: list[str], stdin: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """A command in its own session. Its whole process group is killed at the end of the block."""
+    notice_children()
     with subprocess.Popen(
-        argv,
+        with_default_signals(argv),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=in_fixed_locale(os.environ),
         start_new_session=True,
+        umask=UMASK,
     ) as process:
         try:
             yield process

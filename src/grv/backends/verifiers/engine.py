@@ -14,7 +14,7 @@ from ...core.values import Verdict
 from ...files import error_line
 from ..protocols import Finding, Problem, Usage
 from ..sandbox.limits import InForce, Isolation
-from ..sandbox.run import WorkerDied
+from ..sandbox.run import SandboxDied
 from .checks import Check
 from .programs.findings import clean
 from .worker_pair import WorkerPair
@@ -28,7 +28,7 @@ class NoWorkers(VerifierError):
     """There is nowhere to run a candidate at the moment. This says nothing about the candidate."""
 
 
-class Running(Protocol):
+class Interruptible(Protocol):
     """What runs a candidate, as far as it concerns another thread that calls it off."""
 
     def resume(self) -> None:
@@ -42,11 +42,11 @@ class Running(Protocol):
 class Job:
     """One candidate in work; another thread may call it off."""
 
-    running: Running | None = None
+    running: Interruptible | None = None
     called_off: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, running: Running) -> None:
+    def start(self, running: Interruptible) -> None:
         """Note what runs the candidate now."""
         with self._lock:
             running.resume()
@@ -81,6 +81,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def isolation(self) -> Isolation:
+        """The level at which programs run; there are no verdicts if it cannot be had."""
+        ...
+
+    @property
     def in_force(self) -> InForce:
         """How programs are confined; a UsageError if the level cannot be had."""
         ...
@@ -110,6 +115,7 @@ class LocalEngine:
         if workers < 1 or attempts < 1:
             raise UsageError("workers and attempts must be at least 1")
         self.workers = self.slots = workers
+        self.isolation = isolation
         self._attempts = attempts
         self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
         self.pairs = [WorkerPair(isolation) for _ in range(workers)]
@@ -153,7 +159,7 @@ class LocalEngine:
             try:
                 finding = check.how.judge(text, pair, seed)
                 attempts += 1
-            except WorkerDied as exc:
+            except SandboxDied as exc:
                 losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)

@@ -9,7 +9,6 @@ and `evidence` are optional. Any other answer is a `VerifierError`.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
 from ...files import shown as shown_value
 from ..http.json_client import JsonClient
+from ..http.secrets import key_in
 from ..http.web import shown
 from ..protocols import Finding, Problem, Usage
 from .checks import TextCheck
@@ -35,6 +35,8 @@ class HttpCheck(TextCheck):
     the time limit for one candidate; `transport` replaces the network in tests.
     """
 
+    judged_by = 0
+
     def __init__(
         self,
         problem: Problem,
@@ -43,10 +45,11 @@ class HttpCheck(TextCheck):
         seconds: float = 60.0,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._problem, self._seconds = problem, seconds
+        self._problem = problem
+        self._seconds = seconds
         self._client = JsonClient(
             url,
-            os.environ.get(KEY),
+            key_in(KEY),
             key_name=KEY,
             backend=f"http:{shown(url)}",
             error=VerifierError,
@@ -68,7 +71,9 @@ class HttpCheck(TextCheck):
         return asyncio.run(self._ask(text))
 
     async def _ask(self, text: str) -> Finding:
-        problem, client, started = self._problem, self._client, time.monotonic()
+        problem = self._problem
+        client = self._client
+        started = time.monotonic()
         body = {"problem": problem.id, "prompt": problem.prompt, "candidate": text}
         try:
             async with asyncio.timeout(self._seconds):
@@ -90,7 +95,8 @@ def _finding(answer: Any, seconds: float) -> Finding:
     """The finding in an answer; a `ValueError` if there is none."""
     if not isinstance(answer, dict):
         raise ValueError(f"the answer must be a record, not {shown_value(answer)}")
-    verdict, reason = answer.get("verdict"), answer.get("reason", "")
+    verdict = answer.get("verdict")
+    reason = answer.get("reason", "")
     evidence = answer.get("evidence", {})
     if not isinstance(verdict, str) or verdict not in _VERDICTS:
         raise ValueError(f"verdict must be passed, failed or broken, not {shown_value(verdict)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from ...core.errors import UsageError
 from ...files import is_number, shown
@@ -28,6 +28,8 @@ class HumanCheck(TextCheck):
         rubric: the points to look at.
         minutes: how long a review takes, as a guess.
     """
+
+    judged_by: ClassVar[int] = 0
 
     question: str
     rubric: tuple[str, ...] = ()

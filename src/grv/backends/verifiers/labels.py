@@ -18,12 +18,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...conditions import LEVELS, Conditions, Level
 from ...core.errors import LogError, UsageError
 from ...core.values import Verdict
 from ...files import (
     TEXT,
     Layout,
     bounded_lines,
+    check_same,
     error_line,
     is_torn,
     json_lines,
@@ -32,19 +34,19 @@ from ...files import (
     typed,
 )
 from ...options import misspelt
-from ...text import is_name
+from ...text import TEXT_HASH, is_name, text_hash
 from ..protocols import Finding, Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LabelBatch:
     """A problem and the texts of its candidates."""
 
     problem: Problem
     texts: tuple[str, ...]
 
 
-def read_batches(path: str) -> Iterator[Batch]:
+def read_batches(path: str) -> Iterator[LabelBatch]:
     """The problems of a file with their candidates; a LogError names the line."""
     seen: set[str] = set()
     for number, record in json_lines(path):
@@ -56,7 +58,7 @@ def read_batches(path: str) -> Iterator[Batch]:
         yield batch
 
 
-def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
+def _batch(path: str, number: int, record: Mapping[str, Any]) -> LabelBatch:
     def wrong(message: str) -> LogError:
         return LogError(message, path=path, line=number)
 
@@ -76,7 +78,7 @@ def _batch(path: str, number: int, record: Mapping[str, Any]) -> Batch:
     prompt = record.get("prompt", "")
     if not isinstance(prompt, str):
         raise wrong(f"problem {name}: prompt must be a text")
-    return Batch(Problem(str(name), prompt, check), tuple(texts))
+    return LabelBatch(Problem(str(name), prompt, check), tuple(texts))
 
 
 class LabelFile:
@@ -88,6 +90,8 @@ class LabelFile:
         path: the file.
         candidates: the fingerprints of each problem's candidates; other labels are an error.
         source: the file of the candidates, for messages.
+        levels: the isolation that the labels of each problem need at least; a label that was given
+            at a weaker one is an error.
 
     Attributes:
         done: the verdicts in the file, by problem and candidate number.
@@ -97,9 +101,16 @@ class LabelFile:
     """
 
     def __init__(
-        self, path: str, candidates: Mapping[str, bytes] | None = None, source: str = ""
+        self,
+        path: str,
+        candidates: Mapping[str, bytes] | None = None,
+        source: str = "",
+        levels: Mapping[str, Level] | None = None,
     ) -> None:
-        self.path, self._candidates, self._source = path, candidates, source
+        self.path = path
+        self._candidates = candidates
+        self._source = source
+        self._levels = levels or {}
         self._target = os.path.realpath(path)
         self.done: dict[tuple[str, int], Verdict] = {}
         self._descriptor = _opened(path, self._target)
@@ -117,7 +128,8 @@ class LabelFile:
 
     def _read(self) -> tuple[bool, int]:
         """Fill `done`. Returns whether a verdict is broken, and where the last whole label ends."""
-        broken, end = False, 0
+        broken = False
+        end = 0
         with open(self._target, "rb") as file:
             for number, line in enumerate(bounded_lines(file, self.path), 1):
                 label = _parse(line)
@@ -146,8 +158,12 @@ class LabelFile:
         which = f"problem {label.problem}, candidate {label.candidate}"
         if not mine:
             wrong = f"has a label for {which}, which is not in {self._source}"
-        elif label.of and label.of != mine.hex():
+        elif not label.of:
+            wrong = f"has a label for {which} that does not say which text it is of"
+        elif label.of != mine.hex():
             wrong = f"has a label for {which} of {self._source} with another text, check or limits"
+        elif LEVELS.index(label.isolation) < LEVELS.index(self._levels.get(label.problem, "")):
+            wrong = f"has a label for {which} that was given at a weaker isolation"
         else:
             return
         raise UsageError(f"{self.path}: {wrong}; give another --out")
@@ -183,13 +199,16 @@ class LabelFile:
         """Append a label with one write; with `evidence` if given."""
         known = (self._candidates or {}).get(problem, b"")
         of = known[candidate * FINGERPRINT : (candidate + 1) * FINGERPRINT].hex()
+        level = finding.conditions.isolation if finding.conditions is not None else ""
         record: dict[str, Any] = {
             **{"problem": problem, "candidate": candidate},
             **{"verdict": finding.verdict.value, "reason": finding.reason},
             **{"seconds": round(finding.usage.seconds, 6), "key": key},
             **({"of": of} if of else {}),
+            **({"isolation": level} if level else {}),
             **({} if evidence is None else {"evidence": dict(evidence)}),
         }
+        check_same(self._descriptor, self.path)
         _write(self._descriptor, json.dumps(record).encode() + b"\n")
 
     def close(self) -> None:
@@ -208,13 +227,16 @@ def _opened(path: str, target: str) -> int:
         raise UsageError(f"{path}: cannot be written: {error_line(error)}") from error
 
 
-FINGERPRINT = 8  # bytes
+FINGERPRINT = 2 * TEXT_HASH  # bytes
 
 
-def fingerprint(check: str, text: str) -> bytes:
-    """A checksum of a text and of the digest of its check. A label belongs to it."""
-    content = f"{check}\n{text}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(content, digest_size=FINGERPRINT).digest()
+def fingerprint(conditions: Conditions, text: str) -> bytes:
+    """What a label belongs to: a hash of the text alone, and one with its check and the judge.
+
+    The first one is for readers of labels that have the text but not the check.
+    """
+    content = f"{conditions.check}\n{conditions.judge}\n{text}".encode("utf-8", "surrogatepass")
+    return text_hash(text) + hashlib.blake2b(content, digest_size=TEXT_HASH).digest()
 
 
 def _parse(line: bytes) -> _Label | None:
@@ -227,18 +249,26 @@ def _parse(line: bytes) -> _Label | None:
 
 @dataclass(frozen=True)
 class _Label:
-    """The fields of every label; `of` is empty in files of earlier versions."""
+    """The fields of every label that are read. One that lacks `of` is of no known text."""
 
     problem: str
     candidate: int
     verdict: Verdict
     of: str = ""
+    isolation: Level = "unsafe"
 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _LAYOUT: Layout = (
-    *(b'{"problem": "', TEXT, b'", "candidate": ', re.compile(rb"\d+"), b', "verdict": "'),
-    *(re.compile(rb"[a-z]+"), b'", "reason": "', TEXT, b'", "seconds": '),
+    b'{"problem": "',
+    TEXT,
+    b'", "candidate": ',
+    re.compile(rb"\d+"),
+    b', "verdict": "',
+    re.compile(rb"[a-z]+"),
+    b'", "reason": "',
+    TEXT,
+    b'", "seconds": ',
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...options import Family, option
-from ..sandbox.limits import Isolation, Limits
+from ..sandbox.limits import Isolation, RunLimits
 
 if TYPE_CHECKING:
     from .pool import CheckVerifier
@@ -29,7 +29,15 @@ class EngineName(enum.Enum):
 
 @dataclass(frozen=True)
 class Verification(Family):
-    """How the checks of problems are run: in how many processes, how isolated, with what limits."""
+    """How the checks of problems are run: in how many processes, how isolated, with what limits.
+
+    Use it to choose where checks run, such as on a Ray cluster; `verifier` makes the verifier.
+
+    Examples:
+        >>> import grv
+        >>> grv.verifiers.Verification(workers=2).workers
+        2
+    """
 
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
@@ -66,9 +74,9 @@ class Verification(Family):
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
-        return Limits(seconds=self.timeout, memory_mb=self.memory)
+        return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
     def verifier(self, store: VerdictStore | None = None) -> CheckVerifier:
         """The verifier; the caller closes it."""

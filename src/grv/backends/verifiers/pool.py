@@ -6,33 +6,35 @@ Use `await verify(problem, draft)` in a search, `find` or `find_all` in a plain 
 from __future__ import annotations
 
 import asyncio
-import collections
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from ...conditions import Conditions
 from ...core.errors import VerifierError
 from ...core.values import REFUTED, Verdict
 from ..callables import processors
-from ..protocols import Draft, Finding, ParkedCall, Problem, Usage
-from ..sandbox.limits import InForce, Isolation, Limits
+from ..protocols import Draft, Finding, ParkedCall, Problem
+from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..sandbox.worker import sweep
+from .byte_cache import ByteCache, size_of
 from .checks import Check, parse_check
 from .command import check_allowed
 from .engine import CALLED_OFF, Engine, Job, LocalEngine, NoWorkers, fault
 from .human import HumanCheck
+from .known_findings import KnownFindings
 from .programs.findings import clean
 from .threads import Threads
 from .verdict_store import VerdictStore
 
 _PARSED = 256  # parsed checks in the cache
 _PATIENCE = 60.0  # seconds without any worker until a plain loop ends
-_KNOWN = 20_000  # findings in the cache, for candidates with equal keys
+_PARSED_BYTES = 64 << 20  # of their records and what is made of them
 Tag = TypeVar("Tag")
 
 
@@ -44,26 +46,11 @@ class Judged:
     key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A finding, and the identity of the program that was run for it."""
-
-    finding: Finding
-    identity: str
-
-    def holds_for(self, identity: str) -> bool:
-        """Whether a program with an equal key and this identity has the same finding.
-
-        Programs with equal keys share failures. A pass holds only for the program that ran.
-        """
-        verdict = self.finding.verdict
-        return verdict is Verdict.FAILED or (
-            verdict is Verdict.PASSED and self.identity == identity
-        )
-
-
 class CheckVerifier:
     """Verifies candidates by the checks of their problems.
+
+    Choose it for programs with tests, mathematical answers, commands, servers and people: a
+    problem's `check` says which. Use it in a `with` statement, or call `close` at the end.
 
     Args:
         workers: the number of candidates verified at once; by default one per processor.
@@ -77,6 +64,13 @@ class CheckVerifier:
         refute: whether candidates that certainly fail are refuted without being verified.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
+
+    Examples:
+        >>> import grv
+        >>> problem = grv.Problem("sum", check={"kind": "math", "answer": "4"})
+        >>> with grv.verifiers.Checks(workers=1) as verifier:
+        ...     print(verifier.find(problem, "4").verdict.value)
+        passed
     """
 
     def __init__(
@@ -84,7 +78,7 @@ class CheckVerifier:
         *,
         workers: int | None = None,
         isolation: Isolation = Isolation.JAIL,
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         attempts: int = 3,
         store: VerdictStore | None = None,
         allow_commands: bool = False,
@@ -93,14 +87,14 @@ class CheckVerifier:
     ) -> None:
         count = workers if workers is not None else processors()
         self.engine = engine or LocalEngine(count, isolation, attempts)
-        self._isolation, self._allow_commands = isolation, allow_commands
-        self._limits = limits or Limits()
-        self._store, self._refute = store, refute
+        self._isolation = isolation
+        self._allow_commands = allow_commands
+        self._limits = limits or RunLimits()
+        self._store = store
+        self._refute = refute
         self._threads = Threads(lambda: self.engine.slots, "verify")
-        self._prepared: collections.OrderedDict[str, tuple[Problem, Check]]
-        self._prepared = collections.OrderedDict()
-        self._known: collections.OrderedDict[tuple[str, str], Future[_Known]]
-        self._known = collections.OrderedDict()
+        self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
+        self._known = KnownFindings()
         self._lock = threading.Lock()
         self._closed = False
         sweep()
@@ -118,17 +112,18 @@ class CheckVerifier:
     def prepare(self, problem: Problem) -> Check:
         """The check of a problem; a UsageError if its record is wrong or not allowed."""
         with self._lock:
-            earlier, check = self._prepared.get(problem.id, (None, None))
-            if check is not None and earlier == problem:
-                self._prepared.move_to_end(problem.id)
-                return check
+            earlier, check = self._prepared.get(problem.id) or (None, None)
+        if check is not None and earlier == problem:
+            return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
         check = parse_check(problem, self._limits)
         with self._lock:
-            self._prepared[problem.id] = problem, check
-            while len(self._prepared) > _PARSED:
-                self._prepared.popitem(last=False)
+            self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
+
+    def conditions(self, problem: Problem) -> Conditions:
+        """What verdicts on a problem's candidates depend on now, besides the texts."""
+        return self.prepare(problem).conditions(self.engine.isolation)
 
     def key(self, problem: Problem, draft: Draft) -> str | None:
         """The key of a draft: drafts with equal keys fail together. None means no class."""
@@ -203,7 +198,7 @@ class CheckVerifier:
             try:
                 return self._find(job, problem, text)
             except NoWorkers as exc:
-                if time.monotonic() > until:
+                if exc.fault == "stop" or time.monotonic() > until:
                     raise NoWorkers(f"{exc}; {exc.hint}, then run the same command again") from exc
             except ParkedCall:
                 reason = "a person decides: use grv solve, then grv review"
@@ -216,54 +211,36 @@ class CheckVerifier:
         how = check.how
         if isinstance(how, HumanCheck):
             raise ParkedCall(how.question)
+        conditions = check.conditions(self.engine.isolation)
         if (reason := self._refutation(check, text)) is not None:
-            return Judged(Finding(Verdict.FAILED, f"refuted: {reason}"), REFUTED)
+            said = f"refuted: {reason}"
+            refuted = Finding(Verdict.FAILED, said, conditions=conditions, shared=True)
+            return Judged(refuted, REFUTED)
         try:
-            key, identity = how.key(text), how.identity(text)
+            key = how.key(text)
+            identity = how.identity(text)
         except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(fault(exc), None)
         if key is None:
-            return Judged(self.engine.judge(job, problem, check, text), None)
+            found = self.engine.judge(job, problem, check, text)
+            return Judged(replace(found, conditions=conditions), None)
 
-        digest = check.digest
-        finding = None if self._store is None else self._store.get(digest, key, identity)
+        finding = None if self._store is None else self._store.get(conditions, key, identity)
         if finding is None:
 
             def ask() -> Finding:
                 found = self.engine.judge(job, problem, check, text)
                 if job.called_off:
                     return CALLED_OFF
-                if self._store is not None:
-                    self._store.put(digest, key, identity, found)
+                same = check.conditions(self.engine.isolation) == conditions
+                if self._store is not None and same:  # no script was edited meanwhile
+                    self._store.put(conditions, key, identity, found)
                 return found
 
-            finding = self._once((digest, key), identity, ask)
-        return Judged(finding, key)
-
-    def _once(self, place: tuple[str, str], identity: str, ask: Callable[[], Finding]) -> Finding:
-        """The finding in the cache if it holds for this identity, otherwise a new one."""
-        mine: Future[_Known] = Future()
-        with self._lock:
-            earlier = self._known.setdefault(place, mine)
-            self._known.move_to_end(place)
-            if len(self._known) > _KNOWN:
-                self._known.popitem(last=False)
-        if earlier is not mine:
-            known = earlier.result()
-            if known.holds_for(identity):
-                return replace(known.finding, usage=Usage())
-            if known.finding.verdict is Verdict.PASSED:  # another program of the same key
-                return self._once((place[0], identity), identity, ask)
-            return ask()
-        finding = CALLED_OFF
-        try:
-            finding = ask()
-            return finding
-        finally:
-            if finding.verdict is Verdict.BROKEN:
-                with self._lock:
-                    self._known.pop(place, None)
-            mine.set_result(_Known(finding, identity))
+            finding = self._known.once((conditions, key), identity, ask)
+        # Added here, because a finding may be that of another text with the same program.
+        evidence = {**finding.evidence, **how.reading(text, finding.verdict)}
+        return Judged(replace(finding, conditions=conditions, evidence=evidence), key)
 
     def folders(self) -> list[Path]:
         """The directories that the workers use now."""
@@ -283,3 +260,9 @@ class CheckVerifier:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _size(problem: Problem) -> int:
+    """About how many bytes a problem and its parsed check take."""
+    texts = [problem.prompt, problem.question, problem.code, problem.messages]
+    return size_of(texts) + 2 * size_of(problem.check)  # as it is, and parsed

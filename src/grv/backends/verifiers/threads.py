@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -19,7 +20,8 @@ class Threads(Executor):
     """
 
     def __init__(self, most: Callable[[], int], name: str) -> None:
-        self._most, self._name = most, name
+        self._most = most
+        self._name = name
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
@@ -33,17 +35,25 @@ class Threads(Executor):
             if self._closed:
                 raise RuntimeError("the threads are closed")
             self._waiting.append((future, partial(function, *args, **kwargs)))
-            self._grow()
+            try:
+                self._grow()
+            except (RuntimeError, MemoryError):
+                if not self._threads:
+                    self._waiting.pop()
+                    raise
             self._changed.notify()
         return future
 
     def _grow(self) -> None:
-        """Start one more thread, if a call waits for one."""
+        """Start one more thread, if a call waits for one.
+
+        The system may refuse it. Then the threads that there are do the work.
+        """
         if len(self._waiting) > self._idle and len(self._threads) < self._most():
             name = f"{self._name}_{len(self._threads)}"
             thread = threading.Thread(target=self._work, name=name, daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def _work(self) -> None:
         while True:
@@ -55,7 +65,9 @@ class Threads(Executor):
                     self._changed.wait()
                     self._idle -= 1
                 future, call = self._waiting.popleft()
-                self._grow()  # there may be use for more threads than when the call was queued
+                # There may be use for more threads than when the call was queued.
+                with contextlib.suppress(RuntimeError, MemoryError):
+                    self._grow()
             if not future.set_running_or_notify_cancel():
                 continue
             try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
-from ..sandbox.limits import Isolation, Limits
-from ..sandbox.run import Run, WorkerDied
+from ..sandbox.limits import Isolation, RunLimits
+from ..sandbox.run import Run, SandboxDied
 from ..sandbox.worker import Worker
 
 TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
-_MOST_TESTS = 500  # tests that one process runs before it is replaced
 
 
 class WorkerPair:
@@ -18,32 +18,45 @@ class WorkerPair:
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         self.candidate = Worker(isolation)
         self.test = Worker(isolation)
-        self._tester: Run | None = None
-        self._tested: object = None
-        self._tests = 0
+        self._spare: Run | None = None  # a process for the next test
+        self._spare_mb = 0
         self._ending = contextlib.ExitStack()
 
-    def tester(self, check: object, memory_mb: int) -> Run:
-        """A process for the test of a check, ready for a message.
+    @contextlib.contextmanager
+    def tester(self, memory_mb: int) -> Iterator[Run]:
+        """A new process for one test of one candidate, which is ready for a message.
 
-        It is reused for the next candidates of the same check: the test is the user's code, and it
-        receives only plain data from candidates. Each message runs in a new namespace.
+        It is forked from the clean zygote while candidates before it run, and ends with the test:
+        nothing that a test leaves behind affects another candidate.
         """
-        fresh = self._tester is None or self._tested is not check or self._tests >= _MOST_TESTS
-        if self._tester is None or fresh or not self._tester.is_waiting():
-            self.dismiss()
-            limits = Limits(TEST_SECONDS, memory_mb=memory_mb)
-            self._tester = self._ending.enter_context(
-                self.test.run("test", limits, tests=_MOST_TESTS)
-            )
-            self._tested, self._tests = check, 0
-        self._tests += 1
-        return self._tester
+        run = self._spare
+        self._spare = None
+        if run is None or self._spare_mb != memory_mb or not self._is_ready(run):
+            self._dismiss()
+            run = self._start(memory_mb, wait=True)
+        try:
+            yield run
+        finally:
+            self._dismiss()
+            with contextlib.suppress(SandboxDied):
+                self._spare = self._start(memory_mb, wait=False)
+                self._spare_mb = memory_mb
 
-    def dismiss(self) -> None:
+    def _start(self, memory_mb: int, *, wait: bool) -> Run:
+        limits = RunLimits(TEST_SECONDS, memory_mb=memory_mb)
+        return self._ending.enter_context(self.test.run("test", limits, wait=wait))
+
+    def _is_ready(self, run: Run) -> bool:
+        try:
+            run.wait_until_ready()
+        except SandboxDied:
+            return False
+        return run.is_waiting()
+
+    def _dismiss(self) -> None:
         """End the test's process, if there is one."""
-        self._tester = self._tested = None
-        with contextlib.suppress(WorkerDied):
+        self._spare = None
+        with contextlib.suppress(SandboxDied):
             self._ending.close()
 
     def interrupt(self) -> None:
@@ -57,6 +70,6 @@ class WorkerPair:
 
     def close(self) -> None:
         """End both workers."""
-        self.dismiss()
+        self._dismiss()
         self.candidate.close()
         self.test.close()

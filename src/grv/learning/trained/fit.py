@@ -197,7 +197,8 @@ class _Rows:
             each[rows] for each in (self.matrix, self.passed, self.counts, self.of)
         )
         there = np.flatnonzero(abs(x).sum(axis=0))  # the weights of other columns are 0
-        x, size = x[:, there], len(there)
+        x = x[:, there]
+        size = len(there)
         ridge = np.full(size + len(used), _LEVEL_PENALTY)
         kind = np.searchsorted([BUCKETS, BUCKETS + len(DENSE)], there, side="right")
         ridge[:size] = np.array([*penalties, _GIVEN_PENALTY])[kind]
@@ -216,7 +217,9 @@ class _Rows:
     def _likelihood(self, weights: Numbers, used: NDArray[np.bool_]) -> float:
         """The log-likelihood of the verdicts of some problems, each with its best level."""
         rows = used[self.of]
-        logits, passed, of = self.matrix[rows] @ weights, self.passed[rows], self.of[rows]
+        logits = self.matrix[rows] @ weights
+        passed = self.passed[rows]
+        of = self.of[rows]
         levels = np.zeros(len(used))
         for _ in range(25):
             chance = 1 / (1 + np.exp(-np.clip(logits + levels[of], -500, 500)))

@@ -43,10 +43,14 @@ def minimise(loss: Loss, start: Numbers, *, steps: int = 200, precision: float =
             size /= 2
         else:
             return at
-        moved, turned = new - at, new_slope - slope
+        moved = new - at
+        turned = new_slope - slope
         if moved @ turned > 0:
             kept.append((moved, turned))
-        gained, at, value, slope = value - lower, new, lower, new_slope
+        gained = value - lower
+        at = new
+        value = lower
+        slope = new_slope
         if gained <= precision * max(abs(value), 1.0):
             break
     return at
@@ -54,7 +58,8 @@ def minimise(loss: Loss, start: Numbers, *, steps: int = 200, precision: float =
 
 def _times_inverse(kept: deque[tuple[Numbers, Numbers]], slope: Numbers) -> Numbers:
     """The slope times the inverse of the curvature, as the kept steps show it."""
-    found, shares = slope.copy(), []
+    found = slope.copy()
+    shares = []
     for moved, turned in reversed(kept):
         share = (moved @ found) / (moved @ turned)
         shares.append(share)

@@ -59,11 +59,13 @@ class Refits:
     """
 
     def __init__(self, place: str, given: str = "") -> None:
-        self._place, self._given = place, given
+        self._place = place
+        self._given = given
         self._lock = threading.Lock()
         self._ledger: TableLedger | None = None
         self._texts: dict[str, ScoredTexts | None] = {}  # by search; None if it is of no use
-        self._size, self._model = 0, None
+        self._size = 0
+        self._model = None
 
     _model: TrainedModel | None
 

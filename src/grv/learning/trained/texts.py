@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +12,15 @@ from numpy.typing import NDArray
 from ...backends.scorers.trained.features import Arrival, Features, Others, answers_are_programs
 from ...backends.scorers.trained.model import TrainedModel
 from ...core.errors import LogError, UsageError
-from ...core.values import REFUTED, Verdict
-from ...ledger.entries import Entry, Found, Made, Scored, Started
+from ...core.values import DROPPED, REFUTED, Verdict
+from ...files import parse_json
+from ...ledger.entries import Entry, Made, Scored, Started
 from ...ledger.opening import is_ledger, open_ledger
+from ...ledger.view import SearchView
 from ...logs.columns import SCORE, WHOLE, key_name
 from ...logs.log import Log
 from ...logs.readers import is_censored, log_of
-from ...logs.reading import Reading, Unlabelled
+from ...logs.reading_options import Reading, Unlabelled
 from ...logs.tables import ColumnTable, read_table
 from .fit import ScoredTexts
 
@@ -50,7 +51,8 @@ class PastTexts:
     def in_order(self, order: NDArray[np.integer]) -> PastTexts:
         """The problem, if its candidates had arrived in another order."""
         arrivals = tuple(self.arrivals[place] for place in order.tolist())
-        passed, verified = self.passed[order], self.verified[order]
+        passed = self.passed[order]
+        verified = self.verified[order]
         return dataclasses.replace(self, arrivals=arrivals, passed=passed, verified=verified)
 
     def until(self, size: int, verified: NDArray[np.bool_]) -> PastTexts:
@@ -62,7 +64,8 @@ class PastTexts:
 
     def arriving(self) -> tuple[Features, ...]:
         """The features of the candidates as a live search computes them."""
-        others, found = Others(self.prompt, programs=self.programs), []
+        others = Others(self.prompt, programs=self.programs)
+        found = []
         for arrival in self.arrivals:
             found.append(others.features(arrival))
             others.add(arrival)
@@ -141,7 +144,8 @@ def trained_log(path: str, model: TrainedModel, reading: Reading, *, may_bound: 
     keeps them, although similarity and votes would then be those of another order.
     """
     table = read_table(path)
-    rows, scores = _rows(table), dict[int, float]()
+    rows = _rows(table)
+    scores = dict[int, float]()
     for problem in log_texts(path, model.needs):
         found = [model.score(each) for each in problem.arriving()]
         scores |= dict(zip(rows[problem.id], found, strict=True))
@@ -205,24 +209,17 @@ class SearchTexts:
 def search_texts(id: str, entries: Sequence[Entry]) -> SearchTexts | None:
     """The texts and verdicts of a search; None if it has no candidate with a score."""
     started = next((each for each in entries if isinstance(each, Started)), None)
-    made: dict[int, Made] = {}
-    scored: dict[int, Scored] = {}
-    verdicts: dict[int, Verdict] = {}
-    for entry in entries:
-        match entry:
-            case Made(candidate):
-                made[candidate] = entry
-            case Scored(candidate):
-                scored[candidate] = entry
-            case Found(candidate, verdict):
-                verdicts[candidate] = verdict
+    view = SearchView(entries)
+    made = view.made
+    scored = view.scored
+    verdicts = {id: found.verdict for id, found in view.found.items()}
     ids = sorted(made.keys() & scored.keys())
     if started is None or not ids:
         return None
     names = str(started.about.get("score", "score")), str(started.about.get("alike", ""))
     arrivals = tuple(_recorded(made[id], scored[id], *names) for id in ids)
     known = [verdicts.get(id) for id in ids]
-    check = json.loads(started.check) if started.check else {}
+    check = _check(started.check)
     return SearchTexts(
         frozenset(names) - {TRAINED, ""},
         PastTexts(
@@ -236,9 +233,18 @@ def search_texts(id: str, entries: Sequence[Entry]) -> SearchTexts | None:
     )
 
 
+def _check(text: str) -> Mapping[str, object]:
+    """The check of a search; without any field if it has none that can be read."""
+    try:
+        check = parse_json(text) if text else {}
+    except ValueError:
+        return {}
+    return check if isinstance(check, dict) else {}
+
+
 def _recorded(made: Made, scored: Scored, score: str, alike: str) -> Arrival:
     """A candidate of a ledger. Its score is a given one, unless it was trained."""
-    key = None if scored.key == REFUTED else scored.key
+    key = None if scored.key in (REFUTED, DROPPED) else scored.key
     values = {score: scored.score} | ({alike: scored.alike} if alike else {})
     values.pop(TRAINED, None)
     given = {name: value for name, value in values.items() if value is not None}

@@ -59,7 +59,8 @@ class Tables:
         bins = range(len(prior.shares))
         # log(1 - h); h is between 0 and 1, and may be rounded to 1
         self.failing = [[math.log1p(-min(each[b], 1 - 1e-12)) for each in chances] for b in bins]
-        atoms, costs = tuple(range(len(prior.shares))), Costs(1, ratio)
+        atoms = tuple(range(len(prior.shares)))
+        costs = Costs(1, ratio)
         laws = [Law(atoms, prior.shares, each) for each in chances]
         self.optima = [optimum(law, costs).cost / ratio for law in laws]  # J*, in verifications
         both = list(zip(chances, self.optima, strict=True))

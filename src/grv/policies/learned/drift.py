@@ -21,7 +21,8 @@ SIZES = (8, 16, 32, 64, 128, 256, 512)  # the numbers of candidates at which the
 def distance(scale: Scale, scores: Sequence[float]) -> float:
     """The largest difference between the two distribution functions at the scores, ties halved."""
     ordered = sorted(scores)
-    largest, at = 0.0, 0
+    largest = 0.0
+    at = 0
     while at < len(ordered):
         end = at
         while end < len(ordered) and ordered[end] == ordered[at]:
@@ -34,7 +35,8 @@ def distance(scale: Scale, scores: Sequence[float]) -> float:
 
 def outside(scale: Scale, scores: Sequence[float]) -> float:
     """The share of scores outside the range of a scale."""
-    low, high = scale.values[0], scale.values[-1]
+    low = scale.values[0]
+    high = scale.values[-1]
     return sum(not low <= score <= high for score in scores) / len(scores)
 
 
@@ -56,7 +58,8 @@ class Drift:
         scored = [score for score in scores if score > -math.inf]
         if not scored:
             return None
-        looks, scale = self._prior.looks, self._prior.scale
+        looks = self._prior.looks
+        scale = self._prior.scale
         if (share := outside(scale, scored)) > looks.outside + chance:
             return f"{share:.0%} of {len(scored)} scores are outside the range of the history"
         if (far := distance(scale, scored)) > looks.distance + chance:

@@ -61,7 +61,9 @@ class MeritRanking:
     """The candidates of a pool, ranked by merit. Call `update` after every step."""
 
     def __init__(self, pool: Pool, prior: Prior, belief: Belief) -> None:
-        self._pool, self._prior, self._belief = pool, prior, belief
+        self._pool = pool
+        self._prior = prior
+        self._belief = belief
         self._units: dict[_Name, _Unit] = {}
         self._at_value: dict[float, set[_Name]] = {}  # the units whose best has this `alike`
         self._failed: dict[float, int] = {}  # by value of `alike`
@@ -105,7 +107,8 @@ class MeritRanking:
         return None if found is None else Chosen(CandidateId(-found[2]), found[0])
 
     def _add(self, id: CandidateId) -> None:
-        score, name = self._pool.scores[id], self._name(id)
+        score = self._pool.scores[id]
+        name = self._name(id)
         unit = self._units.get(name)
         if unit is None:
             unit = self._units[name] = _Unit()
@@ -125,9 +128,11 @@ class MeritRanking:
         return (self._pool.scores[id], self._pool.alike[id]) if key is None else key
 
     def _fail(self, id: CandidateId) -> None:
-        score, value = self._pool.scores[id], self._pool.alike[id]
+        score = self._pool.scores[id]
+        value = self._pool.alike[id]
         failed = self._failed.get(value, 0)
-        normal, counts = self._prior.scale.normal(score), self._ties[failed]
+        normal = self._prior.scale.normal(score)
+        counts = self._ties[failed]
         self._failures.append((normal, counts))
         self._belief.fail(self._bin(normal), counts)
         if failed < MOST_FAILED and self._prior.tie < 1:
@@ -156,7 +161,8 @@ class MeritRanking:
         if not unit.heap:
             unit.place = None
             return
-        score, value = -unit.heap[0][0], self._pool.alike[unit.heap[0][1]]
+        score = -unit.heap[0][0]
+        value = self._pool.alike[unit.heap[0][1]]
         self._at_value.setdefault(value, set()).add(name)
         doublings = min(max(unit.size, 1).bit_length() - 1, MOST_DOUBLINGS)
         bin = self._bin(self._prior.scale.normal(score))

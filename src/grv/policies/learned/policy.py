@@ -39,20 +39,32 @@ class Learned:
         prior: the result of `grv learn`; `grv.learning.prior_file.load_prior` reads it from a file.
         hash: the prior's checksum, as `grv learn` prints it; a prior with another checksum is an
             error. If empty, it is filled in, so that a ledger identifies the content of the prior.
-        factor: the factor of both guards; the expected cost is at most this times J* if higher
-            scores pass no less often, and the cost at most this times that of verify-all on the
-            same candidates, for any score.
+        factor: the factor of both guards, at least 3. With one verification at a time: expected
+            cost <= factor * J* if higher scores pass no less often; and cost <= factor * the cost
+            of verify-all on the same candidates and keys, for any score.
+
+    Examples:
+        >>> import grv
+        >>> from grv.comparing import learn
+        >>> from grv.learning import History, past
+        >>> from grv.testing import population
+        >>> log = population("math", problems=8, candidates=30)
+        >>> prior = learn(History.of(past(log), log.score, ["a log"]))
+        >>> grv.compare({"learned": grv.policies.Learned(prior)}, log, orders=1)["learned"].solved
+        1.0
     """
 
     prior: Prior = field(metadata={spec.FILE: True})
     hash: str = ""
     factor: float = FACTOR
+    example: ClassVar[str] = "learned('prior.json')"
     rank_only: ClassVar[bool] = False
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing for its bounds; it is cheap if the future is like the past"
     proven: ClassVar[str] = (
-        "at most 5 J* if higher scores pass no less often; at most 5 times verify-all for any"
-        " score; both whatever the prior says"
+        "with one verification at a time, whatever the prior says: in the mean at most factor (5)"
+        " times J* if higher scores pass no less often; at most factor times verify-all on every"
+        " sequence, for any score"
     )
 
     def __post_init__(self) -> None:
@@ -103,7 +115,8 @@ def _loaded(path: str) -> Prior:
 
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard) -> Iterator[Step]:
-    ranking, drift = MeritRanking(pool, prior, Belief(prior, costs.ratio)), Drift(prior)
+    ranking = MeritRanking(pool, prior, Belief(prior, costs.ratio))
+    drift = Drift(prior)
     limits = [prior.limit(costs.ratio, keyed=keyed) for keyed in (False, True)]
     while True:
         if complaint := drift.complaint(pool.scores):

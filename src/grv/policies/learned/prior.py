@@ -23,8 +23,11 @@ from functools import cached_property
 
 from ...core.errors import UsageError
 
-FORMAT, VERSION = "grv prior", 1
-_FURTHEST, _STEEPEST = 500, 50  # limits of u + s shape and of a tilt, so that exp() is finite
+FORMAT = "grv prior"
+VERSION = 1
+# limits of u + s shape and of a tilt, so that exp() is finite
+_FURTHEST = 500
+_STEEPEST = 50
 
 
 @dataclass(frozen=True)

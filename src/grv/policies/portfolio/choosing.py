@@ -50,8 +50,8 @@ class ByExpectedPasses:
     Attributes:
         prior: how hard earlier problems were for each generator, and what its score was worth.
         shares: the shares of the guard.
-        factor: the cost is at most this times that of verifying each candidate of any generator as
-            it arrives, divided by its share.
+        factor: for every generator g, cost <= factor * verify_all(g) / share(g), where
+            verify_all(g) is the cost of verifying each candidate of g as it arrives.
     """
 
     prior: JointPrior
@@ -71,7 +71,8 @@ class ByExpectedPasses:
         if not self._allows(attempt, standings):
             first = min(standings, key=self._deadline)
             attempt = Attempt(first, first.open[0] if first.open else None, "the guard: its turn")
-        standing, id = attempt.standing, attempt.id
+        standing = attempt.standing
+        id = attempt.id
         why = attempt.why
         standing.member.steer(Generate(1, why) if id is None else Verify((id,), why))
         return standing.member

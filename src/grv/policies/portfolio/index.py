@@ -39,7 +39,10 @@ class Attempt:
 
 
 def best_attempt(standings: Sequence[Standing], prior: JointPrior) -> Attempt:
-    """The step with the highest index; a verification first if they are equal."""
+    """The step with the highest index; a verification first if they are equal.
+
+    If the limits cover none, it is to generate: that ends the search of the first.
+    """
     names = [each.member.name for each in standings]
     outlooks = prior.outlook({n: each.evidence for n, each in zip(names, standings, strict=True)})
     votes = _votes(standings)
@@ -54,14 +57,13 @@ def best_attempt(standings: Sequence[Standing], prior: JointPrior) -> Attempt:
             if best is None or index > best[0]:
                 best = index, Attempt(standing, id, f"chance {chance:.0%}, the most per cost")
     for standing in standings:
-        if standing.can_generate:
+        if standing.member.search.can_generate:
             outlook = outlooks[standing.member.name]
             costs = standing.member.search.pool.costs
             index = index_to_generate(outlook, costs, standing.fresh)
             if best is None or index > best[0]:
                 best = index, Attempt(standing, None, "a new candidate promises the most per cost")
-    assert best is not None, "a search that is not over can verify or generate"
-    return best[1]
+    return Attempt(standings[0], None, "nothing is affordable") if best is None else best[1]
 
 
 def index_to_generate(outlook: Outlook, costs: Costs, fresh: float = 1.0) -> float:

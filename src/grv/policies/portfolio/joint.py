@@ -41,7 +41,7 @@ class ProblemType:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class GeneratorEvidence:
     """What a problem has shown of a generator: candidates and failures in each bin."""
 
     seen: Sequence[int]
@@ -113,7 +113,7 @@ class JointPrior:
                     for weight, chances, shares in content["types"]
                 )
                 return cls(types, content["edges"], content["trust"], content["problems"])
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             pass
         raise UsageError("this is no joint prior of this version of grv")
 
@@ -126,7 +126,7 @@ class JointPrior:
         """The bin of a generator's score."""
         return bisect.bisect_right(self.edges.get(name, ()), score)
 
-    def outlook(self, shown: Mapping[str, Evidence]) -> dict[str, Outlook]:
+    def outlook(self, shown: Mapping[str, GeneratorEvidence]) -> dict[str, Outlook]:
         """For each of these generators, what to expect after this evidence."""
         logs = self._logs
         for name, evidence in shown.items():

@@ -1,4 +1,4 @@
-"""Several searches for one problem, one per generator, as one state machine. No I/O.
+"""Searches for one problem, one per generator, as one state machine. No I/O.
 
 Theory of operation
 -------------------
@@ -10,8 +10,11 @@ step: its searches have the policy `Steered`.
 Invariants:
 
 1. `ask` is idempotent: it returns the same request until its result is told.
-2. One request is in flight at a time. The searches that do not act are told what was spent.
-3. Budget and value are limits on the bill of all searches together.
+2. One request is in flight at a time. The searches that do not act are told what was spent, and
+   how long it took: the deadline is that of all searches together.
+3. Budget and value are limits on the bill of all searches together. A generator's candidates are
+   generated only if they also cover one verification of its own; the last money verifies its best
+   open candidate, as in one search.
 4. A pass in any search counts for all. The portfolio stops when `answers` candidates have passed.
 5. A key that is refuted in one pool is refuted in all; a key that passed is not offered again.
 6. A search that has ended leaves its share to the others. The portfolio ends with the last one.
@@ -76,10 +79,11 @@ class Member:
 
     @property
     def over(self) -> bool:
-        """Whether the search has ended."""
-        pool = self.search.pool
+        """Whether the search has ended. A steered one is not asked: its step may be old."""
         if self.steered is None:
             self.search.ask()
+            return self.search.outcome is not None
+        pool = self.search.pool
         return self.search.outcome is not None or (pool.exhausted and not pool.waiting)
 
     @property
@@ -130,13 +134,12 @@ def steered_by(chooser: Chooser, names: Iterable[str]) -> dict[str, Steered]:
 
 
 class Portfolio:
-    """Several searches for one problem.
+    """One or several searches for one problem.
 
     Args:
         searches: by the name of their generator. Each has the budget, the value and the number of
             answers of the whole.
         chooser: decides which search acts next.
-        answers: how many different answers to find.
         steered: the policies of the searches, by name, if the chooser steers them.
     """
 
@@ -145,7 +148,6 @@ class Portfolio:
         searches: Mapping[str, Search],
         chooser: Chooser,
         *,
-        answers: int = 1,
         steered: Mapping[str, Steered] | None = None,
     ) -> None:
         if not searches:
@@ -153,7 +155,7 @@ class Portfolio:
         own = steered or {}
         self.members = [Member(name, search, own.get(name)) for name, search in searches.items()]
         self._chooser = chooser
-        self._wanted = answers
+        self._wanted = self.members[0].search.limits.answers
         self._asked: MemberAction | None = None
         self._answers: list[tuple[str, CandidateId]] = []
 
@@ -180,6 +182,11 @@ class Portfolio:
         end = self._asked.action
         return Outcome(end.reason, end.answer, self.bill, end.why)
 
+    @property
+    def seconds(self) -> float:
+        """How long the portfolio has waited. The clocks of all searches say the same."""
+        return self.members[0].search.seconds
+
     def ask(self) -> MemberAction:
         """Return the next request; the same one until its result is told."""
         if self._asked is None:
@@ -194,17 +201,23 @@ class Portfolio:
         self._asked = None
         closed: list[str] = []
         if isinstance(event, Verified):
-            closed = self._closed(acting, event)
+            closed = self._closed(acting, asked.action, event)
         total = self.bill.total
         for member in self.members:
             if member is not acting:
-                member.search.change(total - member.spent, closed)
+                member.search.change(total - member.spent, closed, event)
 
-    def _closed(self, acting: Member, event: Verified) -> list[str]:
+    def restrict(self, budget: float) -> None:
+        """Replace the budget of all searches together; see `Search.restrict`."""
+        for member in self.members:
+            member.search.restrict(budget)
+        self._asked = None
+
+    def _closed(self, acting: Member, action: Action, event: Verified) -> list[str]:
         """Count the answers; return the keys that other searches need not verify any more."""
         pool = acting.search.pool
-        for id, verdict in event.verdicts.items():
-            if verdict is Verdict.PASSED:
+        for id in action.ids if isinstance(action, Verify) else ():
+            if event.verdicts.get(id) is Verdict.PASSED:
                 self._answers.append((acting.name, id))
         keys = [pool.key(id) for id, v in event.verdicts.items() if v is not Verdict.BROKEN]
         return [key for key in keys if key is not None and key != REFUTED]
@@ -237,4 +250,6 @@ def sum_of(bills: Mapping[str, Bill]) -> Bill:
         sum(bill.total for bill in bills.values()),
         sum(bill.rescored for bill in bills.values()),
         sum(bill.refuted for bill in bills.values()),
+        sum(bill.unneeded for bill in bills.values()),
+        shared=sum(bill.shared for bill in bills.values()),
     )

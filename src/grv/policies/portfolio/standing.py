@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.values import CandidateId, Verdict
-from .joint import Evidence, JointPrior
+from .joint import GeneratorEvidence, JointPrior
 from .portfolio import Member
 
 
@@ -26,7 +26,7 @@ class Standing:
     """
 
     member: Member
-    evidence: Evidence
+    evidence: GeneratorEvidence
     open: Sequence[CandidateId]
     bins: Sequence[int]
     done: float
@@ -55,9 +55,4 @@ class Standing:
                 failed[bin] += 1  # it failed, or its key did
         left = costs.verify if waiting else costs.candidate + costs.verify
         fresh = (1 + len(pool.verdicts) + len(waiting)) / (1 + len(pool))
-        return cls(member, Evidence(seen, failed), waiting, bins, done, done + left, fresh)
-
-    @property
-    def can_generate(self) -> bool:
-        """Whether the generator may have more candidates."""
-        return not self.member.search.pool.exhausted
+        return cls(member, GeneratorEvidence(seen, failed), waiting, bins, done, done + left, fresh)

@@ -1,7 +1,7 @@
 """Counts what a search that looks ahead requests, along its course with width 1.
 
 A kernel runs the course and reports each generation and each verification. A block is sent when the
-course goes on, so that the candidates to generate meanwhile are known; see `core.look_ahead`. The
+course goes on, so that the candidates to generate meanwhile are known; see `core.search`. The
 course therefore runs beyond the first pass, to the end of its block.
 """
 
@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.pace import Clock, Pace
+from ...core.limits import Limits
+from ...core.pace import SearchClock
 from ...core.values import Costs
 from ..trials import Trials, rounds_of
 
@@ -35,14 +36,17 @@ class Blocks:
         keyed: whether a candidate that the course has taken has a key.
     """
 
-    def __init__(self, costs: Costs, width: int, pace: Pace, candidates: int) -> None:
+    def __init__(self, costs: Costs, limits: Limits, candidates: int) -> None:
         self.used = self.made = self.verified = 0
         self.exhausted = self.keyed = self._passed = False
-        self._costs, self._width, self._pace = costs, width, pace
-        self._candidates, self._ended = candidates, False
+        self._costs = costs
+        self._width = limits.width or 1
+        self._pace = limits.pace
+        self._candidates = candidates
+        self._ended = False
         self._generating = self._verifying = self._overlapped = self._open = self._waited = 0
-        self._clock = Clock(pace.latency)
-        self._size = pace.block(width, 0, costs.of(1, 1), self._clock, 0.0)
+        self._clock = SearchClock(limits.pace.latency)
+        self._size = self._pace.block(self._width, 0, costs.of(1, 1), self._clock, 0.0)
         self.sent: list[tuple[int, ...]] = []  # the counts after each block
 
     def generate(self, n: int, ahead: Ahead) -> int:
@@ -87,7 +91,9 @@ class Blocks:
 
     def _needed(self, missing: int, slots: int, ahead: Ahead) -> int:
         """The candidates of a step and of the verifications that follow, up to `slots` in all."""
-        costs, waits = self._costs, slots < self._size  # for open verifications
+        # for open verifications
+        costs = self._costs
+        waits = slots < self._size
         if ahead is not None:
             if waits and self.keyed:
                 return max(missing, math.ceil(costs.verify * slots / costs.candidate))
@@ -106,8 +112,11 @@ class Blocks:
         self.made = min(self._candidates, self.made + n)
 
     def _send(self, missing: int = 0, ahead: Ahead = None) -> None:
-        before, size = self.verified, self._open
-        self.verified, self._open, self._waited = before + size, 0, 0
+        before = self.verified
+        size = self._open
+        self.verified = before + size
+        self._open = 0
+        self._waited = 0
         self._verifying += 1
         spent = self._costs.of(self.made, self.verified)
         cost = spent / self.verified

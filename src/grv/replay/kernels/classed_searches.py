@@ -24,7 +24,8 @@ class ClassedSearches(MeritSearches):
     """
 
     def _prepare(self, limits: Sequence[MeritLimits]) -> None:
-        prior, stack = self.prior, self.stack
+        prior = self.prior
+        stack = self.stack
         (orders, longest), searches = stack.ranks.shape, len(self.of)
         self.keyed_limits = np.repeat([limit.keyed for limit in limits], orders)
         arrived = np.take_along_axis(stack.keys, stack.ranks, axis=1) >= 0
@@ -78,9 +79,11 @@ class ClassedSearches(MeritSearches):
         return left
 
     def _generate(self, going: Places) -> None:
-        stack, drawn = self.stack, int(self.generated[going[0]])
+        stack = self.stack
+        drawn = int(self.generated[going[0]])
         orders = np.unique(self.of[going])
-        ranks, leaders = stack.ranks[orders, drawn - 1], stack.leaders[orders, drawn - 1]
+        ranks = stack.ranks[orders, drawn - 1]
+        leaders = stack.leaders[orders, drawn - 1]
         beaten = stack.beaten[orders, drawn - 1]
         self.offered[orders, ranks] = leaders == ranks
         self.offered[orders[beaten >= 0], beaten[beaten >= 0]] = False
@@ -106,7 +109,8 @@ class ClassedSearches(MeritSearches):
 
     def _restart(self, going: Places) -> None:
         """Compute the belief again from all failures so far."""
-        counts, bins = self.counts[going], self.bins[self.of[going]]
+        counts = self.counts[going]
+        bins = self.bins[self.of[going]]
         totals = np.stack(
             [(counts * (bins == b)).sum(axis=1) for b in range(len(self.failing))], axis=1
         )
@@ -143,7 +147,8 @@ class ClassedSearches(MeritSearches):
 
     def _check(self, who: Places, ranks: Places) -> None:
         failed = self._count(who, ranks)
-        who, ranks = who[failed], ranks[failed]
+        who = who[failed]
+        ranks = ranks[failed]
         orders = self.of[who]
         levels = self.stack.levels[orders, ranks]
         before = self.failed[who, levels]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.limits import Limits
 from ...core.values import Costs
 from .blocks import Blocks, Solved
-from .paths import AheadOptions
 from .stacked_orders import Flags, Places, StackedOrders
 
 _NEVER = np.iinfo(np.int32).max
@@ -26,17 +26,19 @@ class Courses:
         asked: how many candidates the search had asked for, one at a time.
     """
 
-    def __init__(self, searches: int, longest: int, costs: Costs, how: AheadOptions) -> None:
+    def __init__(self, searches: int, longest: int, costs: Costs, limits: Limits) -> None:
         self.ranks, self.asked = np.zeros((2, searches, longest), dtype=np.int32)
         self._ends = np.full(searches, _NEVER)  # the verification after which a course is known
-        self._known = _known(longest, how)
-        self._costs, self._how = costs, how
+        self._known = _known(longest, limits)
+        self._costs = costs
+        self._limits = limits
 
     def add(
         self, who: Places, number: Places, ranks: Places, asked: Places, passes: Flags
     ) -> Flags:
         """Add verification `number` of each of these searches; return whether it was the last."""
-        self.ranks[who, number - 1], self.asked[who, number - 1] = ranks, asked
+        self.ranks[who, number - 1] = ranks
+        self.asked[who, number - 1] = asked
         ends = np.minimum(self._ends[who], np.where(passes, self._known[number], _NEVER))
         self._ends[who] = ends
         over: Flags = number >= ends
@@ -58,10 +60,11 @@ class Courses:
         """
         counts = np.zeros((len(of), 6), dtype=np.int32)
         checked = np.zeros((len(of), stack.ranks.shape[1]), dtype=np.bool_)
-        lengths, candidates = verified.tolist(), stack.sizes[of].tolist()
+        lengths = verified.tolist()
+        candidates = stack.sizes[of].tolist()
         for at, (length, last) in enumerate(zip(lengths, asked.tolist(), strict=True)):
             ranks = self.ranks[at, :length]
-            blocks = Blocks(self._costs, *self._how, candidates[at])
+            blocks = Blocks(self._costs, self._limits, candidates[at])
             passes = stack.passed[of[at], ranks].tolist()
             solved = _run(blocks, self.asked[at, :length].tolist(), passes, last)
             counts[at] = solved, *blocks.counts
@@ -84,11 +87,12 @@ def _run(blocks: Blocks, asked: list[int], passes: list[bool], last: int) -> boo
     return False
 
 
-def _known(longest: int, how: AheadOptions) -> NDArray[np.int32]:
+def _known(longest: int, limits: Limits) -> NDArray[np.int32]:
     """How many verifications have to be known if the first pass has a number: `[numbers]`.
 
     The block of the first pass ends at most `width - 1` later; with the ramp, at twice its number.
     """
+    pace = limits.pace
     numbers = np.arange(longest + 1, dtype=np.int32)
-    most = numbers + how.width - 1
-    return 1 + (np.minimum(2 * numbers, most) if how.pace.ramp and not how.pace.second else most)
+    most = numbers + (limits.width or 1) - 1
+    return 1 + (np.minimum(2 * numbers, most) if pace.ramp and not pace.wait_price else most)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.pace import Pace
+from ...core.limits import Limits
 from ...core.search import Policy, Search
-from ...core.values import Cascade, Costs, Measured
-from ...pacing import PACE
+from ...core.values import Costs, Measured
 from ...policies import (
     Adaptive,
     Alternate,
@@ -34,7 +32,7 @@ from ..engine import replayed
 from ..orders import OrderBatch
 from ..trials import Trials, patched
 from .learned import learned
-from .paths import AheadOptions, path, path_ahead
+from .paths import path, path_ahead
 from .shells import adaptive, adaptive_ahead
 from .simple import (
     fixed,
@@ -51,51 +49,30 @@ def trials(
     policy: Policy,
     batch: OrderBatch,
     costs: Costs,
-    *,
-    width: int | None,
-    value: float = math.inf,
-    cascade: Cascade | None = None,
-    pace: Pace = PACE,
-    answers: int = 1,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
 ) -> Trials:
     """Run the policy in every order of the batch, with its kernel if one applies.
 
-    Kernels do not apply if costs are measured, because then a step depends on earlier payments, or
-    if there are second scores or several answers. Those of `WIDE` look ahead.
+    Those of `WIDE` look ahead.
     """
     found = None
-    how = Conditions(width, value, pace, answers)
-    if kernels_apply(costs, cascade, how):
-        if how.ahead is not None:
-            wide = WIDE.get(type(policy))
-            found = None if wide is None else wide(policy, batch, costs, how.ahead)
-        else:
-            kernel = KERNELS.get(type(policy))
-            found = None if kernel is None else kernel(policy, batch, costs, width)
+    if kernels_apply(costs, limits):
+        kernel = (WIDE if limits.looks_ahead else KERNELS).get(type(policy))
+        found = None if kernel is None else kernel(policy, batch, costs, limits)
     if found is None:
-        return engine_trials(policy, batch, costs, how, cascade=cascade)
-    return _completed(policy, batch, costs, found, np.ones(batch.size, dtype=np.bool_), how)
+        return engine_trials(policy, batch, costs, limits)
+    return _completed(policy, batch, costs, found, np.ones(batch.size, dtype=np.bool_), limits)
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """The width, the value of an answer, the pace of a search, and how many answers it finds."""
+def kernels_apply(costs: Costs, limits: Limits) -> bool:
+    """Whether kernels cover these limits; each kernel may leave out some orders.
 
-    width: int | None
-    value: float = math.inf
-    pace: Pace = PACE
-    answers: int = 1
-
-    @property
-    def ahead(self) -> AheadOptions | None:
-        """How far a search looks ahead; None if it does not."""
-        return None if self.width in (None, 1) else AheadOptions(self.width, self.pace)
-
-
-def kernels_apply(costs: Costs, cascade: Cascade | None, how: Conditions) -> bool:
-    """Whether kernels cover these conditions; each kernel may leave out some orders."""
-    is_plain = cascade is None and how.answers == 1 and math.isinf(how.pace.deadline)
-    return is_plain and not isinstance(costs, Measured)
+    They know `value`, `width` and `pace` without a deadline. Other limits, also those to come, are
+    left to the engine; so are measured costs, because then a step depends on earlier payments.
+    """
+    pace = dataclasses.replace(limits.pace, deadline=math.inf)
+    covered = Limits(value=limits.value, width=limits.width, pace=pace)
+    return limits == covered and not isinstance(costs, Measured)
 
 
 def _completed(
@@ -104,20 +81,20 @@ def _completed(
     costs: Costs,
     found: Trials,
     covered: NDArray[np.bool_],
-    how: Conditions,
+    limits: Limits,
 ) -> Trials:
     """What a kernel found, and the engine's trials where the kernel does not cover the case."""
-    if math.isfinite(how.value):
+    if math.isfinite(limits.value):
         # A search that is solved for at most the value never gives up. At the end of the log,
         # giving up may change a step.
         # A search that looks ahead also needs the money for one verification more.
-        spare = 0.0 if how.ahead is None else costs.verify
-        sure = found.solved & (found.costs(costs) + spare <= how.value)
+        spare = costs.verify if limits.looks_ahead else 0.0
+        sure = found.solved & (found.costs(costs) + spare <= limits.value)
         covered = covered & sure & (found.generated < len(batch.problem))
     if covered.all():
         return found
     rest = OrderBatch(batch.problem, batch.orders[~covered], batch.keyed)
-    other = engine_trials(policy, rest, costs, how)
+    other = engine_trials(policy, rest, costs, limits)
     names = ("solved", "generated", "verified", "rounds")
     return Trials(*(patched(getattr(found, n), ~covered, getattr(other, n)) for n in names))
 
@@ -126,54 +103,28 @@ def many_trials(
     policy: Policy,
     batches: Sequence[OrderBatch],
     costs: Costs,
-    *,
-    width: int | None,
-    value: float = math.inf,
-    cascade: Cascade | None = None,
-    pace: Pace = PACE,
-    answers: int = 1,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
-    how = Conditions(width, value, pace, answers)
-    if type(policy) is Learned and kernels_apply(costs, cascade, how):
-        each = zip(batches, learned(policy, batches, costs, how.ahead), strict=True)
+    if type(policy) is Learned and kernels_apply(costs, limits):
+        each = zip(batches, learned(policy, batches, costs, limits), strict=True)
         return [
-            _completed(policy, batch, costs, found, ~unlike, how) for batch, (found, unlike) in each
+            _completed(policy, batch, costs, found, ~unlike, limits)
+            for batch, (found, unlike) in each
         ]
-    more: dict[str, Any] = {"value": value, "cascade": cascade, "pace": pace, "answers": answers}
-    return [trials(policy, batch, costs, width=width, **more) for batch in batches]
+    return [trials(policy, batch, costs, limits) for batch in batches]
 
 
-def engine_trials(
-    policy: Policy,
-    batch: OrderBatch,
-    costs: Costs,
-    how: Conditions,
-    *,
-    cascade: Cascade | None = None,
-) -> Trials:
+def engine_trials(policy: Policy, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """Run the policy in every order of the batch, with the engine."""
     searches = [
-        replayed(
-            policy,
-            batch.problem,
-            costs,
-            order=order,
-            value=how.value,
-            cascade=cascade,
-            width=how.width,
-            keys=batch.keyed,
-            pace=how.pace,
-            answers=how.answers,
-        )
+        replayed(policy, batch.problem, costs, limits, order=order, keys=batch.keyed)
         for order in batch.orders.tolist()
     ]
-    return searched_trials(searches, costs, cascade)
+    return searched_trials(searches, costs, limits)
 
 
-def searched_trials(
-    searches: Sequence[Search], costs: Costs, cascade: Cascade | None = None
-) -> Trials:
+def searched_trials(searches: Sequence[Search], costs: Costs, limits: Limits) -> Trials:
     """The trials of searches that have ended."""
     outcomes = [search.outcome for search in searches if search.outcome is not None]
     found = Trials(
@@ -182,17 +133,17 @@ def searched_trials(
         np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
         np.array([dataclasses.astuple(search.rounds) for search in searches], dtype=np.int32),
     )
-    if cascade is not None:
+    if limits.cascade is not None:
         again = [outcome.bill.rescored for outcome in outcomes]
         found = dataclasses.replace(found, rescored=np.array(again, dtype=np.int32))
-    if cascade is None and not isinstance(costs, Measured):
+    if limits.cascade is None and not isinstance(costs, Measured):
         return found
     return dataclasses.replace(found, paid=np.array([each.bill.total for each in outcomes]))
 
 
 # A kernel takes the policy it is registered for, hence `Any`; it returns None if it does not cover
 # the case.
-Kernel = Callable[[Any, OrderBatch, Costs, int | None], Trials | None]
+Kernel = Callable[[Any, OrderBatch, Costs, Limits], Trials | None]
 KERNELS: dict[type[Any], Kernel] = {
     Adaptive: adaptive,
     Alternate: path,
@@ -203,8 +154,7 @@ KERNELS: dict[type[Any], Kernel] = {
     Varied: varied,
     VerifyAll: verify_all,
 }
-WideKernel = Callable[[Any, OrderBatch, Costs, AheadOptions], Trials | None]
-WIDE: dict[type[Any], WideKernel] = {
+WIDE: dict[type[Any], Kernel] = {
     Adaptive: adaptive_ahead,
     Alternate: path_ahead,
     Balanced: path_ahead,

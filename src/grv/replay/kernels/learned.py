@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies import Learned
 from ...policies.learned.prior import Prior
@@ -24,7 +25,6 @@ from ..trials import Trials, rounds_of
 from .classed_searches import ClassedSearches
 from .courses import Courses
 from .merit_searches import MeritLimits
-from .paths import AheadOptions
 from .plain_searches import PlainSearches
 from .stacked_orders import Flags, Places, StackedOrders
 
@@ -53,7 +53,8 @@ class LearnedTrials:
 
     def trials(self, rows: slice, limit: int = 0) -> Trials:
         """The trials of some orders with one of the limits."""
-        made, checks = self.generated[limit, rows], self.verified[limit, rows]
+        made = self.generated[limit, rows]
+        checks = self.verified[limit, rows]
         counts = made.astype(np.int32), checks.astype(np.int32)
         return Trials(self.solved[limit, rows], *counts, self.rounds[limit, rows])
 
@@ -63,11 +64,11 @@ def learned_trials(
     stack: StackedOrders,
     limits: Sequence[MeritLimits],
     factor: float = FACTOR,
-    ahead: tuple[Costs, AheadOptions] | None = None,
+    ahead: tuple[Costs, Limits] | None = None,
 ) -> LearnedTrials:
     """Run all orders with each of the limits.
 
-    `ahead` has the costs and the options of searches that look ahead.
+    `ahead` has the costs and the limits of searches that look ahead.
     """
     plain = prior.tie == 1 and not stack.has_classes
     shape = (len(limits), len(stack.sizes))
@@ -79,8 +80,11 @@ def learned_trials(
     searches.carry_out()
     unlike = searches.unlike.reshape(shape)
     if courses is None:
-        solved, made, checks = searches.over, searches.generated, searches.verified
-        rounds, checked = rounds_of(searches.asked, searches.verified), searches.checked
+        solved = searches.over
+        made = searches.generated
+        checks = searches.verified
+        rounds = rounds_of(searches.asked, searches.verified)
+        checked = searches.checked
     else:
         each = stack, searches.of, searches.verified, searches.asked
         counts, checked = courses.counted(*each)
@@ -97,13 +101,15 @@ def learned_trials(
 
 
 def learned(
-    policy: Learned, batches: Sequence[OrderBatch], costs: Costs, how: AheadOptions | None = None
+    policy: Learned, batches: Sequence[OrderBatch], costs: Costs, limits: Limits
 ) -> list[tuple[Trials, Flags]]:
     """The kernel of `learned`: the trials of each batch, and which of them it does not cover."""
-    stack, limits = StackedOrders.of(batches), [MeritLimits.of(policy.prior, costs.ratio)]
-    ahead = None if how is None else (costs, how)
-    found = learned_trials(policy.prior, stack, limits, policy.factor, ahead)
-    made, start = [], 0
+    stack = StackedOrders.of(batches)
+    merits = [MeritLimits.of(policy.prior, costs.ratio)]
+    ahead = (costs, limits) if limits.looks_ahead else None
+    found = learned_trials(policy.prior, stack, merits, policy.factor, ahead)
+    made = []
+    start = 0
     for batch in batches:
         rows = slice(start, start + batch.size)
         start += batch.size

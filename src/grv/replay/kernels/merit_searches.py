@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.values import Costs
 from ...policies.learned.belief import tables_of
-from ...policies.learned.guard import ROUNDING
 from ...policies.learned.prior import Prior
+from ...policies.oldest_guard import ROUNDING
 from ...theory.decimals import exact_ratio
 from ...theory.guard import guard_blocks, oldest_limit
 from .courses import Courses
@@ -54,7 +54,9 @@ class MeritSearches(abc.ABC):
     ) -> None:
         orders, longest = stack.ranks.shape
         searches = orders * len(limits)
-        self.prior, self.stack, self.longest = prior, stack, longest
+        self.prior = prior
+        self.stack = stack
+        self.longest = longest
         self.of = np.tile(np.arange(orders), len(limits))
         self.limits = np.repeat([limit.plain for limit in limits], orders)
         ratios = list(dict.fromkeys(limit.ratio for limit in limits))
@@ -66,6 +68,7 @@ class MeritSearches(abc.ABC):
         rho = [float(each) for each in exact]
         self.rho = np.array(rho)[self.kind]
         self.per_draw = np.array([oldest_limit(each, 0, factor) for each in rho])[self.kind]
+        self.per_spared = factor * self.rho
         tables = [tables_of(prior, ratio) for ratio in ratios]
         self.weights = np.array(tables[0].weights)
         self.failing = np.array(tables[0].failing)
@@ -137,7 +140,8 @@ class MeritSearches(abc.ABC):
             over = passes
         else:
             over = self.courses.add(who, self.verified[who], ranks, self.asked[who], passes)
-        self.over[who], self.last[who] = over, ranks
+        self.over[who] = over
+        self.last[who] = ranks
         going_on: Flags = ~over
         return going_on
 
@@ -197,7 +201,8 @@ class MeritSearches(abc.ABC):
 
     def _compare(self, going: Places, ranks: Places, merit: Numbers) -> None:
         """Compare one candidate per search, new or with a key that has grown, with the best."""
-        best, top = self.merit[going], self.top[going]
+        best = self.merit[going]
+        top = self.top[going]
         better = (merit > best) | ((merit == best) & (ranks < top))
         self.merit[going] = np.where(better, merit, best)
         self.top[going] = np.where(better, ranks, top)
@@ -212,14 +217,22 @@ class MeritSearches(abc.ABC):
         The room grows with the number of the oldest open candidate. So that is found only where the
         last one known does not leave room enough.
         """
-        rho, per_draw = self.rho[who], self.per_draw[who]
+        rho = self.rho[who]
+        per_draw = self.per_draw[who]
         spent = rho + self.generated[who] + rho * self.verified[who] - ROUNDING
-        room: Numbers = per_draw * (self.oldest[who] + 1) - spent
+        room: Numbers = per_draw * (self.oldest[who] + 1) - self._saved(who) - spent
         short = cost > room
         if short.any():
             self._find_oldest(who[short])
-            room = per_draw * (self.oldest[who] + 1) - spent
+            room = per_draw * (self.oldest[who] + 1) - self._saved(who) - spent
         return room
+
+    def _saved(self, who: Places) -> Numbers | float:
+        """What the limit of the oldest is less because verify-all spares earlier candidates."""
+        if not self.stack.has_classes:
+            return 0.0
+        saved: Numbers = self.per_spared[who] * self.stack.spared[self.of[who], self.oldest[who]]
+        return saved
 
     def _find_oldest(self, who: Places) -> None:
         """Find the oldest open candidate of these searches."""
@@ -261,7 +274,9 @@ class MeritSearches(abc.ABC):
 
         Until the block is complete, its best candidate may be still to come.
         """
-        drawn, top, rho = self.generated[who], self.top[who], self.rho[who]
+        drawn = self.generated[who]
+        top = self.top[who]
+        rho = self.rho[who]
         left = self.ends[who] - drawn
         due = (left > 0) | (top != self.first[who]) & self._owing(who)
         needed = rho + left + np.where(due, rho, 0.0)
@@ -269,7 +284,8 @@ class MeritSearches(abc.ABC):
         fits: Flags = needed <= within
         if not fits.any():
             return fits
-        who, needed = who[fits], needed[fits]
+        who = who[fits]
+        needed = needed[fits]
         room = self._room(who, needed + 1)
         is_oldest = top[fits] == self.stack.ranks[self.of[who], self.oldest[who]]
         room[is_oldest] = np.inf
@@ -280,9 +296,8 @@ class MeritSearches(abc.ABC):
         return fits
 
     def _verify_rest(self, who: Places) -> None:
-        """After the last candidate, verify all open candidates, highest merit first."""
+        """After the last candidate, verify all open candidates: highest merit or oldest."""
         self._find_best(who)
         while len(who := who[self.merit[who] >= 0]):
-            self._check(who, self.top[who])
+            self._verify_top(who)
             who = who[~self.over[who]]
-            self._find_best(who)

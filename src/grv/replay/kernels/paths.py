@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.pace import Pace
+from ...core.limits import Limits
 from ...core.values import REFUTED_CODE, Costs
 from ...theory.slots import Path as SlotPath
 from ..orders import OrderBatch
@@ -22,6 +22,7 @@ from ..trials import Trials, rounds_of
 from .blocks import Blocks, Solved, counted, looked_up
 
 Kernel = Callable[[], Trials | None]
+NARROW = Limits()  # one verification after the other
 
 
 class Stage(NamedTuple):
@@ -30,13 +31,6 @@ class Stage(NamedTuple):
     draws: int
     checks: int = 1
     blind: bool = False
-
-
-class AheadOptions(NamedTuple):
-    """How far searches look ahead."""
-
-    width: int
-    pace: Pace
 
 
 class Order(NamedTuple):
@@ -73,7 +67,8 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Path
     for draws, checks, blind in stages:
         generating += not exhausted
         exhausted |= drawn + draws > n
-        start, drawn = drawn, min(n, drawn + draws)
+        start = drawn
+        drawn = min(n, drawn + draws)
         if blind:
             chosen = _open(places[start:drawn], keys, refuted)
         else:
@@ -165,15 +160,15 @@ def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) 
     return chosen
 
 
-def path(policy: SlotPath, batch: OrderBatch, costs: Costs, width: int | None) -> Trials:
+def path(policy: SlotPath, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """The kernel of path policies. A slot is one verification, so the width has no effect."""
     return staged(batch, slot_stages(policy, costs, len(batch.problem)), width=1)
 
 
-def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
+def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """The kernel of path policies that look ahead."""
-    stages = slot_stages(policy, costs, len(batch.problem), how.width)
-    return staged_ahead(batch, stages, lambda: path(policy, batch, costs, 1), costs, how)
+    stages = slot_stages(policy, costs, len(batch.problem), limits.width or 1)
+    return staged_ahead(batch, stages, lambda: path(policy, batch, costs, NARROW), costs, limits)
 
 
 @lru_cache(maxsize=256)  # the problems of a log often have the same size
@@ -184,7 +179,8 @@ def slot_stages(
 
     Before that come `beyond` slots more, for searches that look ahead.
     """
-    drawn, stages = 0, []
+    drawn = 0
+    stages = []
     for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
         stages.append(Stage(slot.draws, 1, slot.blind))
         beyond -= drawn > candidates
@@ -201,7 +197,7 @@ def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Tri
 
 
 def staged_ahead(
-    batch: OrderBatch, stages: Sequence[Stage], one: Kernel, costs: Costs, how: AheadOptions
+    batch: OrderBatch, stages: Sequence[Stage], one: Kernel, costs: Costs, limits: Limits
 ) -> Trials:
     """A fixed schedule in every order of the batch, with searches that look ahead.
 
@@ -209,20 +205,20 @@ def staged_ahead(
     """
     size = len(batch.problem)
     if batch.keys is None and (alone := one()) is not None:
-        return looked_up(alone, failing_course(tuple(stages), costs, how, size))
+        return looked_up(alone, failing_course(tuple(stages), costs, limits, size))
     found = []
     for order in _orders(batch):
-        blocks = Blocks(costs, *how, size)
+        blocks = Blocks(costs, limits, size)
         found.append((run_blocks(stages, order, blocks), blocks))
     return counted(found)
 
 
 @lru_cache(maxsize=256)
 def failing_course(
-    stages: tuple[Stage, ...], costs: Costs, how: AheadOptions, candidates: int
+    stages: tuple[Stage, ...], costs: Costs, limits: Limits, candidates: int
 ) -> Blocks:
     """A search in which nothing passes."""
-    course = Blocks(costs, *how, candidates)
+    course = Blocks(costs, limits, candidates)
     run_blocks(stages, Order(range(candidates), [False] * candidates, None), course)
     return course
 

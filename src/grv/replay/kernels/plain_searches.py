@@ -60,8 +60,10 @@ class PlainSearches(MeritSearches):
         self._find_best(who[~self.over[who]])
 
     def _generate(self, who: Places) -> None:
-        orders, drawn = self.of[who], self.generated[who]
-        ranks, bins = self.stack.ranks[orders, drawn - 1], self.bins[orders, drawn - 1]
+        orders = self.of[who]
+        drawn = self.generated[who]
+        ranks = self.stack.ranks[orders, drawn - 1]
+        bins = self.bins[orders, drawn - 1]
         self.first[who] = np.minimum(self.first[who], ranks)
         self.open[who, ranks] = bins
         self.heads[who, bins] = np.minimum(self.heads[who, bins], ranks)
@@ -77,7 +79,8 @@ class PlainSearches(MeritSearches):
 
         All are assigned again whenever their number has doubled, up to `SETTLED`.
         """
-        scale, anchor = self.prior.scale, self.prior.anchor
+        scale = self.prior.scale
+        anchor = self.prior.anchor
         by_rank = on_scale(scale.values, scale.normals, self.stack.scores)
         normals = np.take_along_axis(by_rank, np.maximum(self.stack.ranks, 0), axis=1)
         before = np.full((len(normals), 1), anchor * self.prior.centre)
@@ -93,12 +96,14 @@ class PlainSearches(MeritSearches):
 
     def _restart(self, going: Places, drawn: int) -> None:
         """Compute belief, open candidates and heads again, from all failures so far."""
-        ranks, bins = self.stack.ranks[:, :drawn], self.placed[drawn]
+        ranks = self.stack.ranks[:, :drawn]
+        bins = self.placed[drawn]
         size = len(self.failing)
         totals = np.empty((len(going), size))
         for start in range(0, len(going), _AT_ONCE):
             part = going[start : start + _AT_ONCE]
-            placed, own = ranks[self.of[part]], bins[self.of[part]]
+            placed = ranks[self.of[part]]
+            own = bins[self.of[part]]
             failed = np.take_along_axis(self.failed[part], placed, axis=1)
             rows = np.arange(len(part))[:, None] * size + own
             counts = np.bincount(rows[failed], minlength=len(part) * size)
@@ -126,13 +131,15 @@ class PlainSearches(MeritSearches):
 
     def _check(self, who: Places, ranks: Places) -> None:
         failed = self._count(who, ranks)
-        who, ranks = who[failed], ranks[failed]
+        who = who[failed]
+        ranks = ranks[failed]
         self.failed[who, ranks] = True
         bins = self.open[who, ranks]
         self.open[who, ranks] = _NONE
         self._believe_in(who, self.problems[who] * self.chances[bins])
         behind = self.heads[who, bins] == ranks
-        who, bins = who[behind], bins[behind]
+        who = who[behind]
+        bins = bins[behind]
         self.heads[who, bins] = self._next_heads(who, bins)
 
     def _next_heads(self, who: Places, bins: NDArray[np.uint8]) -> Places:

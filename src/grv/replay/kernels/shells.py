@@ -6,19 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies import Adaptive
 from ...theory.shells import shells
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import AheadOptions, Stage, staged, staged_ahead
+from .paths import NARROW, Stage, staged, staged_ahead
 
 
-def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """Shell by shell, over all orders that are not solved; columns are ranks, best first."""
+    width = limits.width
     if batch.keys is not None:
         return staged(batch, _shell_stages(policy, costs, len(batch.problem)), width)
-    arrival, n = batch.ranked, len(batch.problem)
+    arrival = batch.ranked
+    n = len(batch.problem)
     passes = np.take_along_axis(batch.passed, arrival, axis=1)
     waiting = np.ones(arrival.shape, dtype=np.bool_)
     left = np.arange(batch.size)
@@ -26,7 +29,8 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | Non
     generated = np.zeros(batch.size, dtype=np.int32)
     verified = np.zeros(batch.size, dtype=np.int32)
     rounds = np.zeros((batch.size, 4), dtype=np.int32)
-    drawn, exhausted = 0, False
+    drawn = 0
+    exhausted = False
     for shell in shells(costs):
         asked = 0 if exhausted else 1
         exhausted |= drawn + shell.draws(policy.draws) > n
@@ -52,15 +56,19 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, width: int | Non
             going &= ~empty
         if not going.any():
             break
-        left, arrival = left[going], arrival[going]
-        passes, waiting = passes[going], waiting[going]
+        left = left[going]
+        arrival = arrival[going]
+        passes = passes[going]
+        waiting = waiting[going]
     return Trials(solved, generated, verified, rounds)
 
 
-def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
+def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """Shell by shell, with searches that look ahead."""
-    stages = tuple(_shell_stages(policy, costs, len(batch.problem), how.width))
-    return staged_ahead(batch, stages, lambda: adaptive(policy, batch, costs, 1), costs, how)
+    stages = tuple(_shell_stages(policy, costs, len(batch.problem), limits.width or 1))
+    return staged_ahead(
+        batch, stages, lambda: adaptive(policy, batch, costs, NARROW), costs, limits
+    )
 
 
 def _shell_stages(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies import Fixed, Threshold, VerifyAll
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
 from .blocks import Blocks, Solved, counted
-from .paths import AheadOptions, Stage, staged, staged_ahead
+from .paths import NARROW, Stage, staged, staged_ahead
 
 
-def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """One round: generate, then verify the best."""
+    width = limits.width
     m = min(policy.m, len(batch.problem))
     if batch.keys is not None:
         return staged(batch, [Stage(policy.m, policy.k)], width)
-    levels, passed = batch.levels[:, :m], batch.passed[:, :m]
+    levels = batch.levels[:, :m]
+    passed = batch.passed[:, :m]
     worst = np.iinfo(levels.dtype).max
     best = np.where(passed, levels, worst).min(axis=1, keepdims=True)
     answer = (passed & (levels == best)).argmax(axis=1)
@@ -32,31 +35,29 @@ def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, width: int | None) -> 
     return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32), rounds)
 
 
-def verify_all(
-    policy: VerifyAll, batch: OrderBatch, costs: Costs, width: int | None
-) -> Trials | None:
+def verify_all(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """Verify every candidate as it arrives."""
     if batch.keys is not None:
-        return staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), width)
+        return staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), limits.width)
     return _stream(batch, np.ones_like(batch.passed))
 
 
-def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, how: AheadOptions) -> Trials:
+def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """One round, verified in blocks."""
     stages = [Stage(policy.m, policy.k)]
-    return staged_ahead(batch, stages, lambda: fixed(policy, batch, costs, 1), costs, how)
+    return staged_ahead(batch, stages, lambda: fixed(policy, batch, costs, NARROW), costs, limits)
 
 
-def verify_all_ahead(
-    policy: VerifyAll, batch: OrderBatch, costs: Costs, how: AheadOptions
-) -> Trials:
+def verify_all_ahead(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """Verify every candidate as it arrives, in blocks."""
-    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + how.width)
-    return staged_ahead(batch, stages, lambda: verify_all(policy, batch, costs, 1), costs, how)
+    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + (limits.width or 1))
+    return staged_ahead(
+        batch, stages, lambda: verify_all(policy, batch, costs, NARROW), costs, limits
+    )
 
 
 def threshold_ahead(
-    policy: Threshold, batch: OrderBatch, costs: Costs, how: AheadOptions
+    policy: Threshold, batch: OrderBatch, costs: Costs, limits: Limits
 ) -> Trials | None:
     """Verify the candidates that score high enough, in blocks."""
     if batch.keys is not None:
@@ -64,7 +65,8 @@ def threshold_ahead(
     found = []
     chosen = (batch.problem.scores >= policy.t)[batch.orders].tolist()
     for wanted, passed in zip(chosen, batch.passed.tolist(), strict=True):
-        blocks, solved = Blocks(costs, *how, len(wanted)), False
+        blocks = Blocks(costs, limits, len(wanted))
+        solved = False
         try:
             while blocks.generate(1, None):
                 if wanted[blocks.used - 1]:
@@ -76,9 +78,7 @@ def threshold_ahead(
     return counted(found)
 
 
-def threshold(
-    policy: Threshold, batch: OrderBatch, costs: Costs, width: int | None
-) -> Trials | None:
+def threshold(policy: Threshold, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """Verify the candidates that score high enough, as they arrive."""
     if batch.keys is not None:
         return None

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.values import REFUTED_CODE
 from ...policies.learned.drift import FALSE_ALARM, SIZES
 from ...policies.learned.merit_ranking import MOST_DOUBLINGS
 from ...policies.learned.prior import Looks, Prior, Scale
@@ -57,7 +58,8 @@ class StackedOrders:
         """All orders of these batches."""
         sizes = np.repeat([len(batch.problem) for batch in batches], [b.size for b in batches])
         shape = (len(sizes), int(sizes.max()))
-        ranks, none = np.full(shape, -1, dtype=np.intp), np.broadcast_to(np.intp(-1), shape)
+        ranks = np.full(shape, -1, dtype=np.intp)
+        none = np.broadcast_to(np.intp(-1), shape)
         classes = any(batch.keys is not None for batch in batches)
         found = cls(
             sizes,
@@ -79,7 +81,8 @@ class StackedOrders:
 
     def _add(self, batch: OrderBatch, rows: slice) -> None:
         """Fill in the rows of one problem."""
-        n, ranked = len(batch.problem), batch.ranked
+        n = len(batch.problem)
+        ranked = batch.ranked
         ranks = np.empty_like(ranked)
         np.put_along_axis(ranks, ranked, np.arange(n)[None, :], axis=1)
         arrived = np.take_along_axis(batch.orders, ranked, axis=1)
@@ -108,6 +111,21 @@ class StackedOrders:
         return any(batch.keys is not None for batch in self.batches)
 
     @cached_property
+    def spared(self) -> Places:
+        """`[orders, candidates + 1]`: of the first n to arrive, how many verify-all spares.
+
+        These are refuted, or another candidate with their key has come before.
+        """
+        found = np.zeros((self.ranks.shape[0], self.ranks.shape[1] + 1), dtype=np.intp)
+        for row, (size, ranks) in enumerate(zip(self.sizes.tolist(), self.ranks, strict=True)):
+            keys = self.keys[row, ranks[:size]]
+            repeats = np.ones(size, dtype=np.bool_)
+            repeats[np.unique(keys, return_index=True)[1]] = False
+            spared = (keys >= 0) & (repeats | (keys == REFUTED_CODE))
+            found[row, 1 : size + 1] = np.cumsum(spared)
+        return found
+
+    @cached_property
     def _drifts(self) -> dict[tuple[Scale, Looks], Places]:
         return {}
 
@@ -124,7 +142,8 @@ def _drifts_of(prior: Prior, batch: OrderBatch) -> Places:
     """Equals `Drift.complaint` of every order; a test proves it."""
     scores = batch.problem.scores
     pooled = pooled_shares(on_scale(prior.scale.values, prior.scale.normals, scores))
-    low, high = prior.scale.values[0], prior.scale.values[-1]
+    low = prior.scale.values[0]
+    high = prior.scale.values[-1]
     beyond = (scores > -np.inf) & ~((low <= scores) & (scores <= high))
     found = np.zeros(batch.size, dtype=np.intp)
     risk = FALSE_ALARM / 2
@@ -146,7 +165,9 @@ def _classes(ranks: list[int], keys: list[int]) -> tuple[Places, Places, Places]
     """Leaders, the leaders they replace, and doublings, in order of arrival."""
     best: dict[int, int] = {}
     sizes: dict[int, int] = {}
-    leaders, beaten, doublings = np.array(ranks), np.full(len(ranks), -1), np.zeros_like(ranks)
+    leaders = np.array(ranks)
+    beaten = np.full(len(ranks), -1)
+    doublings = np.zeros_like(ranks)
     for at, (rank, key) in enumerate(zip(ranks, keys, strict=True)):
         if key < 0:
             continue

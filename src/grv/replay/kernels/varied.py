@@ -8,22 +8,24 @@ only then.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies.alternate import Alternate
+from ...policies.failure_ranking import ENOUGH, ties_are_evidence
 from ...policies.varied import ONE_IN, Varied
-from ...policies.variety import ENOUGH, ties_are_evidence
 from ...theory.decimals import exact_ratio
 from ...theory.slots import Draws, alternate_draws
-from ...theory.variety import period
+from ...theory.varied_bound import period
 from ..orders import OrderBatch
 from ..trials import Trials
-from .paths import AheadOptions, PathRun, slot_stages, staged_ahead, summed
+from .paths import NARROW, PathRun, slot_stages, staged_ahead, summed
 
 
 class ScoredOrder(NamedTuple):
@@ -52,8 +54,11 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         draws: the number of candidates that a round chooses from.
         limit: how many best slots in a row the same score may have.
     """
-    search = _Search(order)
-    size, height, level, length = draws.first, -1, -1, 0
+    search = _PoolState(order)
+    size = draws.first
+    height = -1
+    level = -1
+    length = 0
     while search.generate(1):
         if search.verify(search.places[search.drawn - 1]):
             return search.run(solved=True)
@@ -63,7 +68,9 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         if best is None:
             continue
         if search.levels[best] != level or search.heights[best] < height:
-            height, level, length = search.heights[best], search.levels[best], 0
+            height = search.heights[best]
+            level = search.levels[best]
+            length = 0
         is_over = length == limit
         length = 0 if is_over else length + 1
         other = search.first() if is_over else best
@@ -72,12 +79,12 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
     return search.run(solved=search.finish())
 
 
-class _Search:
+class _PoolState:
     """The candidates generated and verified so far."""
 
     def __init__(self, order: ScoredOrder) -> None:
         self.places, self.passed, self.heights, self.levels, self.values = order
-        self.ties_count = False  # see `Variety.ties_count`
+        self.ties_count = False  # see `FailureRanking.ties_count`
         self.drawn = self.verified = self.generating = 0
         self.exhausted = False  # becomes True when more candidates are requested than there are
         self._open = [False] * len(self.places)
@@ -122,9 +129,11 @@ class _Search:
         self._checked = self.drawn
         seen = self.places[: min(self.drawn, ENOUGH)]
         arrived = (self.values[self.levels[place]] for place in seen)
-        before, self.ties_count = self.ties_count, ties_are_evidence(arrived)
+        before = self.ties_count
+        self.ties_count = ties_are_evidence(arrived)
         if self.ties_count is not before:
-            self._first, self._sorted = [], 0
+            self._first = []
+            self._sorted = 0
 
     def first(self) -> int:
         """The first open candidate in the second ranking; there must be an open candidate."""
@@ -150,7 +159,7 @@ class _Search:
         return False
 
     def _worthiest(self) -> int:
-        """See `Variety.worthiest`; there must be an open candidate."""
+        """See `FailureRanking.worthiest`; there must be an open candidate."""
         if self._rest is None:
             levels: dict[int, deque[int]] = {}
             for place, level in enumerate(self.levels):
@@ -191,7 +200,8 @@ class _Search:
 
 
 def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
-    problem, by_rank = batch.problem, [levels for _, _, levels in batch.by_place]
+    problem = batch.problem
+    by_rank = [levels for _, _, levels in batch.by_place]
     if problem.alike is not None:
         arrived = np.take_along_axis(batch.orders, batch.ranked, axis=1)
         by_rank = problem.alike_levels[arrived].tolist()
@@ -200,20 +210,18 @@ def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
         yield ScoredOrder(*order, levels, values)
 
 
-def varied(policy: Varied, batch: OrderBatch, costs: Costs, width: int | None) -> Trials | None:
+def varied(policy: Varied, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """The kernel of `varied`. It verifies one candidate at a time, so the width has no effect."""
-    if batch.keys is not None:
+    if batch.keys is not None or math.isfinite(policy.factor):
         return None
     draws = alternate_draws(exact_ratio(costs))
     limit = period(draws.later) - 1
     return summed([run_varied(order, draws, limit) for order in _orders(batch)])
 
 
-def varied_ahead(
-    policy: Varied, batch: OrderBatch, costs: Costs, how: AheadOptions
-) -> Trials | None:
+def varied_ahead(policy: Varied, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """The kernel of `varied` with searches that look ahead; it generates as `alternate` does."""
-    if batch.keys is not None:
+    if batch.keys is not None or math.isfinite(policy.factor):
         return None
-    stages = slot_stages(Alternate(), costs, len(batch.problem), how.width)
-    return staged_ahead(batch, stages, lambda: varied(policy, batch, costs, 1), costs, how)
+    stages = slot_stages(Alternate(), costs, len(batch.problem), limits.width or 1)
+    return staged_ahead(batch, stages, lambda: varied(policy, batch, costs, NARROW), costs, limits)

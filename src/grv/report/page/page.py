@@ -28,7 +28,8 @@ _FEW = 20  # a table with at most this many rows is shown open
 
 def page(report: Report, title: str = "") -> str:
     """The whole file."""
-    script, style = _script(), _style()
+    script = _script()
+    style = _style()
     names = ", ".join(log.name for log in report.logs)
     return Template(_asset("page.html")).substitute(
         security=_security_policy(script, style),
@@ -160,7 +161,8 @@ def _missing(report: Report, tables: Iterable[Table]) -> str:
 
 def _card(report: Report, table: Table) -> str:
     """The place of a table on the page; the script fills in its figure and its rows."""
-    name, drawn = escape(table.name), _is_drawn(table)
+    name = escape(table.name)
+    drawn = _is_drawn(table)
     notes = _items(_plain(report, note) for note in table.notes)
     parts = [f"<h3>{escape(table.title)}</h3><p class=caption>{escape(table.caption)}</p>"]
     if drawn:

@@ -64,7 +64,9 @@ def _grouped(head: Head) -> list[str]:
     runs = [(group, len(list(run))) for group, run in groupby(head, key=lambda column: column[0])]
     if not any(group for group, _ in runs):
         return []
-    cells, rules, at = [], [], 1
+    cells = []
+    rules = []
+    at = 1
     for group, width in runs:
         cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escaped(group)}}}" if group else "")
         cells += [""] * (0 if group else width - 1)

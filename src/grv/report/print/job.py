@@ -38,7 +38,7 @@ _ID = re.compile(r"[\w-][\w.-]*")
 
 
 @dataclass(frozen=True)
-class Item(Family):
+class FigureItem(Family):
     """One table or figure of a publication."""
 
     id: str = option(..., "The name of its files.", job_only=True)
@@ -61,7 +61,7 @@ class Item(Family):
     view: str = option("", "Which picture, if the table has several.", job_only=True)
 
     @classmethod
-    def parse(cls, table: Mapping[str, Any]) -> Item:
+    def parse(cls, table: Mapping[str, Any]) -> FigureItem:
         """From a table of a job file."""
         try:
             return from_table(cls, table)
@@ -79,7 +79,9 @@ class Item(Family):
             raise UsageError(f"there is no table {self.table!r}; choose one of {known}")
         schema = TABLES[self.table]
         if schema.spread and (self.columns or self.across):
-            raise UsageError(f"{self.table} is side by side already; use summary")
+            raise UsageError(
+                f'table {self.table} already has one column per log; use table = "summary"'
+            )
         if self.draw and not schema.drawings:
             raise UsageError(f"table {self.table} has no figure; remove draw = true")
         names = {column.name for column in schema.columns}
@@ -110,7 +112,8 @@ class Item(Family):
             table = _chosen(table, name, values)
         if self.solvable:
             table = _with_solvable(table, {log.name: log.solvable for log in report.logs})
-        title, caption = self.title or table.title, self.caption or table.caption
+        title = self.title or table.title
+        caption = self.caption or table.caption
         table = dataclasses.replace(table, name=self.id, title=title, caption=caption)
         if self.columns:
             table = table.select(self.columns)
@@ -142,7 +145,7 @@ def _with_solvable(table: Table, solvable: Mapping[str, int]) -> Table:
     return dataclasses.replace(table, rows=(*first, *table.rows))
 
 
-def check_ids(items: Sequence[Item]) -> None:
+def check_ids(items: Sequence[FigureItem]) -> None:
     """Refuse two items that would write the same files."""
     ids = [item.id for item in items]
     if len(set(ids)) < len(ids):

@@ -36,23 +36,28 @@ def _up(panel: Panel, rows: Sequence[Row], layer: Layer) -> np.ndarray[Any, np.d
 
 def _line(panel: Panel, layer: Layer) -> None:
     for name, look, _, rows in panel.groups(layer):
-        x, y = _across(rows, layer), values_of(rows, layer.y)
+        x = _across(rows, layer)
+        y = values_of(rows, layer.y)
         order = np.argsort(x, kind="stable")
-        x, y = x[order], y[order]
+        x = x[order]
+        y = y[order]
         panel.axes.plot(x, y, label=panel.label(layer, name), linewidth=1.4, **look)
 
 
 def _step(panel: Panel, layer: Layer) -> None:
     for name, look, _, rows in panel.groups(layer):
-        x, y = values_of(rows, layer.x), values_of(rows, layer.y)
+        x = values_of(rows, layer.x)
+        y = values_of(rows, layer.y)
         if layer.x2 and len(rows):
-            x, y = np.append(x, values_of(rows, layer.x2)[-1]), np.append(y, y[-1])
+            x = np.append(x, values_of(rows, layer.x2)[-1])
+            y = np.append(y, y[-1])
         panel.axes.step(x, y, where="post", label=panel.label(layer, name), **look)
 
 
 def _points(panel: Panel, layer: Layer) -> None:
     for name, look, style, rows in panel.groups(layer):
-        x, y = _across(rows, layer), _up(panel, rows, layer)
+        x = _across(rows, layer)
+        y = _up(panel, rows, layer)
         marker = _MARKERS[SHAPES[style.shape]]
         if layer.hue and len(rows):
             values = values_of(rows, layer.hue)
@@ -71,7 +76,8 @@ def _points(panel: Panel, layer: Layer) -> None:
 def _bars(panel: Panel, layer: Layer) -> None:
     sideways = panel.drawing.y.scale == "names"
     for name, look, _, rows in panel.groups(layer):
-        label, colour = panel.label(layer, name), look["color"]
+        label = panel.label(layer, name)
+        colour = look["color"]
         if sideways:
             lanes = 1 + max(each.lane for each in panel.drawing.layers)
             values = values_of(rows, layer.x)
@@ -86,7 +92,8 @@ def _bars(panel: Panel, layer: Layer) -> None:
             panel.axes.bar_label(made, texts, padding=3, fontsize=7)
             panel.axes.margins(x=0.15)
             continue
-        left, right = values_of(rows, layer.x), values_of(rows, layer.x2)
+        left = values_of(rows, layer.x)
+        right = values_of(rows, layer.x2)
         is_over = layer.by or any(each.mark == "rule" for each in panel.drawing.layers)
         alpha = 0.55 if is_over else 1.0
         widths = (right - left) * 0.95
@@ -116,7 +123,8 @@ def _interval(panel: Panel, layer: Layer) -> None:
                 panel.axes.plot(last, up[is_open], ">", color=look["color"], ms=3)
         else:
             x = _across(rows, replace(layer, y=""))
-            low, high = values_of(rows, layer.y), values_of(rows, layer.y2)
+            low = values_of(rows, layer.y)
+            high = values_of(rows, layer.y2)
             known = ~(np.isnan(low) | np.isnan(high) | np.isnan(x))
             panel.axes.vlines(x[known], low[known], high[known], **plain)
 
@@ -131,10 +139,13 @@ def _farthest(panel: Panel, layer: Layer) -> float:
 
 def _band(panel: Panel, layer: Layer) -> None:
     for _, look, _, rows in panel.groups(layer):
-        low, high = values_of(rows, layer.y), values_of(rows, layer.y2)
+        low = values_of(rows, layer.y)
+        high = values_of(rows, layer.y2)
         x = values_of(rows, layer.x)
         known = ~(np.isnan(low) | np.isnan(high) | np.isnan(x))
-        x, low, high = x[known], low[known], high[known]
+        x = x[known]
+        low = low[known]
+        high = high[known]
         outline = np.concatenate([np.stack([x, low], 1), np.stack([x, high], 1)[::-1]])
         if len(outline):  # an artist does not widen the axes
             plain = {"facecolor": look["color"], "alpha": 0.1, "linewidth": 0}
@@ -144,10 +155,12 @@ def _band(panel: Panel, layer: Layer) -> None:
 def _shade(panel: Panel, layer: Layer) -> None:
     named = layer.series
     for _, look, _, rows in panel.groups(layer):
-        ends, widths = values_of(rows, layer.x), values_of(rows, layer.x2)
+        ends = values_of(rows, layer.x)
+        widths = values_of(rows, layer.x2)
         for end, width, strength in zip(ends, widths, values_of(rows, layer.y), strict=True):
             if strength > 0:
-                alpha, colour = 0.28 * strength, look["color"]
+                alpha = 0.28 * strength
+                colour = look["color"]
                 panel.axes.axvspan(
                     end - width, end, color=colour, alpha=alpha, linewidth=0, label=named or "_"
                 )

@@ -67,7 +67,8 @@ class RoundLog(MaxNLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """The ticks, as matplotlib requests them."""
-        low, high = max(min(vmin, vmax), 1e-300), max(vmin, vmax)
+        low = max(min(vmin, vmax), 1e-300)
+        high = max(vmin, vmax)
         powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
         for steps in ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
             ticks = np.sort(np.concatenate([powers * step for step in steps]))

@@ -72,7 +72,8 @@ def save(figure: Figure, path: Path | IO[bytes], kind: str) -> None:
 
 
 def _draw(panel: Panel) -> None:
-    axes, drawing = panel.axes, panel.drawing
+    axes = panel.axes
+    drawing = panel.drawing
     for which, axis in (("x", drawing.x), ("y", drawing.y)):
         _set_axis(panel, which, axis)
     for layer in drawing.layers:

@@ -13,7 +13,7 @@ from ..drawing import Drawing
 from ..parts import TABLES
 from ..report import Report
 from ..table import Table
-from .job import Item
+from .job import FigureItem
 
 _TEXTS: dict[str, Callable[[Table], str]] = {
     "tex": Table.to_latex,
@@ -37,7 +37,7 @@ class Sheet:
     is_brief: bool = False
 
 
-def sheets_of(report: Report, items: Sequence[Item] = ()) -> list[Sheet]:
+def sheets_of(report: Report, items: Sequence[FigureItem] = ()) -> list[Sheet]:
     """The items; without any, all figures at each price list, and all tables."""
     found = [Sheet(item.id, item.of(report), item.drawing) for item in items]
     for table in report.tables if not items else ():
@@ -79,7 +79,7 @@ def check_plotting() -> None:
 def write_sheets(
     report: Report,
     folder: str,
-    items: Sequence[Item] = (),
+    items: Sequence[FigureItem] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
     """Write all sheets into a folder, and return the names of the files."""
@@ -87,7 +87,8 @@ def write_sheets(
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made: {error.strerror}") from error
-    sheets, files = sheets_of(report, items), []
+    sheets = sheets_of(report, items)
+    files = []
     for done, sheet in enumerate(sheets):
         files += _write(report, Path(folder), sheet)
         if progress is not None:
@@ -95,7 +96,7 @@ def write_sheets(
     return files
 
 
-def sheet_names(report: Report, items: Sequence[Item] = ()) -> list[str]:
+def sheet_names(report: Report, items: Sequence[FigureItem] = ()) -> list[str]:
     """The names of the files that `write_sheets` writes."""
     return [
         f"{sheet.name}.{ending}"

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from ...backends.protocols import Problem
-from ...backends.sandbox.limits import Limits
+from ...backends.sandbox.limits import RunLimits
 from ...backends.verifiers.checks import DATA_KINDS
 from ...core.errors import UsageError
 from ...files import is_number, shown
@@ -17,7 +17,10 @@ from ..errors import ApiError, wrong
 from ..profiles import Profile
 
 PARAM = "grv.check"
+_MOST_FIELDS = 100
 _MOST_REPEATS = 10
+_MOST_TESTS = 10_000  # of one verification
+_MOST_SECONDS = 3600.0  # that one verification may hold a worker if every test takes its full limit
 _PLACE = re.compile(r"problem .*?, (check[\w.\[\]]*): (.*)", re.DOTALL)
 
 
@@ -39,7 +42,7 @@ def named_or_own(profile: Profile, given: Any) -> tuple[Mapping[str, Any], str]:
     if not isinstance(given, Mapping):
         raise wrong(PARAM, f"must be a check or the name of one, not {shown(given)}")
     _check_kind(given)
-    _check_limits(given, profile.limits)
+    _check_limits(given, profile.run_limits)
     return given, ""
 
 
@@ -59,19 +62,40 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
 
 
-def _check_limits(check: Mapping[str, Any], allowed: Limits) -> None:
+def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> None:
     """Refuse limits above those of the server. Mistakes of other kinds are found later."""
+    if len(check) > _MOST_FIELDS:
+        raise wrong(PARAM, f"must have at most {_MOST_FIELDS} fields, not {len(check)}")
     repeat = check.get("repeat", 1)
     if is_number(repeat) and repeat > _MOST_REPEATS:
         raise wrong(f"{PARAM}.repeat", f"must be at most {_MOST_REPEATS}, not {shown(repeat)}")
+    tests = check.get("tests")
+    runs = len(tests) * (repeat if is_number(repeat) else 1) if isinstance(tests, list) else 0
+    if runs > _MOST_TESTS:
+        problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {runs:g}"
+        raise wrong(f"{PARAM}.tests", problem)
     given = check.get("limits", {})
-    for each in fields(Limits):
+    for each in fields(RunLimits):
         value = given.get(each.name) if isinstance(given, Mapping) else None
         most = getattr(allowed, each.name)
         if each.name == "cpu_seconds" and most is None:
             most = allowed.seconds
         if is_number(value) and value > most:
             raise wrong(f"{PARAM}.limits.{each.name}", f"must be at most {most:g}, not {value:g}")
+    value = given.get("seconds") if isinstance(given, Mapping) else None
+    _check_time(runs, float(value) if is_number(value) else allowed.seconds, allowed)
+
+
+def _check_time(runs: float, seconds: float, allowed: RunLimits) -> None:
+    """Refuse a check that could hold a worker for hours. One test may always take its limit."""
+    most = max(_MOST_SECONDS, allowed.seconds)
+    if runs * seconds > most:
+        raise wrong(
+            f"{PARAM}.tests",
+            f"{runs:g} tests, counted with repeat, of {seconds:g} s each may take"
+            f" {runs * seconds:g} s; the limit is {most:g} s: send fewer tests, or lower"
+            " limits.seconds",
+        )
 
 
 def prepare(profile: Profile, problem: Problem) -> None:

@@ -1,7 +1,8 @@
-"""The messages and formats of requests. What would make a server fetch something is refused."""
+"""The messages of requests. What would make a server fetch something is refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +13,19 @@ Message = Mapping[str, Any]
 
 _ROLES = ("system", "developer", "user", "assistant")
 _FIELDS = ("role", "content", "name")
-_FORMATS = ("text", "json_object", "json_schema")
+_IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+_MOST = 10_000  # messages, and parts of all messages together
+_DETAILS = ("auto", "low", "high")
 
 
 def parse_messages(given: Any) -> tuple[Message, ...]:
     """The messages of a request: texts, and images that are in the request itself."""
     if not isinstance(given, list) or not given:
         raise wrong("messages", f"must be a list of messages, not {shown(given)}")
+    contents = [each.get("content") for each in given if isinstance(each, Mapping)]
+    parts = sum(len(each) for each in contents if isinstance(each, list))
+    if len(given) > _MOST or parts > _MOST:
+        raise wrong("messages", f"must have at most {_MOST} messages and {_MOST} parts")
     return tuple(_message(each, f"messages[{at}]") for at, each in enumerate(given))
 
 
@@ -45,27 +52,17 @@ def _message(given: Any, place: str) -> Message:
 
 def _check_part(part: Any, place: str) -> None:
     match part:
-        case {"type": "text", "text": str()} if len(part) == 2:
+        case {"type": "text", "text": str(), **more} if not more:
             return
-        case {"type": "image_url", "image_url": {"url": str(url)}} if len(part) == 2:
-            if url.startswith("data:image/"):
-                return
-            raise wrong(f"{place}.image_url.url", "must be data:image/..., not an address")
+        case {"type": "image_url", "image_url": {"url": str(url), **inner}, **more} if not more:
+            if not _IMAGE.fullmatch(url):
+                kinds = "png, jpeg, gif or webp"
+                raise wrong(
+                    f"{place}.image_url.url",
+                    f"must be data:image/...;base64,... with a {kinds}, not an address",
+                )
+            if inner.keys() - {"detail"} or inner.get("detail", "auto") not in _DETAILS:
+                there = ", ".join(_DETAILS)
+                raise wrong(f"{place}.image_url", f"may have a url and a detail: {there}")
+            return
     raise wrong(place, 'must be {"type": "text", "text": ...}')
-
-
-def parse_format(given: Any) -> dict[str, Any]:
-    """The form of the answers. A schema must not refer to other places."""
-    if not isinstance(given, Mapping) or given.get("type") not in _FORMATS:
-        raise wrong("response_format", f"needs a type: one of {', '.join(_FORMATS)}")
-    waiting: list[Any] = [given]
-    while waiting:
-        match waiting.pop():
-            case Mapping() as record:
-                reference = record.get("$ref", "#")
-                if isinstance(reference, str) and not reference.startswith("#"):
-                    raise wrong("response_format", "a $ref must begin with #")
-                waiting += record.values()
-            case list() as values:
-                waiting += values
-    return dict(given)

@@ -10,12 +10,12 @@ import dataclasses
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from ...backends.generators.chat import transcript
-from ...backends.generators.sampling import Sampling
+from ...backends.generators.sampling import EFFORTS, Sampling
 from ...backends.protocols import Problem
 from ...core.errors import UsageError
 from ...core.search import Policy
@@ -27,20 +27,22 @@ from ...policies import spec
 from ...runtime.config import SearchConfig
 from ...text import checksum
 from ..errors import ApiError, wrong
-from ..profiles import Plan, Profile
+from ..profiles import Profile, SearchPlan
 from . import checks
-from .messages import parse_format, parse_messages
+from .formats import parse_format
+from .messages import parse_messages
 from .require import Require
 
 _LONGEST_WAIT = 86_400.0  # seconds
 _LONGEST_NAME = 200  # characters of a policy, or of `fresh`
 _MOST_STOPS = 16
-# Policies that read files, or take long to prepare: only the server's file may name them.
-_SERVERS_POLICIES = ("centered-star", "known-law", "learned")
+_LONGEST_STOP = 1000  # characters: every call of the search sends them
+_LARGEST_SEED = 2**62  # each candidate has a seed of its own, counted from this one
+_LARGEST_VALUE = 1e100  # of an answer: sums of such amounts are still numbers
 
 _COMMON = ("model", "stream", "stream_options", "grv")
 _SAMPLING = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed")
-_PASSED_ON = ("frequency_penalty", "presence_penalty", "reasoning_effort")
+_PASSED_ON = ("frequency_penalty", "presence_penalty")
 # Fields without influence on the answer.
 _IGNORED = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key")
 # Fields that are understood only with these values: grv gives one text.
@@ -59,7 +61,7 @@ GRV = ("check", "policy", "costs", "budget", "value", "require", "deadline", "fr
 
 
 @dataclass(frozen=True)
-class Request:
+class CompletionRequest:
     """A valid request.
 
     Attributes:
@@ -91,20 +93,32 @@ class Request:
 
     @cached_property
     def key(self) -> str:
-        """What requests have in common that share a running search: also policy and budget."""
+        """What requests have in common that share a running search: also policy and budget.
+
+        Two profiles may differ only in how strictly they verify.
+        """
         about = self.config.started(self.problem).about
-        return json.dumps([self.search, about], sort_keys=True, default=str)
+        conditions = str(self.config.conditions(self.problem))
+        return json.dumps([self.search, about, conditions], sort_keys=True, default=str)
 
 
 def parse_request(
     body: Any, profiles: Mapping[str, Profile], *, chat: bool, client: str = ""
-) -> Request:
+) -> CompletionRequest:
     """The request in a body, of a client that may use these profiles.
 
     It may take long, because checks are compiled.
     """
     given = _record(body, "", "the request")
-    known = (*_COMMON, *_SAMPLING, *_PASSED_ON, *_IGNORED, *_FIXED, "response_format")
+    known = (
+        *_COMMON,
+        *_SAMPLING,
+        *_PASSED_ON,
+        *_IGNORED,
+        *_FIXED,
+        "response_format",
+        "reasoning_effort",
+    )
     _only(given, "", (*known, "messages" if chat else "prompt"))
     for name, allowed in _FIXED.items():
         if name in given and given[name] not in allowed:
@@ -122,8 +136,10 @@ def parse_request(
         config = profile.config(_plan(asked, profile), _sampling(given, profile), more)
     except UsageError as error:
         raise ApiError(400, str(error), code="invalid_value") from error
-    stream, options = _flag(given, "stream"), given.get("stream_options", {})
-    return Request(
+    stream = _flag(given, "stream")
+    options = _record(given.get("stream_options", {}), "stream_options", "stream_options")
+    _only(options, "stream_options.", ("include_usage", "include_obfuscation"))
+    return CompletionRequest(
         chat,
         profile,
         problem,
@@ -132,7 +148,7 @@ def parse_request(
         _require(asked, profile),
         _number(asked, "deadline", "grv.", least=1e-3, most=_LONGEST_WAIT),
         stream,
-        _flag(_record(options, "stream_options", "stream_options"), "include_usage"),
+        _flag(options, "include_usage"),
     )
 
 
@@ -194,12 +210,14 @@ def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
         "temperature": _number(given, "temperature", least=0, most=100),
         "top_p": _number(given, "top_p", least=1e-9, most=1),
         "max_tokens": _tokens(given, sampling.max_tokens),
-        "seed": _whole(given, "seed", least=-(2**63)),
+        "seed": _whole(given, "seed", least=-_LARGEST_SEED, most=_LARGEST_SEED),
         "stop": _stops(given.get("stop")),
     }
     if "response_format" in given:
         changes["response_format"] = parse_format(given["response_format"])
-    more = {name: _passed_on(given, name) for name in _PASSED_ON if name in given}
+    if "reasoning_effort" in given:
+        changes["effort"] = _effort(given["reasoning_effort"])
+    more = {name: _number(given, name, least=-2, most=2) for name in _PASSED_ON if name in given}
     if more:
         changes["extra_body"] = (sampling.extra_body or {}) | more
     return dataclasses.replace(
@@ -215,12 +233,11 @@ def _tokens(given: Mapping[str, Any], most: int | None) -> int | None:
     return None
 
 
-def _passed_on(given: Mapping[str, Any], name: str) -> Any:
-    if name == "reasoning_effort":
-        if not (isinstance(given[name], str) and given[name].isalpha()):
-            raise wrong(name, f"must be a word, not {shown(given[name])}")
-        return given[name]
-    return _number(given, name, least=-2, most=2)
+def _effort(given: Any) -> str:
+    if not isinstance(given, str) or given not in EFFORTS:
+        there = ", ".join(EFFORTS)
+        raise wrong("reasoning_effort", f"must be one of {there}, not {shown(given)}")
+    return given
 
 
 def _stops(given: Any) -> tuple[str, ...] | None:
@@ -230,19 +247,24 @@ def _stops(given: Any) -> tuple[str, ...] | None:
     fits = isinstance(stops, list) and len(stops) <= _MOST_STOPS
     if not fits or not all(isinstance(each, str) and each for each in stops):
         raise wrong("stop", f"must be a text or a list of up to {_MOST_STOPS} texts")
+    if any(len(each) > _LONGEST_STOP for each in stops):
+        raise wrong("stop", f"must have at most {_LONGEST_STOP} characters in each text")
     return tuple(stops)
 
 
-def _plan(asked: Mapping[str, Any], profile: Profile) -> Plan:
+def _plan(asked: Mapping[str, Any], profile: Profile) -> SearchPlan:
     """The profile's plan with what the request says. It may lower a budget, not raise it."""
     plan = profile.plan
-    budget = _number(asked, "budget", "grv.", least=0, most=plan.budget)
-    value = _number(asked, "value", "grv.", least=0)
-    return Plan(
+    budget = _number(asked, "budget", "grv.", least=0, most=plan.limits.budget)
+    value = _number(asked, "value", "grv.", least=0, most=_LARGEST_VALUE)
+    return SearchPlan(
         _policy(asked["policy"]) if "policy" in asked else plan.policy,
         _costs(asked["costs"], plan.costs) if "costs" in asked else plan.costs,
-        plan.budget if budget is None else budget,
-        plan.value if value is None else value,
+        replace(
+            plan.limits,
+            budget=plan.limits.budget if budget is None else budget,
+            value=plan.limits.value if value is None else value,
+        ),
     )
 
 
@@ -250,17 +272,16 @@ def _policy(given: Any) -> Policy:
     if not isinstance(given, str) or len(given) > _LONGEST_NAME:
         raise wrong("grv.policy", f"must be the name of a policy, not {shown(given)}")
     try:
-        name, _, _ = spec.split(given)
-        if name in _SERVERS_POLICIES:
-            raise wrong("grv.policy", f"only the server's file may name {name}")
-        return spec.parse(given)
+        return spec.parse_guest(given)
     except UsageError as error:
         raise wrong("grv.policy", str(error)) from error
 
 
 def _costs(given: Any, least: Costs) -> Costs:
     """The costs of a request. Lower ones would make its budget, and the total, say less."""
-    text = ",".join(map(str, given)) if isinstance(given, list) else str(given)
+    text = ",".join(map(str, given[:3])) if isinstance(given, list) else str(given)
+    if len(text) > _LONGEST_NAME:
+        raise wrong("grv.costs", "give two numbers, as in 1,10")
     try:
         costs = parse_costs(text)
     except UsageError as error:

@@ -6,15 +6,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ...backends.protocols import Finding, Usage
-from ...runtime.results.solution import FAILED, UNFINISHED, Solution
-from ...runtime.spending import ACCOUNT_SPENT, TOTAL_SPENT
+from ...backends.protocols import NOTHING, Finding, Usage, verified_part
+from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
+from ...runtime.solution import FAILED, UNFINISHED, Solution
 from ..errors import ApiError
-from .requests import Request
+from .requests import CompletionRequest
 from .require import Require
 
 
-def text_of(request: Request, solution: Solution, *, detailed: bool) -> str:
+def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> str:
     """The text that answers a request.
 
     Raises:
@@ -37,22 +37,26 @@ def text_of(request: Request, solution: Solution, *, detailed: bool) -> str:
     raise ApiError(422, message, code="not_verified", grv=found)
 
 
-def found_of(request: Request, solution: Solution) -> dict[str, Any]:
+def found_of(request: CompletionRequest, solution: Solution) -> dict[str, Any]:
     """The field `grv`: what the search found, and what it cost."""
     bill = solution.bill
     return {
         "outcome": solution.outcome,
         "verified": solution.verified,
         "search": solution.search,
+        "answer_program": solution.answer_program,
         "bill": {
             "cost": bill.total,
             "generated": bill.generated,
             "verified": bill.verified,
+            "shared": bill.shared,
             "refuted": bill.refuted,
             "rescored": bill.rescored,
             "lost": sum(solution.lost.values()),
+            "dollars": sum(solution.usage.values(), NOTHING).dollars,
         },
         "evidence": evidence_of(solution.finding, request.check),
+        **(verified_part(solution.finding.evidence) if solution.finding is not None else {}),
     }
 
 
@@ -61,7 +65,12 @@ def evidence_of(finding: Finding | None, check: str) -> dict[str, Any] | None:
     if finding is None:
         return None
     said = {"verdict": finding.verdict.value, "reason": finding.reason}
-    return {**said, "check": check} if check else {**said, "details": dict(finding.evidence)}
+    return {**said, "check": check} if check else {**said, "details": _details(finding)}
+
+
+def _details(finding: Finding) -> dict[str, Any]:
+    """The evidence, without the program: that is a field of its own."""
+    return {name: value for name, value in finding.evidence.items() if name != "answer_program"}
 
 
 def usage_of(solution: Solution) -> dict[str, int]:
@@ -76,7 +85,7 @@ def tokens(prompt: int, completion: int) -> dict[str, int]:
     return {**counts, "total_tokens": sum(counts.values())}
 
 
-def completion(request: Request, solution: Solution, text: str) -> dict[str, Any]:
+def completion(request: CompletionRequest, solution: Solution, text: str) -> dict[str, Any]:
     """The body of a response that is not streamed."""
     choice = {"index": 0, "finish_reason": "stop", "logprobs": None}
     said = {"message": {"role": "assistant", "content": text}} if request.chat else {"text": text}
@@ -88,13 +97,15 @@ def completion(request: Request, solution: Solution, text: str) -> dict[str, Any
     }
 
 
-def chunk(request: Request, choices: list[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+def chunk(
+    request: CompletionRequest, choices: list[Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
     """A chunk of a stream."""
     kind = "chat.completion.chunk" if request.chat else "text_completion"
     return {**head(request, kind), "choices": choices, **more}
 
 
-def choices(request: Request, text: str | None) -> list[Mapping[str, Any]]:
+def choices(request: CompletionRequest, text: str | None) -> list[Mapping[str, Any]]:
     """The choice of a chunk with a text; None is the end."""
     finish = "stop" if text is None else None
     choice = {"index": 0, "finish_reason": finish, "logprobs": None}
@@ -104,7 +115,7 @@ def choices(request: Request, text: str | None) -> list[Mapping[str, Any]]:
     return [choice | {"text": text or ""}]
 
 
-def head(request: Request, kind: str) -> dict[str, Any]:
+def head(request: CompletionRequest, kind: str) -> dict[str, Any]:
     """The fields that every response has."""
     prefix = "chatcmpl" if request.chat else "cmpl"
     return {

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ...runtime.results.solution import Solution
+from ...runtime.solution import Solution
 from ..errors import ApiError
-from ..searches import Running
-from .requests import Request
+from ..searches import RunningSearch
+from .requests import CompletionRequest
 from .responses import choices, chunk, found_of, text_of, usage_of
 
 _HEARTBEAT = b": heartbeat\n\n"
@@ -35,7 +35,7 @@ def event(data: Mapping[str, Any]) -> bytes:
 
 
 async def progress(
-    request: Request, running: Running, heartbeat: float, until: float
+    request: CompletionRequest, running: RunningSearch, heartbeat: float, until: float
 ) -> AsyncGenerator[bytes]:
     """Progress and heartbeats, until the search ends or time is over.
 
@@ -44,9 +44,12 @@ async def progress(
     told: Mapping[str, Any] | None = None
     sent = reported = -math.inf
     while not running.done.is_set() and (now := time.monotonic()) < until:
-        changed, new = running.changed, running.progress
+        changed = running.changed
+        new = running.progress
         if new != told and now >= reported + _LEAST_PAUSE:
-            told, sent, reported = new, now, now
+            told = new
+            sent = now
+            reported = now
             yield event(chunk(request, [], grv=new))
         elif now >= sent + heartbeat:
             sent = now
@@ -58,7 +61,7 @@ async def progress(
             await changed.wait()
 
 
-def answer(request: Request, solution: Solution, *, detailed: bool) -> list[bytes]:
+def answer(request: CompletionRequest, solution: Solution, *, detailed: bool) -> list[bytes]:
     """The last events of a stream."""
     try:
         text = text_of(request, solution, detailed=detailed)
@@ -77,40 +80,40 @@ def answer(request: Request, solution: Solution, *, detailed: bool) -> list[byte
 class EventStream(Response):
     """Sends events until there are no more or the client leaves.
 
-    A client that does not read for `slow` seconds has left, too. `holding` is closed at the end.
+    `holding` is closed at the end.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes], holding: ExitStack, slow: float) -> None:
+    def __init__(self, events: AsyncGenerator[bytes], holding: ExitStack) -> None:
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._events, self._holding, self._slow = events, holding, slow
+        self._events = events
+        self._holding = holding
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events; `scope`, `receive` and `send` are those of ASGI."""
         with self._holding:
-            await self._send_all(receive, send)
-
-    async def _send_all(self, receive: Receive, send: Send) -> None:
-        async with anyio.create_task_group() as group, aclosing(self._events) as events:
-
-            async def watch() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-
-            group.start_soon(watch)
-            with anyio.move_on_after(self._slow):
-                await send(
-                    {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-                )
-            async for each in events:
-                with anyio.move_on_after(self._slow) as sending:
+            async with until_left(receive), aclosing(self._events) as events:
+                start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+                await send(start)
+                async for each in events:
                     await send({"type": "http.response.body", "body": each, "more_body": True})
-                if sending.cancelled_caught:
-                    break
-            else:
-                with anyio.move_on_after(self._slow):
-                    await send({"type": "http.response.body", "body": b""})
+                await send({"type": "http.response.body", "body": b""})
+
+
+@asynccontextmanager
+async def until_left(receive: Receive) -> AsyncIterator[anyio.Event]:
+    """End the context when the client leaves; the event says whether it has."""
+    left = anyio.Event()
+    async with anyio.create_task_group() as group:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            left.set()
             group.cancel_scope.cancel()
+
+        group.start_soon(watch)
+        yield left
+        group.cancel_scope.cancel()

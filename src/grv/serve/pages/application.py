@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.errors import LedgerError
-from ..door import Door
+from ..door import Door, in_parts
 from ..errors import ApiError
 from ..events import Events, place_of
 from .answers import HEADERS, as_json
@@ -26,7 +26,9 @@ class PagesApplication:
         self, routes: Sequence[BaseRoute], door: Door, events: Events, follower: Follower
     ) -> None:
         self._router = Router(routes, redirect_slashes=False)
-        self._door, self._events, self._follower = door, events, follower
+        self._door = door
+        self._events = events
+        self._follower = follower
         self.lost: LedgerError | None = None  # a read that fails is the error of one request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,7 +44,7 @@ class PagesApplication:
 
         try:
             with self._door.admit(scope):
-                await self._router(scope, receive, watched)
+                await self._router(scope, receive, in_parts(watched))
             return
         except ApiError as error:
             failure = error

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 from ...core.errors import LedgerError
 from .store import Store
@@ -16,6 +19,19 @@ from .store import Store
 _INTERVAL = 0.4  # seconds between two looks at the ledger
 _HEARTBEAT = 10.0  # the longest silence of a stream
 _NAMED = 200  # the newest entries whose searches are named
+_THREADS = 4  # that read for pages
+_threads: RunVar[anyio.CapacityLimiter] = RunVar("threads of the pages")
+_Found = TypeVar("_Found")
+
+
+async def in_thread(read: Callable[[], _Found]) -> _Found:
+    """What a function reads, in one of the few threads of the pages. Searches have others."""
+    try:
+        threads = _threads.get()
+    except LookupError:
+        threads = anyio.CapacityLimiter(_THREADS)
+        _threads.set(threads)
+    return await anyio.to_thread.run_sync(read, limiter=threads)
 
 
 class Follower:
@@ -26,13 +42,25 @@ class Follower:
         self._closed = False
         self._looked = 0.0
         self._version = (0, 0)
+        self.streams = 0  # that are open
 
     def close(self) -> None:
         """End all streams."""
         self._closed = True
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        """Events: one for the start, and one for each change. Comments keep the stream open."""
+    async def stream(self, *, named: bool = True) -> AsyncIterator[bytes]:
+        """Events: one for the start, and one for each change. Comments keep the stream open.
+
+        `named` is whether the searches that changed are named.
+        """
+        self.streams += 1
+        try:
+            async for each in self._events(named=named):
+                yield each
+        finally:
+            self.streams -= 1
+
+    async def _events(self, *, named: bool) -> AsyncIterator[bytes]:
         version = await self._current()
         yield b"retry: 1500\n" + _event({"position": version[1], "searches": []})
         said = time.monotonic()
@@ -40,10 +68,10 @@ class Follower:
             await anyio.sleep(_INTERVAL)
             now = await self._current()
             if now != version:
-                changed = await anyio.to_thread.run_sync(
-                    self._store.changed_since, version[1], _NAMED
-                )
-                version, said = now, time.monotonic()
+                since = partial(self._store.changed_since, version[1], _NAMED)
+                changed = await in_thread(since) if named else []
+                version = now
+                said = time.monotonic()
                 yield _event({"position": version[1], "searches": changed})
             elif time.monotonic() - said > _HEARTBEAT:
                 said = time.monotonic()
@@ -54,7 +82,7 @@ class Follower:
         if time.monotonic() - self._looked >= _INTERVAL * 0.9:
             self._looked = time.monotonic()
             with contextlib.suppress(LedgerError):  # a busy file: the next look may succeed
-                self._version = await anyio.to_thread.run_sync(self._store.version)
+                self._version = await in_thread(self._store.version)
         return self._version
 
 

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...core.values import REFUTED, Event, Generated, Rescored, Verified, arrivals
-from ...ledger.entries import (
-    Charged,
-    Ended,
-    Entry,
-    Failed,
-    Found,
-    Made,
-    Parked,
-    Scored,
-    ScoredAgain,
-    Settled,
-    Started,
-    Told,
-    charge_of,
-)
-from ...ledger.pending import pending_calls
-from .store import Listed, last_start
+from ...backends.protocols import verified_part
+from ...files import parse_json
+from ...ledger.entries import Ended, Entry, Found, Settled, Started
+from ...ledger.view import GivenVerdict, RecordedCandidate, RecordedStep, SearchView, StepKind
+from .store import Listed
 
 LONGEST = 20_000  # characters of a text that are sent with the search; the rest on request
 _MOST = 500  # candidates that are sent with the search
+_PARTS: frozenset[StepKind] = frozenset({"second score", "verdict"})  # of other steps
+_WITH_VERDICTS: frozenset[StepKind] = frozenset({"verified", "reviewed"})
 
 Timed = Sequence[tuple[Entry, float]]
 
@@ -40,74 +27,60 @@ def listed_data(listed: Listed) -> dict[str, Any]:
 
 def search_data(listed: Listed, timed: Timed, damage: str) -> dict[str, Any]:
     """Everything that the page of a search shows."""
-    entries = [entry for entry, _ in timed]
-    started, pending = last_start(entries), pending_calls(entries)
-    ended = next((each for each in reversed(entries) if isinstance(each, Ended)), None)
-    candidates = candidates_of(timed)
+    view = view_of(timed)
+    tally = view.tally
+    candidates = view.candidates
     return {
         **listed_data(listed),
+        "generated": len(tally.made),
+        "verified": tally.verifications,
         "damage": damage,
-        "prompt": _cut(started.prompt) if started else _cut(""),
-        "check": _check(started.check) if started else None,
-        "settings": dict(started.about) if started else {},
-        "answer": None if ended is None else ended.answer,
-        "steps": [*steps_of(timed)],
-        "candidates": [_sent(each) for each in candidates[:_MOST]],
+        "prompt": _cut(view.prompt),
+        "check": _check(view.started.check) if view.started else None,
+        "settings": dict(view.about),
+        "answer": None if view.last_end is None else view.last_end.answer,
+        "shared": tally.shared,
+        "steps": [step_data(step) for step in view.steps if step.kind not in _PARTS],
+        "candidates": [_sent(candidate_data(each)) for each in candidates[:_MOST]],
         "left_out": max(0, len(candidates) - _MOST),
-        "lost": dict(pending.lost),
-        "cancelled": pending.cancelled,
-        "corrected": _is_corrected(entries),
+        "lost": dict(tally.lost),
+        "cancelled": tally.cancelled,
+        "corrected": view.is_corrected,
     }
 
 
-def steps_of(timed: Timed) -> Iterator[dict[str, Any]]:
-    """What happened, in order: each step with its reason and what was spent so far."""
-    spent, seen, generators = 0.0, Counter[str](), list[str]()
-    for entry, at in timed:
-        spent += charge_of([entry])
-        step: dict[str, Any] | None = None
-        match entry:
-            case Started(_, about):
-                again, seen = seen.total() > 0, Counter()
-                generators = [*about.get("generators", ())]
-                step = {"step": "continued" if again else "started", "why": _plan(about)}
-            case Told(event, why):
-                name = why.partition(":")[0] if generators else ""
-                place = generators.index(name) if name in generators else 0
-                step = {**_told(event, seen[name], max(1, len(generators)), place), "why": why}
-                seen[name] += sum(len(batch.scores) for batch in arrivals(event))
-            case Settled(call, candidates, _, reason) if reason:
-                step = {"step": "attempt failed", "call": call, "ids": [*candidates], "why": reason}
-            case Parked(_, candidates, note):
-                step = {"step": "parked", "ids": [*candidates], "why": note}
-            case Found(candidate, verdict, reviewer=reviewer, note=note) if reviewer:
-                verdicts = {str(candidate): verdict.value}
-                step = {"step": "reviewed", "verdicts": verdicts, "ids": [candidate]}
-                step |= {"reviewer": reviewer, "why": note}
-            case Charged(_, reason):
-                step = {"step": "charged", "why": reason}
-            case Ended(reason, answer, why=why):
-                step = {"step": "ended", "outcome": reason, "why": why}
-                step["ids"] = [] if answer is None else [answer]
-            case Failed(message):
-                step = {"step": "failed", "why": message}
-        if step is not None:
-            yield {"at": at, "spent": spent, "ids": [], **step}
+def view_of(timed: Timed) -> SearchView:
+    """The view of entries with their times."""
+    return SearchView([entry for entry, _ in timed], times=[at for _, at in timed])
 
 
-def _told(event: Event, seen: int, generators: int, place: int) -> dict[str, Any]:
-    """A result. Several generators take turns in the numbers of candidates."""
-    match event:
-        case Generated(scores):
-            own = range(seen, seen + len(scores))
-            return {"step": "generated", "ids": [generators * id + place for id in own]}
-        case Rescored(second):
-            return {"step": "rescored", "ids": [*second]}
-        case Verified(verdicts):
-            told = {str(id): verdict.value for id, verdict in verdicts.items()}
-            ahead = [*range(seen, seen + sum(len(each.scores) for each in arrivals(event)))]
-            more = {"meanwhile": ahead} if ahead else {}
-            return {"step": "verified", "ids": [*verdicts], "verdicts": told, **more}
+def step_data(step: RecordedStep) -> dict[str, Any]:
+    """What happened, with its reason and what was spent so far."""
+    data: dict[str, Any] = {
+        "at": step.at,
+        "spent": step.spent,
+        "ids": [*step.ids],
+        "step": step.kind,
+        "why": step.reason,
+    }
+    if step.generator:
+        data["generator"] = step.generator
+    if step.kind in _WITH_VERDICTS:
+        data["verdicts"] = {str(id): verdict.value for id, verdict in step.verdicts.items()}
+    if step.meanwhile:
+        data["meanwhile"] = [*step.meanwhile]
+    if step.shared:
+        data["shared"] = [*step.shared]
+    match step.entry:
+        case Started(_, about):
+            data["why"] = _plan(about)
+        case Settled(call):
+            data["call"] = call
+        case Found(reviewer=reviewer):
+            data["reviewer"] = reviewer
+        case Ended(reason):
+            data["outcome"] = reason
+    return data
 
 
 def _plan(about: Mapping[str, Any]) -> str:
@@ -117,48 +90,47 @@ def _plan(about: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def candidates_of(timed: Timed) -> list[dict[str, Any]]:
-    """The candidates with scores and all their verdicts, in order of arrival."""
-    found: dict[int, dict[str, Any]] = {}
-    for entry, at in timed:
-        match entry:
-            case Made(id, text, _, usage):
-                found[id] = {"candidate": id, "text": text, "usage": dict(usage), "verdicts": []}
-            case Scored(id, score, key, reason) if id in found:
-                found[id] |= {"score": score, "score_reason": reason, "refuted": key == REFUTED}
-            case ScoredAgain(id, score) if id in found:
-                found[id]["second_score"] = score
-            case Found(id) if id in found:
-                found[id]["verdicts"].append(_verdict(entry, at))
-    waiting = {id for call, id in pending_calls([e for e, _ in timed]).parked if call == "verify"}
-    for id, each in found.items():
-        each["waiting"] = id in waiting
-    return [found[id] for id in sorted(found)]
+def candidate_data(candidate: RecordedCandidate) -> dict[str, Any]:
+    """A candidate with its scores and all its verdicts."""
+    data: dict[str, Any] = {
+        "candidate": candidate.id,
+        "text": candidate.text,
+        "generator": candidate.generator,
+        "usage": dict(candidate.usage),
+        "verdicts": [_verdict(given) for given in candidate.verdicts],
+        "waiting": candidate.waiting,
+    }
+    if candidate.scored is not None:
+        data |= {
+            "score": candidate.score,
+            "score_reason": candidate.score_reason,
+            "key": candidate.key,
+            "refuted": candidate.refuted,
+            "dropped": candidate.dropped,
+        }
+    if candidate.scored_again is not None:
+        data["second_score"] = candidate.second_score
+    if candidate.verdict is not None:
+        data |= verified_part(candidate.verdict.evidence)
+    return data
 
 
-def _verdict(found: Found, at: float) -> dict[str, Any]:
+def _verdict(given: GivenVerdict) -> dict[str, Any]:
+    found = given.found
     return {
-        "at": at,
+        "at": given.at,
         "verdict": found.verdict.value,
         "reason": found.reason,
-        "evidence": dict(found.evidence),
+        "evidence": {name: _shortened(value) for name, value in found.evidence.items()},
         "seconds": found.usage.get("seconds"),
+        "shared": found.shared,
         "reviewer": found.reviewer,
         "note": found.note,
     }
 
 
-def _is_corrected(entries: Sequence[Entry]) -> bool:
-    """Whether a verdict was changed after the search had ended."""
-    changed, verdicts = False, dict[int, Any]()
-    for entry in entries:
-        match entry:
-            case Found(id, verdict):
-                changed = changed or verdicts.get(id, verdict) != verdict
-                verdicts[id] = verdict
-            case Started() | Told() | Ended():
-                changed = False
-    return changed
+def _shortened(value: Any) -> Any:
+    return value[:LONGEST] if isinstance(value, str) else value
 
 
 def _sent(candidate: dict[str, Any]) -> dict[str, Any]:
@@ -173,6 +145,6 @@ def _cut(text: str) -> dict[str, Any]:
 def _check(text: str) -> Any:
     """The check of a problem: parsed, or as it is if it is not JSON."""
     try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
+        return parse_json(text) if text else None
+    except ValueError:
         return text

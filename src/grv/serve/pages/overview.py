@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...core.values import Generated, Verdict, Verified, arrivals
-from ...ledger.entries import Entry, Found, Started, Told
-from .store import Store, last_start
+from ...core.errors import UsageError
+from ...core.values import Costs, Generated, Verdict, Verified, arrivals
+from ...files import DEEPEST, parse_json
+from ...ledger.entries import Entry, last_start
+from ...ledger.view import SearchView
+from ...logs.in_order import bounds
+from .store import Store
 
 VERDICTS = 20_000  # the newest entries among which verdicts are counted
 COMPARED = 500  # the newest solved searches that are compared with the baselines
@@ -27,14 +30,17 @@ class Baselines:
     Attributes:
         searches: how many are compared.
         cost: what they cost.
-        verify_all: every candidate verified in the order of arrival, up to the first known pass.
+        least: what verify-all costs if every candidate without a verdict passes (`logs.in_order`).
+        most: what it costs if all of them fail.
         hindsight: the same candidates generated, and only the first known pass verified.
-        unknown: candidates before the first known pass that have no verdict. They count as failed.
+        unknown: candidates before the first known pass that verify-all would verify, and that have
+            no verdict.
     """
 
     searches: int
     cost: float
-    verify_all: float
+    least: float
+    most: float
     hindsight: float
     unknown: int
 
@@ -117,9 +123,19 @@ def _verdicts(store: Store) -> dict[str, Any]:
     rows = store.ledger.select(
         "SELECT body FROM entries WHERE position > ? AND kind = 'found'", (position - VERDICTS,)
     )
-    counts = Counter(json.loads(body).get("verdict") for (body,) in rows)
+    counts: Counter[str] = Counter()
+    shared = 0
+    for (body,) in rows:
+        try:  # not whole entries: there are many, and only two fields count
+            found = parse_json(body, deepest=2 * DEEPEST)
+        except (TypeError, ValueError):
+            continue  # a damaged entry: grv runs check reports it
+        if isinstance(found, dict) and isinstance(found.get("verdict"), str):
+            counts[found["verdict"]] += 1
+            shared += found.get("shared") is True
     return {
         **{verdict.value: counts[verdict.value] for verdict in Verdict},
+        "shared": shared,
         "newest": position > VERDICTS,
     }
 
@@ -130,12 +146,11 @@ def _baselines(store: Store) -> dict[str, Any] | None:
         " ORDER BY ended DESC LIMIT ?",
         (COMPARED,),
     )
-    entries = store.entries_of([str(id) for id, _, _ in rows], "started", "found")
-    measured = [
-        id for id, some in entries.items() if (s := last_start(some)) and s.about.get("measured")
-    ]
-    for id, told in store.entries_of(measured, "told").items():
-        entries[id] += told
+    kinds = ("started", "made", "scored", "found")
+    entries = store.entries_of([str(id) for id, _, _ in rows], *kinds)
+    starts = {id: last_start(some) for id, some in entries.items()}
+    measured = [id for id, start in starts.items() if start and start.about.get("measured")]
+    entries |= store.entries_of(measured, *kinds, "told")
     compared = [
         one
         for id, generated, total in rows
@@ -148,46 +163,47 @@ def _sum(rows: Sequence[Baselines]) -> Baselines:
     return Baselines(
         sum(each.searches for each in rows),
         sum(each.cost for each in rows),
-        sum(each.verify_all for each in rows),
+        sum(each.least for each in rows),
+        sum(each.most for each in rows),
         sum(each.hindsight for each in rows),
         sum(each.unknown for each in rows),
     )
 
 
 def compare(entries: Sequence[Entry], generated: int, cost: float) -> Baselines | None:
-    """One solved search beside the baselines; None if nothing in it passed."""
-    verdicts = {each.candidate: each.verdict for each in entries if isinstance(each, Found)}
-    passed = [id for id, verdict in verdicts.items() if verdict is Verdict.PASSED]
-    prices = _prices(entries, generated)
-    if not passed or prices is None:
+    """One solved search beside the baselines.
+
+    None if nothing in it passed, or if it has several generators: what verify-all would do with
+    them depends on their order.
+    """
+    view = SearchView(entries)
+    prices = _prices(view, generated)
+    if prices is None:
         return None
-    candidate, verify = prices
-    first = min(passed)
-    unknown = sum(id not in verdicts for id in range(first))
-    makes = (first + 1) * candidate
-    return Baselines(1, cost, makes + (first + 1) * verify, makes + verify, unknown)
+    least, most = bounds(view, prices)
+    if not most.solved:
+        return None
+    hindsight = prices.of(most.bill.generated, 1)
+    return Baselines(1, cost, least.bill.total, most.bill.total, hindsight, most.asked)
 
 
-def _prices(entries: Iterable[Entry], generated: int) -> tuple[float, float] | None:
+def _prices(view: SearchView, generated: int) -> Costs | None:
     """What a candidate and a verification cost: by the price list, or on average."""
-    about: Mapping[str, Any] = {}
+    about = view.about
     paid = {Generated: 0.0, Verified: 0.0}
     verified = 0
-    for entry in entries:
-        match entry:
-            case Started():
-                about = entry.about
-            case Told(event) if isinstance(event, Generated | Verified):
-                if isinstance(event, Verified):
-                    paid[Verified] += event.paid or 0.0
-                    verified += len(event.verdicts)
-                paid[Generated] += sum(batch.paid or 0.0 for batch in arrivals(event))
-    if about.get("measured"):
-        if not (generated and verified):
-            return None
-        return paid[Generated] / generated, paid[Verified] / verified
-    try:
-        generate, verify, score = (float(each) for each in about["costs"])
-    except (KeyError, TypeError, ValueError):
+    for told in view.told:
+        event = told.event
+        if isinstance(event, Verified):
+            paid[Verified] += event.paid or 0.0
+            verified += len(event.verdicts) - len(event.shared)
+        paid[Generated] += sum(batch.paid or 0.0 for batch in arrivals(event))
+    if about.get("generators"):
         return None
-    return generate + score, verify
+    try:
+        if about.get("measured"):
+            return Costs(paid[Generated] / generated, paid[Verified] / verified)
+        generate, verify, score = (float(each) for each in about["costs"])
+        return Costs(generate, verify, score)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, UsageError):
+        return None

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import resources
 from typing import Any, get_args
 
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ...core.errors import LedgerError
-from ...files import parse_json
-from ..door import read_body
+from ...ledger.view import SearchView
+from ...report.style import themes
+from ..door import parse_body, read_body
 from ..errors import ApiError, wrong
 from .access import Access
 from .answers import HEADERS, as_json, json_response
-from .follower import Follower
-from .look import style
-from .one_search import candidates_of, listed_data, search_data
+from .follower import Follower, in_thread
+from .one_search import candidate_data, listed_data, search_data, view_of
 from .overview import overview
 from .store import PAGE, TEXTS, Filter, Show, Sort, Store
 
 _KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "html": "text/html"}
 _FRESH = 2.0  # seconds that an overview is shown unless there are new entries
 _MOST_PAGES = 1_000_000
+_NUMBER = re.compile("[0-9]{1,9}")
+_MOST_STREAMS = 100  # open pages that are told of changes; others look from time to time
 _KEY = 4096  # bytes of a request to sign in
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -41,10 +43,22 @@ class Pages:
         access: who may see it.
         total: the budget of the ledger.
         reviewing: whether there is a page for reviewers.
+        dollars: what a search cost in dollars; None if that is unknown.
     """
 
-    def __init__(self, store: Store, access: Access, total: float, *, reviewing: bool) -> None:
-        self._store, self._access, self._total = store, access, total
+    def __init__(
+        self,
+        store: Store,
+        access: Access,
+        total: float,
+        *,
+        reviewing: bool,
+        dollars: Callable[[SearchView], float | None] = lambda view: None,
+    ) -> None:
+        self._dollars = dollars
+        self._store = store
+        self._access = access
+        self._total = total
         self._reviewing = reviewing
         self.follower = Follower(store)
         self._overview: tuple[tuple[int, int], float, bytes] = ((0, 0), 0.0, b"")
@@ -65,7 +79,7 @@ class Pages:
             Route("/api/overview", self._show_overview, methods=get),
             Route("/api/searches", self._list, methods=get),
             Route("/api/searches/{search}", self._search, methods=get),
-            Route("/api/searches/{search}/{candidate:int}", self._candidate, methods=get),
+            Route("/api/searches/{search}/{candidate}", self._candidate, methods=get),
             Route("/api/events", self._events, methods=get),
         ]
 
@@ -76,7 +90,7 @@ class Pages:
         return json_response({**self._access.session(http), "reviewing": self._reviewing})
 
     async def _sign_in(self, http: Request) -> Response:
-        given = parsed(await read_body(http, _KEY, 10))
+        given = parse_body(await read_body(http, _KEY, 10))
         if not isinstance(given, dict) or not isinstance(given.get("key"), str):
             raise wrong("key", "is missing")
         return self._access.sign_in(http, given["key"].strip())
@@ -113,60 +127,65 @@ class Pages:
 
     async def _search(self, http: Request) -> Response:
         self._access.viewer(http)
-        search = http.path_params["search"]
+        search = http.path_params["search"].replace("\0", "")  # PostgreSQL has no such text
 
         def read() -> dict[str, Any]:
             listed = self._store.one(search)
             if listed is None:
                 raise ApiError(404, "there is no such search", code="not_found")
-            return search_data(listed, *self._store.entries(search))
+            timed, damage = self._store.entries(search)
+            data = search_data(listed, timed, damage)
+            return {**data, "dollars": self._dollars(view_of(timed))}
 
         return json_response(await reading(read))
 
     async def _candidate(self, http: Request) -> Response:
         self._access.viewer(http)
-        search, candidate = http.path_params["search"], http.path_params["candidate"]
+        search = http.path_params["search"]
+        number = http.path_params["candidate"]
+        if not _NUMBER.fullmatch(number):
+            raise ApiError(404, "there is no such candidate", code="not_found")
+        candidate = int(number)
 
         def read() -> dict[str, Any]:
             timed, _ = self._store.entries(search)
-            for each in candidates_of(timed):
-                if each["candidate"] == candidate:
-                    return each
+            for each in view_of(timed).candidates:
+                if each.id == candidate:
+                    return candidate_data(each)
             raise ApiError(404, "there is no such candidate", code="not_found")
 
         return json_response(await reading(read))
 
     async def _events(self, http: Request) -> Response:
-        if not self._access.session(http)["reviews"]:
+        session = self._access.session(http)
+        if not session["reviews"]:
             self._access.viewer(http)
-        return StreamingResponse(
-            self.follower.stream(), media_type="text/event-stream", headers=HEADERS
-        )
+        if self.follower.streams >= _MOST_STREAMS:
+            message = f"{self.follower.streams} pages are open; try again later"
+            raise ApiError(429, message, code="too_many_pages", retry_after=10)
+        events = self.follower.stream(named=bool(session["sees"]))
+        return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
 
 async def reading(read: Callable[[], Any]) -> Any:
     """What a function reads from the ledger, in a thread."""
     try:
-        return await anyio.to_thread.run_sync(read)
+        return await in_thread(read)
     except LedgerError as error:
         raise ApiError(500, f"the ledger cannot be read: {error}", code="ledger") from error
 
 
-def parsed(content: bytes) -> Any:
-    """The JSON of a request."""
-    try:
-        return parse_json(content, finite=True)
-    except ValueError as error:
-        raise ApiError(400, f"the request is not JSON: {error}", code="invalid_json") from error
-
-
 def filter_of(given: Mapping[str, str]) -> Filter:
     """The filter in the query of an address."""
-    show, sort = given.get("show", "all"), given.get("sort", "newest")
+    show = given.get("show", "all")
+    sort = given.get("sort", "newest")
     if show not in get_args(Show):
         raise wrong("show", f"must be one of {', '.join(get_args(Show))}")
     if sort not in get_args(Sort):
         raise wrong("sort", f"must be one of {', '.join(get_args(Sort))}")
+    for name in ("account", "q"):
+        if "\0" in given.get(name, ""):
+            raise wrong(name, "must be a text without NUL")
     page = given.get("page", "0")
     if not (page.isascii() and page.isdigit() and int(page[:9]) < _MOST_PAGES):
         raise wrong("page", "must be the number of a page")
@@ -203,4 +222,10 @@ def _assets() -> dict[str, bytes]:
     """All files that a browser may load, by name."""
     folder = resources.files(__package__) / "assets"
     files = {each.name: each.read_bytes() for each in folder.iterdir() if "." in each.name}
-    return {**files, "look.css": style().encode()}
+    return {**files, "look.css": _style().encode()}
+
+
+def _style() -> str:
+    """The colours and the style sheet of a report, which the pages share."""
+    sheet = resources.files("grv.report.page") / "assets" / "page.css"
+    return f"{themes()}\n{sheet.read_text(encoding='utf-8')}"

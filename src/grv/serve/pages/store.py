@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...core.errors import LedgerError
-from ...ledger.entries import Entry, Found, Parked, Started, from_text
+from ...ledger.entries import Entry, from_text
 from ...ledger.rows import SearchSummary, restored
 from ...ledger.tables import TableLedger
+from ...ledger.view import SearchView
 
 PAGE = 50  # searches per page
 TEXTS = 1000  # the newest searches whose texts are looked through
@@ -147,15 +148,16 @@ class Store:
     def waiting(self, searches: Sequence[str]) -> dict[str, set[int]]:
         """The candidates of these searches that wait for a verdict from outside."""
         found: dict[str, set[int]] = {}
-        for search, entries in self.entries_of(searches, "parked", "found").items():
-            waiting = still_waiting(entries)
+        for search, entries in self.entries_of(searches, "started", "parked", "found").items():
+            waiting = SearchView(entries).waiting
             if waiting:
                 found[search] = waiting
         return found
 
     def texts(self, hashes: Iterable[str]) -> dict[str, str]:
         """Texts by their hashes, as entries of `entries_of` have them."""
-        wanted, found = sorted({hash for hash in hashes if hash}), dict[str, str]()
+        wanted = sorted({hash for hash in hashes if hash})
+        found = dict[str, str]()
         for at in range(0, len(wanted), _AT_ONCE):
             some = wanted[at : at + _AT_ONCE]
             places = ", ".join("?" * len(some))
@@ -179,24 +181,21 @@ class Store:
     def _listed(self, summaries: Sequence[SearchSummary]) -> list[Listed]:
         """What the index does not say: whether searches run, and how far they are."""
         going = [each.id for each in summaries if each.generated is None]
-        counts = {search: (0, 0) for search in going}
-        for search, kind, _ in self._rows_of(going, ("made", "found")):
-            made, found = counts[search]
-            counts[search] = (made + 1, found) if kind == "made" else (made, found + 1)
-        running, waiting = self.ledger.claimed(going), self.waiting(going)
-        return [
-            Listed(
-                each
-                if each.id not in counts
-                else replace(each, generated=counts[each.id][0], verified=counts[each.id][1]),
-                each.id in running,
-                len(waiting.get(each.id, ())),
-            )
-            for each in summaries
-        ]
+        counts = self.ledger.so_far(going)
+        running = self.ledger.claimed(going)
+        listed = []
+        for each in summaries:
+            waiting = 0
+            if each.id in counts:
+                so_far = counts[each.id]
+                waiting = so_far.waiting
+                each = replace(each, generated=so_far.generated, verified=so_far.verified)
+            listed.append(Listed(each, each.id in running, waiting))
+        return listed
 
     def _where(self, wanted: Filter) -> tuple[str, list[object]]:
-        parts, values = [_SHOWN[wanted.show]], list[object]()
+        parts = [_SHOWN[wanted.show]]
+        values = list[object]()
         if wanted.account is not None:
             parts.append("account = ?")
             values.append(wanted.account)
@@ -217,7 +216,8 @@ class Store:
         for search, _, body in self._rows_of(ids, ("started", "made")):
             for hash in _HASH.findall(body):
                 by_hash[hash].add(search)
-        hashes, found = list(by_hash), set[str]()
+        hashes = list(by_hash)
+        found = set[str]()
         contained, value = self.ledger.containing("text", text)
         for at in range(0, len(hashes), _AT_ONCE):
             some = hashes[at : at + _AT_ONCE]
@@ -226,24 +226,3 @@ class Store:
             for (hash,) in self.ledger.select(query, (*some, value)):
                 found |= by_hash[str(hash)]
         return [id for id in ids if id in found][: _AT_ONCE - 1]
-
-
-def still_waiting(entries: Iterable[Entry]) -> set[int]:
-    """The parked candidates without a later verdict."""
-    waiting: set[int] = set()
-    for entry in entries:
-        match entry:
-            case Parked("verify", candidates):
-                waiting |= set(candidates)
-            case Found(candidate):
-                waiting.discard(candidate)
-    return waiting
-
-
-def last_start(entries: Iterable[Entry]) -> Started | None:
-    """The settings with which a search was started last."""
-    found = None
-    for entry in entries:
-        if isinstance(entry, Started):
-            found = entry
-    return found

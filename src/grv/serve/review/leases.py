@@ -1,5 +1,7 @@
 """Leases: an item belongs to one reviewer while the page is open.
 
+Only the queue and `Desk.open` grant a lease (desk.py), and a verdict needs one.
+
 A lease is a claim in the ledger, as on searches: two servers, or a server and `grv review`, never
 hold one item. A claim ends with its process. Inside a server, the page of a reviewer says every few
 seconds that it is still open; otherwise the item returns to the queue.
@@ -8,17 +10,21 @@ seconds that it is still open; otherwise the item returns to the queue.
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ...core.errors import LedgerError
+from ...ledger.entries import Found
 from ...ledger.tables import TableLedger
 from .queue import ItemId
 
 SILENCE = 20.0  # seconds without a word from the page
+LONGEST = 4 * 3600.0  # seconds of a lease, even if its page is open
+_MOST = 8  # leases of one reviewer: more would keep items from others
 
 
 @dataclass
@@ -31,6 +37,8 @@ class Lease:
         secret: what the page has to show.
         granted: when it was granted.
         heard: when the page was last heard of.
+        corrects: the verdict that may be corrected; None if there is none yet.
+        used: whether a verdict is being written. A lease is for one verdict.
     """
 
     id: ItemId
@@ -38,6 +46,8 @@ class Lease:
     secret: str
     granted: float
     heard: float
+    corrects: Found | None = None
+    used: bool = False
 
 
 class Leases:
@@ -50,19 +60,26 @@ class Leases:
         silence: float = SILENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ledger, self._silence, self._clock = ledger, silence, clock
+        self._ledger = ledger
+        self._silence = silence
+        self._clock = clock
         self._leases: dict[ItemId, Lease] = {}
         self._lock = threading.RLock()
         self._sweeping = False
 
-    def take(self, reviewer: str, wanted: Iterable[ItemId]) -> Lease | None:
-        """Lease the first item that is free; None if there is none."""
+    def take(
+        self, reviewer: str, wanted: Iterable[ItemId], *, corrects: Found | None = None
+    ) -> Lease | None:
+        """Lease the first item that is free; None if there is none, or the reviewer has many."""
         with self._lock:
             self.expire()
+            if sum(each.reviewer == reviewer for each in self._leases.values()) >= _MOST:
+                return None
             for id in wanted:
                 if id not in self._leases and self._ledger.claim(id.claim):
                     now = self._clock()
-                    lease = Lease(id, reviewer, secrets.token_urlsafe(16), now, now)
+                    secret = secrets.token_urlsafe(16)
+                    lease = Lease(id, reviewer, secret, now, now, corrects)
                     self._leases[id] = lease
                     self._sweep()
                     return lease
@@ -70,7 +87,7 @@ class Leases:
 
     def _sweep(self) -> None:
         """Look for silent pages from time to time: other servers wait for their items."""
-        if not self._sweeping:
+        if not self._sweeping and math.isfinite(self._silence):
             self._sweeping = True
             timer = threading.Timer(self._silence / 2, self._swept)
             timer.daemon = True
@@ -84,15 +101,31 @@ class Leases:
             if self._leases:
                 self._sweep()
 
-    def held(self, id: ItemId, secret: str) -> Lease | None:
-        """The lease with this secret, which is renewed; None if it is over."""
+    def held(self, id: ItemId, secret: str, reviewer: str) -> Lease | None:
+        """The lease of this reviewer with this secret, which is renewed; None if it is over."""
         with self._lock:
             self.expire()
             lease = self._leases.get(id)
-            if lease is None or not secrets.compare_digest(lease.secret.encode(), secret.encode()):
+            if lease is None or lease.used or lease.reviewer != reviewer:
+                return None
+            given = secret.encode("utf-8", "surrogatepass")
+            if not secrets.compare_digest(lease.secret.encode(), given):
                 return None
             lease.heard = self._clock()
             return lease
+
+    @contextlib.contextmanager
+    def using(self, id: ItemId, secret: str, reviewer: str) -> Iterator[Lease | None]:
+        """The lease, for its one verdict: it is over at the end. None if there is no such lease."""
+        with self._lock:
+            lease = self.held(id, secret, reviewer)
+            if lease is not None:
+                lease.used = True
+        try:
+            yield lease
+        finally:
+            if lease is not None:
+                self.end(lease)
 
     def end(self, lease: Lease) -> None:
         """Return an item to the queue."""
@@ -102,11 +135,13 @@ class Leases:
                 self._ledger.release(lease.id.claim)
 
     def expire(self) -> None:
-        """Return the items of pages that are silent."""
+        """Return the items of pages that are silent, or open for too long."""
         with self._lock:
-            oldest = self._clock() - self._silence
-            for lease in [each for each in self._leases.values() if each.heard < oldest]:
-                self.end(lease)
+            now = self._clock()
+            for lease in [*self._leases.values()]:
+                silent = lease.heard < now - self._silence
+                if (silent or lease.granted < now - LONGEST) and not lease.used:
+                    self.end(lease)
 
     @property
     def count(self) -> int:

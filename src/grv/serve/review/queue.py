@@ -12,19 +12,22 @@ drawn towards the common one while there are few.
 
 from __future__ import annotations
 
-import json
+import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...backends.verifiers.human import HumanCheck
 from ...core.errors import LedgerError, UsageError
 from ...core.values import Verdict
-from ...ledger.entries import Entry, Found, Made, Parked, Scored, Started, from_text
+from ...files import parse_json, shown
+from ...ledger.entries import Found, Scored, Started, from_text, last_start
 from ...ledger.tables import TableLedger
-from ..pages.store import Store, last_start
+from ...ledger.view import SearchView
+from ..pages.store import Store
 
+_ITEM = re.compile(r"([\x21-\x7e]{1,100}):([0-9]{1,9})")
 _NEIGHBOURS = 20  # verdicts on candidates with the nearest scores
 _WEIGHT = 4.0  # of the common pass rate, in verdicts
 _HISTORY = 20_000  # the newest entries whose verdicts of people count
@@ -46,17 +49,17 @@ class ItemId:
     @classmethod
     def parse(cls, text: str) -> ItemId:
         """The inverse of `str`."""
-        search, _, candidate = text.rpartition(":")
-        if not (search and candidate.isascii() and candidate.isdigit() and len(candidate) < 10):
-            raise UsageError(f"{text!r} is no candidate: expected SEARCH:NUMBER")
-        return cls(search, int(candidate))
+        match = _ITEM.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{shown(text)} is no candidate: expected SEARCH:NUMBER")
+        return cls(match[1], int(match[2]))
 
     def __str__(self) -> str:
         return f"{self.search}:{self.candidate}"
 
 
 @dataclass(frozen=True)
-class Item:
+class ReviewItem:
     """What a reviewer sees of a candidate: neither its score nor other verdicts."""
 
     id: ItemId
@@ -96,11 +99,12 @@ class Queue:
     """The candidates of unfinished searches that wait for a person."""
 
     def __init__(self, ledger: TableLedger) -> None:
-        self.ledger, self._store = ledger, Store(ledger)
+        self.ledger = ledger
+        self._store = Store(ledger)
 
     def waiting(self) -> list[ItemId]:
         """All that wait, in the order of their expected savings."""
-        waiting = self._store.waiting(self._store.unfinished())
+        waiting = self._waiting()
         entries = self._store.entries_of([*waiting], "started", "scored")
         checks = self._store.texts(
             started.check for some in entries.values() if (started := last_start(some))
@@ -118,19 +122,30 @@ class Queue:
             ]
         return [item for _, item in sorted(found)]
 
-    def item(self, id: ItemId) -> Item | None:
+    def _waiting(self) -> dict[str, set[int]]:
+        """The open candidates, by search."""
+        searches = dict.fromkeys([*self._store.unfinished(), *self._continued()])
+        kinds = ("started", "parked", "found", "ended", "failed")
+        entries = self._store.entries_of([*searches], *kinds)
+        found = {search: SearchView(some).open_to_review for search, some in entries.items()}
+        return {search: some for search, some in found.items() if some}
+
+    def _continued(self) -> list[str]:
+        """Searches that had ended, and have new candidates that wait."""
+        rows = self.ledger.select(
+            "SELECT DISTINCT entries.search FROM entries JOIN searches ON searches.id = search"
+            " WHERE position > ? AND kind = 'parked' AND outcome IS NOT NULL",
+            (self.ledger.position() - _HISTORY,),
+        )
+        return [str(search) for (search,) in rows]
+
+    def item(self, id: ItemId) -> ReviewItem | None:
         """What a reviewer sees; None if there is no such candidate."""
-        entries = self.ledger.read(id.search)
-        started = last_start(entries)
-        texts = [
-            each.text
-            for each in entries
-            if isinstance(each, Made) and each.candidate == id.candidate
-        ]
-        if started is None or not texts or not for_people(started.check):
+        view = SearchView(self.ledger.read(id.search))
+        if view.started is None or not is_reviewed(view, id.candidate):
             return None
-        check = check_of(started.check, entries)
-        return Item(id, started.problem, started.prompt, texts[-1], check)
+        text = view.made[id.candidate].text
+        return ReviewItem(id, view.started.problem, view.prompt, text, check_of(view))
 
     def _rates(self) -> PassRates:
         """The newest verdicts of people, with the scores of their candidates."""
@@ -172,19 +187,19 @@ def for_people(check: str) -> bool:
     return bool(_record(check).get("kind", "human") == "human")
 
 
-def check_of(text: str, entries: Iterable[Entry]) -> HumanCheck:
+def check_of(view: SearchView) -> HumanCheck:
     """The check of a search; without one, the note of the call that was parked."""
     try:
-        return HumanCheck.parse(_record(text))
+        return HumanCheck.parse(_record("" if view.started is None else view.started.check))
     except UsageError:
-        notes = [each.note for each in entries if isinstance(each, Parked) and each.note]
+        notes = [step.why for step in view.steps if step.kind == "parked" and step.why]
         return HumanCheck(notes[-1] if notes else "Is this answer right?")
 
 
 def _record(check: str) -> Mapping[str, Any]:
     try:
-        record = json.loads(check) if check else {}
-    except (ValueError, RecursionError):
+        record = parse_json(check) if check else {}
+    except ValueError:
         return {"kind": "unknown"}
     return record if isinstance(record, dict) else {"kind": "unknown"}
 
@@ -197,10 +212,7 @@ def _price(started: Started) -> float:
         return 1.0
 
 
-def decided(entries: Iterable[Entry], candidate: int) -> Found | None:
-    """The last verdict on a candidate, if there is one."""
-    found = None
-    for entry in entries:
-        if isinstance(entry, Found) and entry.candidate == candidate:
-            found = entry
-    return found
+def is_reviewed(view: SearchView, candidate: int) -> bool:
+    """Whether a search has this candidate and parked it, and people verify by its check."""
+    known = candidate in view.made and candidate in view.asked
+    return view.started is not None and known and for_people(view.started.check)

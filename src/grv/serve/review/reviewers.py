@@ -21,7 +21,7 @@ _SHORTEST = 16
 
 
 class Reviewers:
-    """Finds the reviewer with a token."""
+    """Finds the reviewer with a token, by its hash."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._digests = {name: hash_of(token) for name, token in tokens.items()}
@@ -29,11 +29,14 @@ class Reviewers:
     def __bool__(self) -> bool:
         return bool(self._digests)
 
-    def __call__(self, token: str) -> str | None:
-        """The name of the reviewer; None if there is none. The time tells nothing about tokens."""
-        given, found = hash_of(token), None
-        for name, digest in self._digests.items():
-            if hmac.compare_digest(digest, given):
+    def __call__(self, digest: bytes) -> str | None:
+        """The name of the reviewer whose token has this hash; None if there is none.
+
+        The time tells nothing about tokens.
+        """
+        found = None
+        for name, own in self._digests.items():
+            if hmac.compare_digest(own, digest):
                 found = name
         return found
 

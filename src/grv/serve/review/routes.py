@@ -5,44 +5,46 @@ Every change needs the key of a reviewer, our own page as its origin, and the to
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...backends.verifiers.math.statement import marked_answer
 from ...core.errors import UsageError
 from ...files import is_number
-from ...ledger.tables import TableLedger
-from ..door import read_body
+from ..door import parse_body, read_body
 from ..errors import ApiError, wrong
 from ..pages.access import Access
 from ..pages.answers import json_response
-from ..pages.routes import page, parsed, reading
-from .leases import Lease, Leases
-from .queue import Item, ItemId, Queue, reviews
-from .verdicts import SAYINGS, record
+from ..pages.routes import page, reading
+from .desk import SAYINGS, Desk, Refused
+from .leases import Lease
+from .queue import ItemId, ReviewItem, reviews
 
 _BODY = 64 << 10
 _RECENT = 20  # verdicts of a reviewer that are listed
-_LONGEST = 4 * 3600.0  # seconds of one review
+_MOST_SKIPPED = 10_000  # candidates that a reviewer skipped; the oldest are forgotten
+_STATUS = {"unknown": 404}  # of refusals; the others are conflicts
 
 
 class Review:
-    """The queue of a ledger, which must be open for writing.
+    """The queue of a ledger.
 
     Args:
-        ledger: the ledger.
+        desk: gives candidates to reviewers.
         access: who may review.
-        leases: who has which item.
     """
 
-    def __init__(self, ledger: TableLedger, access: Access, leases: Leases | None = None) -> None:
-        self._ledger, self._access = ledger, access
-        self._queue, self._leases = Queue(ledger), leases or Leases(ledger)
-        self._skipped: defaultdict[str, set[ItemId]] = defaultdict(set)
+    def __init__(self, desk: Desk, access: Access) -> None:
+        self._desk = desk
+        self._access = access
+        self._skipped: defaultdict[str, dict[ItemId, None]] = defaultdict(dict)
+        self._lock = threading.Lock()
 
     @property
     def routes(self) -> list[Route]:
@@ -63,24 +65,23 @@ class Review:
         reviewer = self._access.reviewer(http)
 
         def read() -> dict[str, Any]:
-            waiting = self._queue.waiting()
+            waiting = self._desk.queue.waiting()
+            skipped = self._skipped_by(reviewer)
             return {
                 "waiting": len(waiting),
-                "skipped": len(self._skipped[reviewer].intersection(waiting)),
-                "leased": self._leases.count,
+                "skipped": sum(id in skipped for id in waiting),
+                "leased": self._desk.leases.count,
                 "recent": self._recent(reviewer),
             }
 
         return json_response(await reading(read))
 
     async def _next(self, http: Request) -> Response:
-        """Lease the next item; those that this reviewer skipped come last."""
+        """Lease the next item, but none that this reviewer skipped."""
         reviewer, _ = await self._changing(http)
 
         def read() -> dict[str, Any]:
-            waiting, skipped = self._queue.waiting(), self._skipped[reviewer]
-            wanted = [id for id in waiting if id not in skipped]
-            return self._leased(self._leases.take(reviewer, wanted), len(waiting))
+            return self._given(self._desk.next(reviewer, self._skipped_by(reviewer)))
 
         return json_response(await reading(read))
 
@@ -90,86 +91,91 @@ class Review:
         id = _item_id(given)
 
         def read() -> dict[str, Any]:
-            if self._queue.item(id) is None:
-                raise ApiError(404, "there is no such candidate", code="not_found")
-            lease = self._leases.take(reviewer, [id])
-            if lease is None:
-                return {"item": None, "refused": "another reviewer has it"}
-            return self._leased(lease, len(self._queue.waiting()))
+            return self._given(self._desk.open(reviewer, id))
 
-        return json_response(await reading(read))
+        return json_response(await _accepted(read))
 
-    def _leased(self, lease: Lease | None, waiting: int) -> dict[str, Any]:
-        item = None if lease is None else self._queue.item(lease.id)
-        if lease is None or item is None:
+    def _given(self, given: tuple[Lease, ReviewItem] | None) -> dict[str, Any]:
+        waiting = len(self._desk.queue.waiting())
+        if given is None:
             return {"item": None, "waiting": waiting}
-        return {"item": _shown(item), "lease": lease.secret, "waiting": waiting}
+        lease, item = given
+        shown = {"item": _shown(item), "lease": lease.secret, "waiting": waiting}
+        return {**shown, "correct": lease.corrects is not None}
 
     async def _here(self, http: Request) -> Response:
         """The page is still open. The answer is whether it still has the item."""
-        _, given = await self._changing(http)
-        id, secret = _item_id(given), _text(given, "lease")
-        lease: Lease | None = await reading(lambda: self._leases.held(id, secret))
-        return json_response({"item": str(id), "held": lease is not None})
+        reviewer, given = await self._changing(http)
+        id = _item_id(given)
+        secret = _text(given, "lease")
+
+        def held() -> bool:
+            return self._desk.leases.held(id, secret, reviewer) is not None
+
+        return json_response({"item": str(id), "held": await reading(held)})
 
     async def _leave(self, http: Request) -> Response:
         """The page is closed, or the reviewer skips the item."""
         reviewer, given = await self._changing(http)
-        id, secret = _item_id(given), _text(given, "lease")
-        if given.get("skip") is True:
-            self._skipped[reviewer].add(id)
+        id = _item_id(given)
+        secret = _text(given, "lease")
 
         def end() -> None:
-            lease = self._leases.held(id, secret)
-            if lease is not None:
-                self._leases.end(lease)
+            lease = self._desk.leases.held(id, secret, reviewer)
+            if lease is None:
+                return
+            if given.get("skip") is True:
+                self._skip(reviewer, id)
+            self._desk.leases.end(lease)
 
         await reading(end)
         return json_response({"item": str(id)})
 
+    def _skipped_by(self, reviewer: str) -> frozenset[ItemId]:
+        with self._lock:
+            return frozenset(self._skipped[reviewer])
+
+    def _skip(self, reviewer: str, id: ItemId) -> None:
+        with self._lock:
+            skipped = self._skipped[reviewer]
+            skipped[id] = None
+            if len(skipped) > _MOST_SKIPPED:
+                del skipped[next(iter(skipped))]
+
     async def _verdict(self, http: Request) -> Response:
         """Write a verdict; the item then leaves the queue."""
         reviewer, given = await self._changing(http)
-        id, secret, saying = _item_id(given), _text(given, "lease"), _text(given, "verdict")
+        id = _item_id(given)
+        secret = _text(given, "lease")
+        saying = _text(given, "verdict")
+        note = _text(given, "note")
+        seconds = given.get("seconds")
         if saying not in SAYINGS:
             raise wrong("verdict", f"must be one of {', '.join(SAYINGS)}")
-        seconds = given.get("seconds")
         if not is_number(seconds) or seconds < 0:
             raise wrong("seconds", "must be a number and not negative")
 
-        def write() -> str:
-            lease = self._leases.held(id, secret)
-            taken = lease or self._leases.take(reviewer, [id])  # after a restart of the server
-            if taken is None or taken.reviewer != reviewer:
-                return "another reviewer has it now"
-            try:
-                there = record(
-                    self._ledger,
-                    id,
-                    saying,
-                    reviewer=reviewer,
-                    note=_text(given, "note"),
-                    seconds=min(seconds, self._leases.age(taken) if lease else _LONGEST),
-                    correcting=given.get("correct") is True,
-                )
-            finally:
-                self._leases.end(taken)
-            return "" if there else "there is a verdict already; correct it if it is wrong"
+        def write() -> None:
+            self._desk.give(id, secret, saying, reviewer=reviewer, note=note, seconds=seconds)
 
-        refused = await reading(write)
-        return json_response({"item": str(id), "verdict": saying, "refused": refused})
+        await _accepted(write)
+        return json_response({"item": str(id), "verdict": saying})
 
     async def _changing(self, http: Request) -> tuple[str, dict[str, Any]]:
         """The reviewer who wants a change, and what the request says."""
         reviewer = self._access.changing(http)
-        given = parsed(await read_body(http, _BODY, 10))
+        given = parse_body(await read_body(http, _BODY, 10))
         if not isinstance(given, dict):
             raise ApiError(400, "the request must be a record", code="invalid_value")
         return reviewer, given
 
     def _recent(self, reviewer: str) -> Sequence[dict[str, Any]]:
         """What this reviewer said last, newest first."""
-        found = {id: entry for id, entry in reviews(self._ledger) if entry.reviewer == reviewer}
+        found = {
+            id: entry
+            for id, entry in reviews(self._desk.queue.ledger)
+            if entry.reviewer == reviewer
+        }
         newest = [*found.items()][: -_RECENT - 1 : -1]
         return [
             {"item": str(id), "verdict": entry.verdict.value, "note": entry.note}
@@ -177,7 +183,16 @@ class Review:
         ]
 
 
-def _shown(item: Item) -> dict[str, Any]:
+async def _accepted(work: Callable[[], Any]) -> Any:
+    """What the desk answers, in a thread; a refusal is an ApiError."""
+    try:
+        return await reading(work)
+    except Refused as refused:
+        status = _STATUS.get(refused.code, 409)
+        raise ApiError(status, str(refused), code=refused.code) from refused
+
+
+def _shown(item: ReviewItem) -> dict[str, Any]:
     """What the page shows. It has neither scores nor verdicts."""
     check = item.check
     return {
@@ -185,6 +200,7 @@ def _shown(item: Item) -> dict[str, Any]:
         "problem": item.problem,
         "prompt": item.prompt,
         "text": item.text,
+        "answer_value": marked_answer(item.text),
         "question": check.question,
         "rubric": [*check.rubric],
         "minutes": check.minutes,

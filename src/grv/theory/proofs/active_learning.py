@@ -115,7 +115,8 @@ class Lesson:
 
 def run_learner(learner: Learner, pool: Sequence[int], label: Callable[[int], bool]) -> Lesson:
     """Definition D.3: run a learner and give it the labels it requests, with `label`."""
-    learning, labels = learner(pool), 0
+    learning = learner(pool)
+    labels = 0
     try:
         index = next(learning)
         while True:
@@ -134,7 +135,8 @@ def search_by_learning(
     is positive with probability above 2 epsilon, then the point found is positive with probability
     at least 1 - 2 delta. If no label is positive, the index is arbitrary: 0.
     """
-    learning, labels = learner(pool), 0
+    learning = learner(pool)
+    labels = 0
     try:
         index = next(learning)
         while True:

@@ -49,8 +49,10 @@ def rounds_cost(rho: Fraction, law: StepLaw, rounds: int = 20_000) -> Bracket:
     The true cost is no higher, and equal for p = 1. The first rounds are summed; what follows costs
     lambda / p up to one unit, by Lemma 1.
     """
-    path, ratio = BalancedPath(rho), float(rho)
-    cost, reached = 0.0, 1.0
+    path = BalancedPath(rho)
+    ratio = float(rho)
+    cost = 0.0
+    reached = 1.0
     for slot in itertools.islice(path, rounds):
         cost += reached * (slot.draws + ratio)
         reached *= 1 - law.p * chance_above(law.q, slot.draws)
@@ -81,7 +83,8 @@ def early_look_polynomials(n: int) -> tuple[Polynomial, Polynomial]:
     one: Polynomial = {(0, 0): Fraction(1)}
     a: Polynomial = {(1, 0): Fraction(1)}
     gamma: Polynomial = {(0, 0): Fraction(n), (0, 1): Fraction(1)}
-    rho, q = _add(gamma, one, -1), _add(one, a, -1)
+    rho = _add(gamma, one, -1)
+    q = _add(one, a, -1)
     cost = _add(gamma, rho)
     power: Polynomial = {(n, 0): Fraction(1)}
     mean: Polynomial = {(i, 0): Fraction(1) for i in range(n)} | {(n, 1): Fraction(1)}
@@ -137,8 +140,10 @@ def doubles(rho: float, law: StepLaw) -> float:
 
     For q <= (1 - q)^2 it does not increase with p.
     """
-    r, a = law.p * law.q, 1 - law.q
-    single, double = -math.log1p(-r), -math.log1p(-r * (1 + a))
+    r = law.p * law.q
+    a = 1 - law.q
+    single = -math.log1p(-r)
+    double = -math.log1p(-r * (1 + a))
     cycle = single * (1 / rho - 1) + double
     return law.p * math.exp(double / 2 - single) / (2 * math.sinh(cycle / 2))
 
@@ -171,7 +176,8 @@ def phased_doubles(rho: float, law: StepLaw) -> Bracket:
     The exact sum has (1 - r)^floor(v / rho) where the low end has (1 - r)^(v / rho), r = p q, and
     the high end has rho / r in all, as if earlier double draws did not raise the chance to stop.
     """
-    r, a = law.p * law.q, 1 - law.q
+    r = law.p * law.q
+    a = 1 - law.q
     single = -math.log1p(-r)
     stays = math.exp(-single / rho)  # alpha
     share = 1 - r * a / (1 - r)  # beta
@@ -180,7 +186,9 @@ def phased_doubles(rho: float, law: StepLaw) -> Bracket:
 
 def phased_margin(rho: float, law: StepLaw) -> float:
     """Random phase: what is left of the tolerance for E[-e_K] in (2). It is never negative."""
-    q, a, p = law.q, 1 - law.q, law.p
+    q = law.q
+    a = 1 - law.q
+    p = law.p
     low, high = phased_doubles(rho, law) if p * q < 1 else Bracket(rho, rho)
     phase = rho / (p * q) - (1 + rho * a) * (low if q < rho * a else high)
     return least_constant(rho) * rho**2 * a / p - (rho * a - q) * phase

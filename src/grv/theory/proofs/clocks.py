@@ -46,7 +46,8 @@ def occupation(clock: Iterable[float], spend: float) -> float:
 
 def first_pass(clock: Callable[[], Iterable[float]], pi: float) -> float:
     """The mean of s(kappa), the spend at the tick of the first pass."""
-    total, chance = 0.0, pi
+    total = 0.0
+    chance = pi
     for s in clock():
         total += chance * s
         chance *= 1 - pi

@@ -43,7 +43,8 @@ def against_verify_all(path: Schedule, rho: float, pass_rate: float) -> float:
 
 def _best_slots(slots: Iterable[Slot], rho: float, pass_rate: float) -> tuple[float, int]:
     """The cost of the best slots times the chance to reach each, and the number of blind slots."""
-    cost, blind = 0.0, 0
+    cost = 0.0
+    blind = 0
     for slot in slots:
         if slot.blind:
             blind += 1

@@ -108,7 +108,8 @@ def optimum(law: ContinuousLaw, costs: Costs) -> Optimum:
     convex in tau, so the steps only increase, starting from verifying everything. The error of the
     result is that of E[(h - tau)+].
     """
-    tau, better = 0.0, costs.verify / rule_cost(1.0, law.pass_rate, costs)
+    tau = 0.0
+    better = costs.verify / rule_cost(1.0, law.pass_rate, costs)
     while better > tau * (1 + 1e-12):
         tau = better
         q = _share_above(law, tau)
@@ -225,7 +226,8 @@ def _panel(
     The error counts as zero if the nodes are too close for floats to distinguish.
     """
     width = end - start
-    first, third = of(start + width / 4), of(end - width / 4)
+    first = of(start + width / 4)
+    third = of(end - width / 4)
     three = width / 6 * (left + 4 * middle + right)
     five = width / 12 * (left + 4 * first + 2 * middle + 4 * third + right)
     error = abs(five - three) if width > 4 * _RESOLVED else 0.0

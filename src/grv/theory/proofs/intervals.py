@@ -44,8 +44,10 @@ class Interval:
     def __mul__(self, other: Interval | float) -> Interval:
         that = _interval(other)
         ends = (
-            *(self.low * that.low, self.low * that.high),
-            *(self.high * that.low, self.high * that.high),
+            self.low * that.low,
+            self.low * that.high,
+            self.high * that.low,
+            self.high * that.high,
         )
         return _outward(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
@@ -71,11 +73,15 @@ def power(base: Interval, n: int) -> Interval:
 
 def geometric(base: Interval, n: int) -> Interval:
     """1 + base + ... + base^(n-1), by doubling; unlike (1 - base^n) / (1 - base) defined at 1."""
-    total, last = Interval.exactly(0.0), Interval.exactly(1.0)  # the sum of k terms, and base^k
+    # the sum of k terms, and base^k
+    total = Interval.exactly(0.0)
+    last = Interval.exactly(1.0)
     for bit in f"{n:b}":
-        total, last = total * (last + 1), last * last
+        total = total * (last + 1)
+        last = last * last
         if bit == "1":
-            total, last = total * base + 1, last * base
+            total = total * base + 1
+            last = last * base
     return total
 
 

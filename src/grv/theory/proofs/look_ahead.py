@@ -13,7 +13,9 @@ from fractions import Fraction
 
 from ..slots import Slot
 
-ALTERNATE, BALANCED = Fraction(33, 13), Fraction(3)  # statement 4
+# statement 4
+ALTERNATE = Fraction(33, 13)
+BALANCED = Fraction(3)
 
 
 def block_ends(width: int, *, ramp: bool = True) -> Iterator[int]:

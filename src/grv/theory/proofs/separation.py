@@ -79,7 +79,8 @@ def success_bound(d: int, epsilon: float, labels: int) -> float:
 def best_success(d: int, epsilon: float, labels: int) -> float:
     """The exact bound: the chance of at most 2 d epsilon heads among d - labels coins."""
     _check_dimension(d)
-    coins, allowed = max(0, d - labels), math.floor(2 * d * epsilon + 1e-9)
+    coins = max(0, d - labels)
+    allowed = math.floor(2 * d * epsilon + 1e-9)
     if allowed >= coins:
         return 1.0
     ways = total = 1
@@ -146,9 +147,13 @@ def measure(d: int, epsilon: float, delta: float, *, runs: int, seed: int = 0) -
     if not 0 < epsilon < 0.25:
         raise UsageError(f"epsilon must be between 0 and 1/4, not {epsilon:g}")
     chance = np.random.default_rng((seed, d))
-    small, large = math.ceil(-math.log2(delta)), pool_size(2**d + 1, epsilon, delta)
+    small = math.ceil(-math.log2(delta))
+    large = pool_size(2**d + 1, epsilon, delta)
     learner = disagreement_learner(partial(SeparationSpace, d))
-    found, asked, right, labels = 0, 0, 0, np.zeros(runs)
+    found = 0
+    asked = 0
+    right = 0
+    labels = np.zeros(runs)
     for run in range(runs):
         target = {CENTRE, *(np.flatnonzero(chance.random(d) < 0.5) + 1).tolist()}
         index = search(_pool(d, small, chance))

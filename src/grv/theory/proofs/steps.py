@@ -53,14 +53,16 @@ def step_cost(slots: Iterable[Slot], law: StepLaw, rho: float, *, most: int = _G
     if isinstance(slots, Schedule) and not any(slot.draws for slot in slots.cycle):
         raise UsageError("the cycle of a schedule must draw at least one candidate")
     if isinstance(slots, Schedule) and all(slot.draws for slot in slots.cycle):
-        low, high = more.solved(slots), fewer.solved(slots)
+        low = more.solved(slots)
+        high = fewer.solved(slots)
     else:
         for slot in slots:
             more.take(slot)
             fewer.take(slot)
             if fewer.negligible:
                 break
-        low, high = more.cost, fewer.cost
+        low = more.cost
+        high = fewer.cost
     return Bracket(low, max(low, high))
 
 
@@ -98,7 +100,10 @@ class _Chain:
         self.cost = 0.0
         self.state = np.zeros(most + 1)
         self.state[0] = 1.0
-        self._law, self._rho, self._most, self._runs_out = law, rho, most, runs_out
+        self._law = law
+        self._rho = rho
+        self._most = most
+        self._runs_out = runs_out
         self._waiting = 0  # open candidates, good or not
         self._dearest = 0.0  # the highest cost of a slot
 
@@ -124,7 +129,8 @@ class _Chain:
             self.take(slot)
         # Row i: the distribution after a slot if the chain was at i before.
         here = np.eye(self._most + 1)
-        through, prices = here, np.zeros(self._most + 1)
+        through = here
+        prices = np.zeros(self._most + 1)
         for slot in schedule.cycle:
             prices += (slot.draws + self._rho) * through.sum(axis=1)
             through = self.after(slot, through)

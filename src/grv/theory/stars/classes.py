@@ -158,7 +158,9 @@ def family(text: str) -> ConceptClass | None:
     match = _FAMILY.fullmatch(text)
     if match is None:
         return None
-    name, n, k = match[1], int(match[2]), match[3]
+    name = match[1]
+    n = int(match[2])
+    k = match[3]
     if name not in FAMILIES:
         raise UsageError(f"unknown family {name!r}; choose one of {', '.join(FAMILIES)}")
     if (name == "unions") != (k is not None):

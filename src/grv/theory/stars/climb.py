@@ -16,7 +16,8 @@ class Climb:
     """
 
     def __init__(self, rows: Rows, seed: int = 0) -> None:
-        self._support, self._hits = rows.support, rows.hits
+        self._support = rows.support
+        self._hits = rows.hits
         self._counts = rows.support.astype(np.float32)
         self._chance = np.random.default_rng(seed)
         self.best = self._none()
@@ -32,7 +33,8 @@ class Climb:
             yield True
             members = np.flatnonzero(now)
             out = self._chance.permutation(members)[: 1 + int(self._chance.integers(3))]
-            start, last = now.copy(), self._none()
+            start = now.copy()
+            last = self._none()
             start[out] = False
             last[out[:1]] = True
             found = yield from self._grown(start, last)

@@ -60,7 +60,8 @@ def quick_hitting_set(traces: Iterable[Iterable[int]]) -> HittingSet:
     It has at most s_0 members, because it needs all its members.
     """
     wanted = _checked(traces)
-    left, members = wanted, list[int]()
+    left = wanted
+    members = list[int]()
     while left:
         counts = Counter(number for trace in left for number in trace)
         members.append(min(counts, key=lambda number: (-counts[number], number)))
@@ -162,8 +163,9 @@ def _by_programme(
     rows = sorted(sorted(trace) for trace in traces)
     numbers = sorted(frozenset().union(*traces))
     at = {number: i for i, number in enumerate(numbers)}
-    columns = [at[number] for row in rows for number in row]
-    ends = np.cumsum([0, *(len(row) for row in rows)])
+    # `milp` of SciPy 1.13 reads the indices of a matrix as 32 bits.
+    columns = np.array([at[number] for row in rows for number in row], dtype=np.int32)
+    ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
     matrix = csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), len(numbers)))
     limits = {"node_limit": nodes, "time_limit": time_limit}
     solved = milp(

@@ -106,7 +106,8 @@ def narrowing(
     if eta is None:
         support = hits = of.binary()
     else:
-        support, hits = of.values > 0, of.values >= eta
+        support = of.values > 0
+        hits = of.values >= eta
     return _from_zero(support, hits)
 
 
@@ -140,13 +141,17 @@ class _Problem:
     ) -> None:
         self._centre = centre
         self._columns = _distinct(support.T, hits.T)
-        support, hits = support[:, self._columns], hits[:, self._columns]
+        support = support[:, self._columns]
+        hits = hits[:, self._columns]
         self._numbers = _distinct(support, hits)
-        support, hits = support[self._numbers], hits[self._numbers]
+        support = support[self._numbers]
+        hits = hits[self._numbers]
         if len(support) <= _MOST_COMPARED:
             hits = _without_superfluous(support, hits)
             kept = hits.any(axis=1)
-            support, hits, self._numbers = support[kept], hits[kept], self._numbers[kept]
+            support = support[kept]
+            hits = hits[kept]
+            self._numbers = self._numbers[kept]
         self._rows = Rows(support, hits)
         if numbers is not None:
             self._numbers = numbers[self._numbers]
@@ -273,7 +278,8 @@ class _Kept:
     """A cache of the problems around the centres, limited by memory."""
 
     def __init__(self, concepts: Bits, numbers: NDArray[np.intp]) -> None:
-        self._concepts, self._numbers = concepts[numbers], numbers
+        self._concepts = concepts[numbers]
+        self._numbers = numbers
         self._at = {int(number): at for at, number in enumerate(numbers)}
         self._most = max(1, _MOST_KEPT // concepts.size)
         self._made: dict[int, _Problem] = {}

@@ -65,7 +65,8 @@ class Tree:
         apart = self._hits.T @ (1 - self._support) > 0  # [hit, not met]
         packed = np.packbits(apart & apart.T, axis=1, bitorder="little")
         fits = [int.from_bytes(row.tobytes(), "little") for row in packed]  # as sets of points
-        left, groups = (1 << self.points) - 1, 0
+        left = (1 << self.points) - 1
+        groups = 0
         while left:
             groups += 1
             candidates = left
@@ -81,7 +82,9 @@ class Tree:
         If u is refuted, all larger sizes are, because they have less slack. So this is a search by
         sections: try some sizes, then those between the last one possible and the first refuted.
         """
-        low, high = 0, min(self._support.shape)  # no row is the witness of two points
+        # no row is the witness of two points
+        low = 0
+        high = min(self._support.shape)
         while low < high:
             sizes = np.unique(np.linspace(low + 1, high, min(self._at_once, high - low), dtype=int))
             possible = self._possible(sizes)
@@ -92,12 +95,14 @@ class Tree:
     def _possible(self, sizes: NDArray[np.int64]) -> Bits:
         """Which sizes are not refuted without branching."""
         possible = np.ones(len(sizes), dtype=np.bool_)
-        at, nodes = np.arange(len(sizes)), _Nodes.root(len(sizes), self.points)
+        at = np.arange(len(sizes))
+        nodes = _Nodes.root(len(sizes), self.points)
         while len(at):
             view = self._look(nodes, sizes[at])
             possible[at] = view.alive
             changed = view.alive & (view.left != nodes.open).any(axis=1)
-            at, nodes = at[changed], _Nodes(nodes.taken[changed], view.left[changed])
+            at = at[changed]
+            nodes = _Nodes(nodes.taken[changed], view.left[changed])
         return possible
 
     def search(self, u: int) -> Iterator[None]:
@@ -110,12 +115,15 @@ class Tree:
             settled = (view.left == nodes.open).all(axis=1)
             if self._remember(nodes, view, settled) >= u:
                 return
-            again, branch = view.alive & ~settled, view.alive & settled
-            taken, open_ = nodes.taken[branch], nodes.open[branch]
+            again = view.alive & ~settled
+            branch = view.alive & settled
+            taken = nodes.taken[branch]
+            open_ = nodes.open[branch]
             counts = _product(view.useful[branch], self._support)
             at = np.where(open_, counts, -1).argmax(axis=1)
             which = np.arange(len(at))
-            fewer, more = open_.copy(), taken.copy()
+            fewer = open_.copy()
+            more = taken.copy()
             fewer[which, at] = False
             more[which, at] = True
             stack.push(_Nodes(taken, fewer))
@@ -137,7 +145,8 @@ class Tree:
         """Evaluate the nodes for stars of u points, with one u per node."""
         both = nodes.taken | nodes.open
         slack = both.sum(axis=1) - u
-        in_taken, in_both = _product(nodes.taken, self._columns), _product(both, self._columns)
+        in_taken = _product(nodes.taken, self._columns)
+        in_both = _product(both, self._columns)
         useful = (in_taken <= 1) & (in_both <= slack[:, None] + 1)
         owned = _product(useful & (in_taken == 1), self._hits) > 0
         free = _product(useful & (in_taken == 0), self._hits) > 0
@@ -199,7 +208,8 @@ class _Stack:
     """The nodes to visit, last in, first out."""
 
     def __init__(self, nodes: _Nodes) -> None:
-        self._taken, self._open = nodes.taken.copy(), nodes.open.copy()
+        self._taken = nodes.taken.copy()
+        self._open = nodes.open.copy()
         self._size = len(nodes.taken)
 
     def __len__(self) -> int:

@@ -15,8 +15,8 @@ SOURCE = str(Path(__file__).parents[4] / "src")
 _LACKING = """
 import struct, sys
 from grv.backends.sandbox.isolation import kernel, seccomp
-from grv.backends.sandbox.limits import Isolation, Limits
-from grv.backends.sandbox.run import WorkerDied
+from grv.backends.sandbox.limits import Isolation, RunLimits
+from grv.backends.sandbox.run import SandboxDied
 from grv.backends.sandbox.isolation.seccomp import Instruction as I
 from grv.backends.sandbox.worker import Worker
 from grv.core.errors import UsageError
@@ -30,11 +30,11 @@ try:
     with Worker(Isolation(level)) as worker:
         print(worker.in_force)
         print(dict(worker.in_force.missing))
-        with worker.run("candidate", Limits(files_mb=8), capture=True) as run:
+        with worker.run("candidate", RunLimits(files_mb=8), capture=True) as run:
             run.send({"mode": "program", "source": source, "seed": 0})
             run.drain(10)
             print(run.output.decode(), run.wait(5).cause)
-except (UsageError, WorkerDied) as exc:
+except (UsageError, SandboxDied) as exc:
     print("refused:", exc)
 """
 MACHINE = os.uname().machine
@@ -44,7 +44,10 @@ UNSHARE, MOUNT, PRCTL, CAPSET = {
 }.get(MACHINE, (0, 0, 0, 0))
 LANDLOCK, LANDLOCK_RESTRICT = 444, 446
 SET_SECCOMP, EPERM, EINVAL, ENOSYS = 22, 1, 22, 38
-pytestmark = pytest.mark.skipif(not UNSHARE, reason="no system call numbers for this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not UNSHARE, reason="no system call numbers for this machine"),
+]
 
 
 def lacking(

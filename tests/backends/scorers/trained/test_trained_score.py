@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from grv.backends.by_name import named, scorer
 from grv.backends.protocols import Arrived, Draft, Problem, Score, Usage
 from grv.backends.scorers.trained.features import (
     BUCKETS,
@@ -32,7 +33,6 @@ from grv.backends.scorers.trained.model import (
     model_of,
 )
 from grv.backends.scorers.trained.scorer import COLD, PairedScorer, TrainedScorer
-from grv.backends.specs import named, scorer
 from grv.core.errors import UsageError
 
 

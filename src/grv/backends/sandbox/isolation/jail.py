@@ -1,7 +1,12 @@
-"""The jail: the zygote prepares it once, and each child applies it before it says "ready"."""
+"""The jail: the zygote prepares its steps, and each child takes them before it says "ready".
+
+A forked child copies every page of memory that it touches, and Python code touches many to look up
+names. So the zygote looks up all that a step needs.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 from collections.abc import Callable, Mapping
@@ -10,16 +15,25 @@ from typing import Any
 from . import kernel, landlock, seccomp
 
 _MEBIBYTE = 1 << 20
+Step = Callable[[], object]  # raises OSError or ValueError if it fails
 _OPEN_FILES = 128
 _STACK = 1 << 30
 _LIMITED = (
-    *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE),
-    *(resource.RLIMIT_NOFILE, resource.RLIMIT_AS),
+    resource.RLIMIT_CORE,
+    resource.RLIMIT_CPU,
+    resource.RLIMIT_FSIZE,
+    resource.RLIMIT_NOFILE,
+    resource.RLIMIT_AS,
 )
 
 
 class Jail:
     """The jail of a zygote's children.
+
+    Args:
+        scratch: the directory that they can write to.
+        readable: another directory that they can read.
+        confined: whether there is a jail at all, or only limits.
 
     Attributes:
         landlock: the kernel's Landlock version, 0 if Landlock does not work here.
@@ -27,14 +41,17 @@ class Jail:
         missing: each piece that does not work here, with the reason.
     """
 
-    def __init__(self, scratch: str, *, confined: bool) -> None:
-        self.landlock, self.seccomp = 0, ""
+    def __init__(self, scratch: str, *, readable: str, confined: bool) -> None:
+        self.landlock = 0
+        self.seccomp = ""
         self.missing: dict[str, str] = {}
         self._filter: seccomp.Assembled | None = None
         self._install: kernel.Prepared | None = None
         self._rules: dict[bool, int] = {}
         self._restrict: dict[bool, kernel.Prepared] = {}
         self._bare = _address_space() if kernel.is_linux else 0
+        self._limits: Mapping[str, Any] = {}
+        self._steps: list[Step] = []
         self._allowed = {kind: resource.getrlimit(kind)[1] for kind in _LIMITED}
         if not confined:
             return
@@ -43,7 +60,7 @@ class Jail:
             return
         try:
             version = kernel.landlock_version()
-            paths = landlock.readable_paths()
+            paths = [*landlock.readable_paths(), readable]
             self._rules = {
                 may_write: landlock.ruleset(version, paths, scratch if may_write else None)
                 for may_write in (True, False)
@@ -66,25 +83,36 @@ class Jail:
     def _try_out(self) -> None:
         """Count a piece as working only if a child that has it is refused something."""
         if self.landlock and (problem := _tried(self._confine_files, lambda: os.listdir("/"))):
-            self.missing["landlock"], self.landlock, self._rules = problem, 0, {}
+            self.missing["landlock"] = problem
+            self.landlock = 0
+            self._rules = {}
         if self.seccomp and (problem := _tried(self._confine_calls, _keep_priority)):
-            self.missing["seccomp"], self.seccomp, self._filter = problem, "", None
+            self.missing["seccomp"] = problem
+            self.seccomp = ""
+            self._filter = None
 
-    def apply(self, limits: Mapping[str, Any]) -> None:
-        """Confine this process, permanently. The filter is last: it forbids the other steps."""
-        self._limit(limits)
-        if not kernel.is_linux:
-            return
-        kernel.no_new_privileges()
-        if self._rules:
-            self._confine_files(may_write=limits["files_mb"] > 0)
+    def steps(self, limits: Mapping[str, Any]) -> list[Step]:
+        """What confines the process that does it, permanently.
+
+        The process must have given up new privileges. The filter is last: it forbids the others.
+        """
+        if limits != self._limits:
+            steps = self._limiting(limits)
+            if self._rules:
+                steps.append(self._restrict[limits["files_mb"] > 0])
+            if self._filter is not None:
+                steps.append(self._confine_calls)
+            self._limits = limits
+            self._steps = steps
+        return self._steps
+
+    def rehearse(self) -> None:
+        """Do as much of a step as does not confine this process."""
         if self._filter is not None:
-            self._confine_calls()
+            self._filter.fill_in(os.getpid())
 
-    def _confine_files(self, may_write: bool = True) -> None:
-        self._restrict[may_write]()
-        for descriptor in self._rules.values():
-            os.close(descriptor)
+    def _confine_files(self) -> None:
+        self._restrict[True]()
 
     def _confine_calls(self) -> None:
         assert self._filter is not None
@@ -92,7 +120,8 @@ class Jail:
         self._filter.fill_in(os.getpid())
         self._install()
 
-    def _limit(self, limits: Mapping[str, Any]) -> None:
+    def _limiting(self, limits: Mapping[str, Any]) -> list[Step]:
+        steps: list[Step] = []
         files = max(1, limits["files_mb"]) * _MEBIBYTE
         cpu = limits["cpu"]
         wanted = [
@@ -107,8 +136,10 @@ class Jail:
         for kind, soft, hard in wanted:
             allowed = self._allowed[kind]
             if allowed != resource.RLIM_INFINITY:
-                soft, hard = min(soft, allowed), min(hard, allowed)
-            resource.setrlimit(kind, (soft, hard))
+                soft = min(soft, allowed)
+                hard = min(hard, allowed)
+            steps.append(functools.partial(resource.setrlimit, kind, (soft, hard)))
+        return steps
 
 
 def _keep_priority() -> None:

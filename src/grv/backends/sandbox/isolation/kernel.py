@@ -13,14 +13,22 @@ import struct
 import sys
 from collections.abc import Callable
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_PR_SET_PDEATHSIG = 1
+_PR_SET_SECCOMP = 22
+_PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 
 # Since Linux 5.0 a new system call has the same number on every architecture.
-_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
 _CLOSE_RANGE = 436
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+_MS_NOSUID = 2
+_MS_NODEV = 4
+_MS_NOEXEC = 8
+_MS_REC = 0x4000
+_MS_PRIVATE = 0x40000
 _MNT_DETACH = 2
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _LANDLOCK_RULE_PATH_BENEATH = 1
@@ -90,7 +98,8 @@ def mount_private() -> None:
 def mount_memory(path: str, options: str) -> None:
     """Mount an empty in-memory file system (tmpfs) at `path`."""
     flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    place, text = os.fsencode(path), options.encode()
+    place = os.fsencode(path)
+    text = options.encode()
     _call("mount tmpfs", _libc.mount(b"tmpfs", place, b"tmpfs", flags, text))
 
 
@@ -146,20 +155,23 @@ def landlock_version() -> int:
 def landlock_ruleset(files: int, network: int, scoped: int, size: int) -> int:
     """A file descriptor of a new ruleset; this kernel knows `size` bytes of the attributes."""
     attributes = struct.pack("QQQ", files, network, scoped)
-    number, flags = _LANDLOCK_CREATE_RULESET, ctypes.c_uint32(0)
+    number = _LANDLOCK_CREATE_RULESET
+    flags = ctypes.c_uint32(0)
     return _syscall("landlock ruleset", number, attributes, ctypes.c_size_t(size), flags)
 
 
 def landlock_allow(ruleset: int, place: int, access: int) -> None:
     """Allow `access` to the open file or directory `place`, and to all below it."""
     rule = struct.pack("=Qi", access, place)
-    kind, flags = ctypes.c_int(_LANDLOCK_RULE_PATH_BENEATH), ctypes.c_uint32(0)
+    kind = ctypes.c_int(_LANDLOCK_RULE_PATH_BENEATH)
+    flags = ctypes.c_uint32(0)
     _syscall("landlock rule", _LANDLOCK_ADD_RULE, ctypes.c_int(ruleset), kind, rule, flags)
 
 
 def landlock_restricting(ruleset: int) -> Prepared:
     """A call that applies a ruleset to this thread and to all that it starts."""
-    number, flags = ctypes.c_long(_LANDLOCK_RESTRICT_SELF), ctypes.c_uint32(0)
+    number = ctypes.c_long(_LANDLOCK_RESTRICT_SELF)
+    flags = ctypes.c_uint32(0)
     return _prepared("landlock restrict", "syscall", number, ctypes.c_int(ruleset), flags)
 
 

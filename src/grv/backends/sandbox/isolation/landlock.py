@@ -13,10 +13,16 @@ from collections.abc import Iterable
 
 from . import kernel
 
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
-_REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
-_MAKE_DIR, _MAKE_REGULAR = 1 << 7, 1 << 8
-_REFER, _TRUNCATE = 1 << 13, 1 << 14
+_EXECUTE = 1
+_WRITE_FILE = 2
+_READ_FILE = 4
+_READ_DIR = 8
+_REMOVE_DIR = 1 << 4
+_REMOVE_FILE = 1 << 5
+_MAKE_DIR = 1 << 7
+_MAKE_REGULAR = 1 << 8
+_REFER = 1 << 13
+_TRUNCATE = 1 << 14
 
 _FILES_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _NETWORK = 0b11  # bind and connect, from version 4 on
@@ -28,8 +34,16 @@ _OWN |= _REFER | _TRUNCATE
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE  # the others apply to directories
 
 _SYSTEM = (
-    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
-    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom", "/dev/zero"),
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/usr/share/zoneinfo",
+    "/dev/urandom",
+    "/dev/zero",
 )
 
 
@@ -45,7 +59,8 @@ def ruleset(version: int, readable: Iterable[str], scratch: str | None) -> int:
     """A file descriptor of the rules: read below `readable`, read and write below `scratch`."""
     known = max(files for since, files in _FILES_BY_VERSION.items() if since <= version)
     size = 8 if version < 4 else 16 if version < 6 else 24
-    network, scoped = (_NETWORK if version >= 4 else 0), (_SCOPED if version >= 6 else 0)
+    network = _NETWORK if version >= 4 else 0
+    scoped = _SCOPED if version >= 6 else 0
     rules = kernel.landlock_ruleset(known, network, scoped, size)
     wanted = [(path, _READ) for path in readable]
     wanted += [("/dev/null", _READ_FILE | _WRITE_FILE)]

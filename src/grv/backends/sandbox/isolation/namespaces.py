@@ -37,7 +37,8 @@ def available(box: str) -> tuple[tuple[str, ...], str]:
 
 def enter(names: tuple[str, ...], box: str) -> None:
     """Move this process to new namespaces. Only its children get new process numbers."""
-    uid, gid = os.getuid(), os.getgid()
+    uid = os.getuid()
+    gid = os.getgid()
     kernel.unshare(sum(WANTED[name] for name in names))
     if "user" in names:
         # The user keeps its number inside the namespace; no other user has one there.

@@ -25,19 +25,26 @@ ALLOW = 0x7FFF0000
 ERRNO = 0x00050000
 X32_BIT = 0x40000000  # set in the numbers of an x86_64 kernel's x32 calls
 
-LOAD, EQUAL, AT_LEAST, ANY_BIT, AND = 0x20, 0x15, 0x35, 0x45, 0x54
-JUMP, RETURN = 0x05, 0x06
+LOAD = 0x20
+EQUAL = 0x15
+AT_LEAST = 0x35
+ANY_BIT = 0x45
+AND = 0x54
+JUMP = 0x05
+RETURN = 0x06
 
 _FARTHEST = 255  # instructions that a conditional jump can skip
 
 _SIGKILL = 9
-_OPEN_TRUNCATE, _OPEN_MODE = 0o1000, 0o3
+_OPEN_TRUNCATE = 0o1000
+_OPEN_MODE = 0o3
 _OPEN_UNNAMED = 0o20000000  # O_TMPFILE without O_DIRECTORY: a file without a name
 # RLIMIT_CPU and RLIMIT_RTTIME: at a hard time limit the kernel sends SIGKILL.
 _TIME_LIMITS = (0, 15)
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
-_UNIX_FAMILY, _STREAM = 1, 1
+_UNIX_FAMILY = 1
+_STREAM = 1
 # PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME
 _PRCTL_ALLOWED = (2, 3, 15, 16)
 # F_SETOWN, F_SETSIG and F_SETOWN_EX can signal other processes; F_SETLEASE and F_NOTIFY watch files
@@ -84,7 +91,8 @@ def _mask(mask: int) -> Instruction:
     return Instruction(AND, 0, 0, mask)
 
 
-_yes, _no = _return(ALLOW), _refuse()
+_yes = _return(ALLOW)
+_no = _refuse()
 
 
 def _opening(index: int) -> Block:
@@ -135,13 +143,19 @@ _CONDITIONS: dict[str, Block] = {
     # Event loops need a connected stream pair. A datagram socket could send to any address.
     "socketpair": [
         _argument(0),
-        *[Instruction(EQUAL, 1, 0, _UNIX_FAMILY), _no],
-        *[_argument(1), _mask(0xF), *_if_equal(_STREAM, _yes)],
+        Instruction(EQUAL, 1, 0, _UNIX_FAMILY),
+        _no,
+        _argument(1),
+        _mask(0xF),
+        *_if_equal(_STREAM, _yes),
         _no,
     ],
     "sendto": [
-        *[_argument(4), Instruction(EQUAL, 1, 0, 0), _no],
-        *[_argument(4, high=True), *_if_equal(0, _yes)],
+        _argument(4),
+        Instruction(EQUAL, 1, 0, 0),
+        _no,
+        _argument(4, high=True),
+        *_if_equal(0, _yes),
         _no,
     ],
 }
@@ -171,7 +185,8 @@ def build(architecture: str) -> tuple[Instruction, ...]:
             ranges.append((number, action))
     start: Block = [
         Instruction(LOAD, 0, 0, 4),
-        *[Instruction(EQUAL, 1, 0, AUDIT_ARCH[architecture]), _return(KILL_PROCESS)],
+        Instruction(EQUAL, 1, 0, AUDIT_ARCH[architecture]),
+        _return(KILL_PROCESS),
         Instruction(LOAD, 0, 0, 0),
     ]
     if architecture == "x86_64":
@@ -183,7 +198,8 @@ def _search(ranges: list[tuple[int, Block]]) -> Block:
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
-    left, right = _search(ranges[:middle]), _search(ranges[middle:])
+    left = _search(ranges[:middle])
+    right = _search(ranges[middle:])
     if len(left) <= _FARTHEST:
         return [Instruction(AT_LEAST, len(left), 0, ranges[middle][0]), *left, *right]
     there = Instruction(JUMP, 0, 0, len(left))  # an unconditional jump has no such limit

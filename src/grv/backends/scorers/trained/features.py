@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ...verifiers.programs.extraction import find
+from ...verifiers.programs.reading import find
 
 BUCKETS = 4096  # of the hashed n-grams
 TEXT = ("length", "lines", "names", "known names", "overlap")  # names are words of the text
@@ -75,8 +75,10 @@ class Others:
     """
 
     def __init__(self, prompt: str, *, programs: bool = True) -> None:
-        self._prompt, self._programs = prompt, programs
-        self._asked, self._names = set(grams_of(prompt)), names_of(prompt)
+        self._prompt = prompt
+        self._programs = programs
+        self._asked = set(grams_of(prompt))
+        self._names = names_of(prompt)
         self._n = 0
         self._seen: Counter[int] = Counter()  # how many candidates have an n-gram
         self._votes: Counter[str] = Counter()
@@ -92,7 +94,9 @@ class Others:
     def features(self, arrival: Arrival) -> Features:
         """The features of a candidate, compared with those added."""
         grams = grams_of(arrival.text)
-        size, n, logprobs = len(grams), self._n, arrival.logprobs
+        size = len(grams)
+        n = self._n
+        logprobs = arrival.logprobs
         similarity = votes = logprob = UNKNOWN
         if size and n:
             mean = sum(self._seen[gram] for gram in grams) / (size * n)
@@ -109,7 +113,8 @@ class Others:
 
     def _text_features(self, text: str) -> tuple[Feature, ...]:
         """The features in `TEXT`."""
-        grams, names = grams_of(text), names_of(text)
+        grams = grams_of(text)
+        names = names_of(text)
         lines = sum(not line.isspace() for line in text[:_LONGEST].splitlines() if line)
         known = overlap = UNKNOWN
         if names:
@@ -165,4 +170,7 @@ def _bucket(gram: str) -> int:
 
 def answers_are_programs(check: Mapping[str, object]) -> bool:
     """Whether a problem's check runs programs. If nothing is known about it, it may."""
-    return check.get("kind", "asserts") in ("asserts", "function", "stdin")
+    from ...verifiers.checks import KINDS
+
+    kind = KINDS.get(str(check.get("kind", "asserts")))
+    return kind is not None and kind.runs_programs

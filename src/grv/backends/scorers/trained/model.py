@@ -12,7 +12,8 @@ from ....core.errors import UsageError
 from ....files import parse_json, read_bytes, typed
 from .features import BUCKETS, DENSE, Feature, Features
 
-FORMAT, VERSION = "grv scorer", 1
+FORMAT = "grv scorer"
+VERSION = 1
 FURTHEST = 3.0  # spreads from the mean; what is further counts as this far
 MAKE = "make one with grv learn --scorer"
 

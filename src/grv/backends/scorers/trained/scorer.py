@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from ...callables import in_thread
 from ...protocols import Arrived, Draft, Problem, Score, Scorer
@@ -18,20 +19,31 @@ COLD = "cold"  # recorded for a search that started before there was a model
 
 
 class TrainedScorer:
-    """A score fitted to verdicts.
+    """A score fitted to verdicts. Choose it if you have the ledger of earlier searches.
+
+    `load_model` reads a model that `grv learn --scorer` wrote.
 
     Args:
         latest: returns the newest model; None if there is none yet. It may take a while.
         given: the name of another score and its scorer, if the model uses one. Failures are then
             counted by its exact values.
+
+    Examples:
+        >>> import grv
+        >>> scorer = grv.scorers.Trained(lambda: None)  # no model yet
+        >>> scorer
+        TrainedScorer()
     """
+
+    reads_logprobs: ClassVar[bool] = True
 
     def __init__(
         self,
         latest: Callable[[], TrainedModel | None],
         given: tuple[str, Scorer] | None = None,
     ) -> None:
-        self._latest, self._given = latest, given
+        self._latest = latest
+        self._given = given
 
     def __repr__(self) -> str:
         return "TrainedScorer()" if self._given is None else f"TrainedScorer({self._given[0]!r})"
@@ -67,7 +79,8 @@ class PinnedScorer:
     """
 
     def __init__(self, model: TrainedModel | None, given: tuple[str, Scorer] | None = None) -> None:
-        self._model, self._given = model, given
+        self._model = model
+        self._given = given
         self.content = COLD if model is None else model.to_text()
 
     def __repr__(self) -> str:

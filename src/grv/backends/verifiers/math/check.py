@@ -1,13 +1,17 @@
 r"""Verify by comparing final answers in mathematics: checks of kind "math".
 
-`{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The module `text` finds the
-final answer in the candidate's text. Then:
+`{"kind": "math", "answer": "\\frac{1}{2}", "match": "equivalent"}`. The module `statement` finds
+the last statement of the candidate's text. What it states is the `answer_value` of the evidence.
+The verdict is about this value, not about the text around it. Then:
 
 * If it is written like the reference, up to spaces, typefaces, separators and the form of numbers
   (`writing`), it passed.
-* Otherwise both are read (`reading`) and compared (`matching`, `values`), with exact rationals or
-  as many bits as needed.
-* An answer that is not fully understood passes only if it is the same text.
+* Otherwise both are read by one grammar (`reading`, `scalars`) and compared: structures by
+  `matching`, sets of numbers by `regions`, values by `equality`, which proves that they are equal
+  up to a chance below 2^-40.
+* An answer that is not fully understood, and one whose equality is not decided, failed.
+
+A reference that is not understood is compared as text. One with two readings is an error.
 
 Nothing of a candidate is executed, and all work is limited: an answer has at most 2,000 characters,
 numbers have limited digits and bits, a comparison has limited work. Beyond that an answer failed.
@@ -19,24 +23,24 @@ without a box; here its final answer is judged.)
 
 from __future__ import annotations
 
-import contextlib
 import decimal
-import importlib.util
+import importlib
 import math
 import re
 import time
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from ....core.errors import UsageError, installing
 from ....core.values import Verdict
 from ....text import checksum
 from ...protocols import Finding, Problem, Usage
 from ..checks import TextCheck
+from .exact import Undecided
 from .matching import match as matched
 from .reading import read
-from .scalars import Unreadable
-from .text import final_answer, reference_answer
+from .scalars import Ambiguous, Unreadable
+from .statement import final_answer, reference_answer
 from .tree import Answer
 from .writing import LONGEST, canonical
 
@@ -66,10 +70,19 @@ class MathCheck(TextCheck):
             raise UsageError("the answer of a check of kind 'math' is empty")
         self._reading: Answer | None = None
         if match == "equivalent":
-            if importlib.util.find_spec("mpmath") is None:
-                raise UsageError(f"checks of kind 'math' need mpmath: {installing('math')}")
-            with contextlib.suppress(Unreadable):
+            try:
+                importlib.import_module("mpmath.libmp")
+            except ImportError:
+                message = f"checks of kind 'math' need mpmath: {installing('math')}"
+                raise UsageError(message) from None
+            try:
                 self._reading = read(self._text)
+            except Ambiguous as error:
+                raise UsageError(
+                    f"the answer {_short(self.answer)!r} has {error}: write one of them"
+                ) from None
+            except Unreadable:
+                pass  # then only the same text passes
 
     @classmethod
     def of(cls, problem: Problem) -> MathCheck:
@@ -106,7 +119,11 @@ class MathCheck(TextCheck):
             finding = _passed("same text") if same else Finding(Verdict.FAILED, "wrong answer")
         else:
             finding = self._judge(canonical(answer))
-        evidence = {"answer": _short(answer), "reference": _short(self.answer), **finding.evidence}
+        evidence: dict[str, Any] = {
+            "answer_value": None if answer is None else answer[:LONGEST],
+            "reference": _short(self.answer),
+            **finding.evidence,
+        }
         usage = Usage(seconds=time.monotonic() - started)
         return replace(finding, evidence=evidence, usage=usage)
 
@@ -121,6 +138,8 @@ class MathCheck(TextCheck):
                 return _passed("equal")
         except Unreadable as exc:
             return Finding(Verdict.FAILED, "answer not understood", {"detail": str(exc)})
+        except Undecided as exc:
+            return Finding(Verdict.FAILED, "equality not decided", {"detail": str(exc)})
         return Finding(Verdict.FAILED, "wrong answer")
 
 
@@ -128,8 +147,8 @@ def _passed(how: str) -> Finding:
     return Finding(Verdict.PASSED, "right answer", {"compared": how})
 
 
-def _short(answer: str | None) -> str | None:
-    if answer is None or len(answer) <= _SHOWN:
+def _short(answer: str) -> str:
+    if len(answer) <= _SHOWN:
         return answer
     return f"{answer[:_SHOWN]}... ({len(answer)} characters)"
 
@@ -162,7 +181,8 @@ def exact_form(answer: str) -> str:
         return f"{_TEN_DIGITS.create_decimal(number).normalize()}"
     ratio = _RATIO.fullmatch(text)
     if ratio and int(ratio[2]):
-        above, below = int(ratio[1]), int(ratio[2])
+        above = int(ratio[1])
+        below = int(ratio[2])
         common = math.gcd(above, below) * (1 if below > 0 else -1)
         return f"{above // common}/{below // common}"
     return text

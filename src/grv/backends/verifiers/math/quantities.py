@@ -22,7 +22,12 @@ def split(
     tokens: Tokens[str], separators: frozenset[str] | set[str]
 ) -> tuple[list[Tokens[str]], list[str]]:
     """The pieces between separators outside brackets, and the separators."""
-    pieces, found, depth, start = [], [], 0, 0
+    if separators.isdisjoint(tokens):
+        return [tokens], []
+    pieces = []
+    found = []
+    depth = 0
+    start = 0
     for at, token in enumerate(tokens):
         if token in _OPENING or token.startswith(r"\begin"):
             depth += 1

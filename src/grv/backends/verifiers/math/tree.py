@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from .words import NO_UNIT, Unit
 
@@ -103,18 +104,73 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """Members without an order: a set, or a list of answers."""
+    """Members without an order: a set, or a list of answers.
+
+    Attributes:
+        members: the members.
+        is_set: whether it was written as a set.
+        word: "and" or "or", if one of these joins the members of a list.
+    """
 
     members: tuple[Answer, ...]
     is_set: bool = False
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationChain:
+    """Scalars or infinities with `<`, `<=`, `>`, `>=` or `!=` between them."""
+
+    sides: tuple[Quantity | Infinity, ...]
+    signs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A set of real numbers: a union or an intersection of others, or one without others."""
+
+    operation: Literal["or", "and", "without"]
+    parts: tuple[Sequence | RelationChain | Shape, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A union of intervals, with the name of their variable, if given."""
+    """A set of real numbers, with the name of the variable, if given."""
 
     name: str | None
-    intervals: tuple[Sequence, ...]
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The letter of a multiple-choice answer with its value: `(C) 12`."""
+
+    letter: str
+    value: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Congruence:
+    """`x = a` modulo m."""
+
+    left: Scalar
+    right: Scalar
+    modulus: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionFamily:
+    """The values of scalars for every integer `index`."""
+
+    members: tuple[Scalar, ...]
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Values with their conditions; the condition of the last may be the word "otherwise"."""
+
+    rows: tuple[tuple[Answer, Answer], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +203,6 @@ class Equation:
     right: Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Inequality:
-    """Two scalars with `<`, `<=` or `!=` between them that do not describe an interval."""
-
-    left: Scalar
-    sign: str
-    right: Scalar
-
-
 Answer = (
     Quantity
     | Infinity
@@ -167,7 +214,10 @@ Answer = (
     | Named
     | Assignment
     | Equation
-    | Inequality
+    | Labelled
+    | Congruence
+    | SolutionFamily
+    | Cases
 )
 
 CONSTANTS = frozenset({"pi", "e", "i"})

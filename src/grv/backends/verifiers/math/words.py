@@ -137,7 +137,8 @@ def unit_of(words: str) -> tuple[int, Unit] | None:
 
 def _product(text: str) -> Unit | None:
     """A product of units, with powers before or after them."""
-    product, power = NO_UNIT, 1
+    product = NO_UNIT
+    power = 1
     *before, last = re.split("[ *]+", text.strip())
     for word in before:
         if word in _POWERS and power == 1:
@@ -146,7 +147,8 @@ def _product(text: str) -> Unit | None:
             one = _one(word, power)
             if one is None:
                 return None
-            product, power = _times(product, one), 1
+            product = _times(product, one)
+            power = 1
     one = _one(last, power)
     return None if one is None else _times(product, one)
 
@@ -159,7 +161,8 @@ def _one(word: str, power: int) -> Unit | None:
     term = _TERM.fullmatch(word)
     if term is None or (term[2] and power != 1):
         return None
-    name, power = term[1], int(term[2] or power)
+    name = term[1]
+    power = int(term[2] or power)
     if name in {"unit", "units"}:
         return NO_UNIT
     if name in _TABLE:
@@ -185,10 +188,12 @@ def number_of(words: str) -> int | None:
     (25, -7, None)
     """
     text = words.casefold().strip(" .").replace("-", " ")
-    sign, rest = 1, text
+    sign = 1
+    rest = text
     for negative in ("negative ", "minus "):
         if text.startswith(negative):
-            sign, rest = -1, text.removeprefix(negative)
+            sign = -1
+            rest = text.removeprefix(negative)
     tens, _, ones = rest.partition(" ")
     if rest in _SMALL:
         return sign * _SMALL.index(rest)

@@ -22,14 +22,25 @@ _SIGNS = {
     "√": "sqrt ", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
     "±": r"\pm ", "∓": r"\mp ", "°": r"^{\circ}", "∪": r"\cup ", "∈": r"\in ", "∨": r"\lor ",
     "∅": r"\emptyset ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
-    "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ", "ℝ": r"\mathbb{R}", "∠": r"\angle ",
+    "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}",
+    "∩": r"\cap ", "∧": r"\land ", "∖": r"\setminus ", "≡": r"\equiv ", "∣": r"\mid ",
+    "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")",
+    "∠": r"\angle ",
     "“": "", "”": "", "\u200b": "", "\ufeff": "", "\xa0": " ", "\u202f": " ", "\u2009": " ",
     "€": r"\euro ", "£": r"\sterling ", "¢": r"\text{ cents}",
 }  # fmt: skip
 _COLORS = "red|blue|green|black|orange|purple|magenta|cyan|brown|violet|teal"
-_FUNCTIONS = "arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|log|ln|exp"
+_FUNCTIONS = (
+    "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|lg|ln|exp|max|min|gcd|lcm"
+)
 _PLAIN = frozenset(f"{_FUNCTIONS}|sqrt|pi|inf|infty|infinity".split("|"))
 _END = r"(?![A-Za-z])"
+_BAR = re.compile(rf"(?<!\\)\||\\[lr]?vert{_END}")
+_ABSOLUTE = (
+    (re.compile(rf"\\left\s*(?:\||\\[lr]?vert{_END})|\\lvert{_END}"), r"\\labs "),
+    (re.compile(rf"\\right\s*(?:\||\\[lr]?vert{_END})|\\rvert{_END}"), r"\\rabs "),
+)
 _DIALECTS = (
     (re.compile(rf"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle){_END}"), ""),
     (re.compile(rf"\\(?:bf|rm|it|[Ll]arge){_END}"), ""),
@@ -44,13 +55,17 @@ _DIALECTS = (
     (re.compile(rf"\\gt{_END}"), ">"),
     (re.compile(rf"\\lbrace{_END}"), r"\\{"),
     (re.compile(rf"\\rbrace{_END}"), r"\\}"),
-    (re.compile(rf"\\[lr]?vert{_END}"), "|"),
+    (re.compile(rf"\\l?vert{_END}"), "|"),
+    (re.compile(rf"\\rvert{_END}"), "|"),
     (re.compile(rf"\\varnothing{_END}"), r"\\emptyset"),
     (re.compile(rf"\\colon{_END}"), ":"),
     (re.compile(r"\\pmod ?([0-9]+|[a-z])"), r"\\pmod{\1}"),
     (re.compile(rf"\\vee{_END}"), r"\\lor"),
     (re.compile(rf"\\wedge{_END}"), r"\\land"),
-    (re.compile(r"\\(?:mathbb|mathbf) ?\{R\}"), r"\\reals "),
+    (re.compile(rf"\\(?:mathbb|mathbf) ?(?:\{{R\}}|R{_END})"), r"\\reals "),
+    (re.compile(rf"\\(?:mathbb|mathbf) ?(?:\{{Z\}}|Z{_END})"), r"\\integers "),
+    (re.compile(rf"\\langle{_END}"), "("),
+    (re.compile(rf"\\rangle{_END}"), ")"),
     (re.compile(r"\\begin\{array\}\{[lcr|]*\}"), r"\\begin{matrix}"),
     (re.compile(r"\\end\{array\}"), r"\\end{matrix}"),
     (re.compile(rf"\^\s*(?:\\circ{_END}|\{{\s*\\circ\s*\}})|\\degree{_END}"), r"^{\\circ}"),
@@ -64,11 +79,18 @@ _TYPEFACE = re.compile(
 )
 _ALPHABET = re.compile(r"\\(?:math(?:rm|bf|it|sf|tt)|boldsymbol|bm)(?=\{)")
 _WORD = re.compile(r"\\text\{[^{}]*\}|\\(?:begin|end)\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z]+")
+_UNIT_RATIO = re.compile(r"\\frac *\{ *\\text\{([^{}]*)\} *\} *\{ *\\text\{([^{}]*)\} *\}")
 _TEXTS = re.compile(r"(?:\\text\{[^{}]*\} *){2,}")
 _FORMULA = re.compile(  # between dollars; one that a digit follows is an amount of money
     r"(?<!\\)\$\$?(?:(?=\S)([^$]*?)(?<=\S)(?<!\\)|\s([^$]*?)\s)\$\$?(?![0-9])"
 )
 _OR_AND = {"or": r"\lor ", "and": r"\land ", "to": ":"}
+_OR_AND |= dict.fromkeys(("oder", "ou"), r"\lor ") | dict.fromkeys(("und", "et"), r"\land ")
+_OR_AND_IN_TEXT = {  # some of these are also variables
+    **_OR_AND,
+    **dict.fromkeys(("o", "или", "或", "或者", "または"), r"\lor "),
+    **dict.fromkeys(("y", "и", "和", "と"), r"\land "),
+}
 _JOINING = frozenset({"dne", "is", "no", "not", "yes", "the", "in", "by", "of"})
 
 
@@ -89,12 +111,17 @@ def canonical(answer: str) -> str:
     text = "".join(_signs(text)).replace(r"\$", r"\dollar ")
     text = re.sub(r"(?<!\\)\\[()\[\]]", " ", _FORMULA.sub(r" \1\2 ", text))
     text = re.sub(r"\$\s*\$", " ", text).replace("$", r"\dollar ")
+    if len(_BAR.findall(text)) > 2:  # otherwise they are the same as plain ones
+        for pattern, replacement in _ABSOLUTE:
+            text = pattern.sub(replacement, text)
     for pattern, replacement in _DIALECTS:
         text = pattern.sub(replacement, text)
     text = _ALPHABET.sub("", _TYPEFACE.sub(_typeface, text)).strip()
     whole = re.fullmatch(r"\\text\{([^{}]*)\}\.?", text)
     text = _join_groups(whole[1].strip() if whole else text)
     text = re.sub(r"(?<!\\)\\(?:[,!]|$)", " ", text)
+    text = re.sub(r"[.,;]\s*(?=\\end\{cases\})|,\s*(?=\\\\)", "", text)
+    text = _UNIT_RATIO.sub(r"\\text{\1/\2}", text)
     text = _TEXTS.sub(_one_text, _WORD.sub(_word, text))
     text = re.sub(r"(?<![.…])[.;:,]$", "", _spaced(text))
     return literal(text) or text
@@ -124,8 +151,10 @@ def _typeface(match: re.Match[str]) -> str:
     r"""Text in another typeface: a formula as `{...}`, words as `\text{...}`."""
     command, inside = match.groups()
     name = inside.strip()
-    if name.strip(" ,") in _OR_AND:
-        return _OR_AND[name.strip(" ,")]
+    if name.strip(" ,") in _OR_AND_IN_TEXT:
+        return _OR_AND_IN_TEXT[name.strip(" ,")]
+    if re.fullmatch(_FUNCTIONS, name) and name not in {"min", "max", "sec"}:  # units, too
+        return f"\\{name} "
     if command in {"mathrm", "operatorname"} and re.fullmatch(rf"[eid]|{_FUNCTIONS}", name):
         return name if len(name) == 1 else f"\\{name} "
     if re.search(r"[0-9=\\]", name) and not re.search(r"(?<![\\A-Za-z])[A-Za-z]{2}", name):
@@ -159,7 +188,9 @@ _BRACKET = re.compile(r"\\[{}]|[()\[\]]")
 
 def _join_groups(text: str) -> str:
     """The text without separators of thousands; inside brackets a bare comma is never one."""
-    pieces, depth, at = [], 0, 0
+    pieces = []
+    depth = 0
+    at = 0
     for bracket in _BRACKET.finditer(text):
         pieces.append(_RUN.sub(_joined if depth else _joined_outside, text[at : bracket.start()]))
         pieces.append(bracket[0])

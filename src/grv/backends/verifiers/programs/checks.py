@@ -19,12 +19,14 @@ from ....core.values import Verdict
 from ....text import checksum
 from ...protocols import Finding, Usage
 from ...sandbox import plain
-from ...sandbox.limits import DEFAULT_LIMITS, End, Limits
-from ...sandbox.run import Run, WorkerDied
+from ...sandbox.limits import DEFAULT_LIMITS, End, RunLimits
+from ...sandbox.run import Run, SandboxDied
 from ...sandbox.worker import Worker
 from ..worker_pair import WorkerPair
-from . import comparing, extraction, refuting
+from . import comparing, reading, refuting
 from .findings import clean, failed, raised, refused, silent
+from .keys import key
+from .syntax import Program
 
 
 class ProgramCheck(abc.ABC):
@@ -32,9 +34,9 @@ class ProgramCheck(abc.ABC):
 
     prompt: str
 
-    def program(self, text: str) -> extraction.Program:
+    def program(self, text: str) -> Program:
         """The program in a candidate's text; with an `entry_point`, one that defines it."""
-        return extraction.find(text, self.prompt, getattr(self, "entry_point", ""))
+        return reading.find(text, self.prompt, getattr(self, "entry_point", ""))
 
     @abc.abstractmethod
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
@@ -42,11 +44,17 @@ class ProgramCheck(abc.ABC):
 
     def key(self, text: str) -> str:
         """Texts with equal keys fail together."""
-        return extraction.key(self.program(text))
+        return key(self.program(text))
 
     def identity(self, text: str) -> str:
         """A checksum of the program that is run."""
         return checksum(self.program(text).source)
+
+    def reading(self, text: str, verdict: Verdict) -> dict[str, str]:
+        """How a text was read; if it passed, with the program that ran: a pass certifies that."""
+        program = self.program(text)
+        passed = {"answer_program": program.source} if verdict is Verdict.PASSED else {}
+        return {"read": program.read, **passed}
 
     def refutation(self, text: str) -> str | None:
         """Why a text certainly fails, without running it; None if it may pass."""
@@ -57,12 +65,12 @@ class ProgramCheck(abc.ABC):
             return f"does not compile: {error}"
         return self.lacking(program)
 
-    def lacking(self, program: extraction.Program) -> str | None:
+    def lacking(self, program: Program) -> str | None:
         """What a program that compiles certainly lacks; None if it may pass."""
         return None
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
-        """The finding on a candidate's text; raises WorkerDied if there is none."""
+        """The finding on a candidate's text; raises SandboxDied if there is none."""
         started = time.monotonic()
         program = self.program(text)
         if program.error:
@@ -104,17 +112,18 @@ class StdinCheck(ProgramCheck):
     """A whole program, run in a new process for each test."""
 
     tests: tuple[StdinTest, ...]
-    limits: Limits = DEFAULT_LIMITS
+    limits: RunLimits = DEFAULT_LIMITS
     tolerance: float = 1e-6
     prompt: str = ""
+    absolute_tolerance: float = 0.0
     failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
 
-    def lacking(self, program: extraction.Program) -> str | None:
+    def lacking(self, program: Program) -> str | None:
         """An empty program fails if a test expects output."""
         if program.tree is None or program.tree.body:
             return None
         outputs = (test.output for test in self.tests)
-        silent = all(comparing.first_difference(o, "", self.tolerance) is None for o in outputs)
+        silent = all(not output.split() for output in outputs)
         return None if silent else "has no program"
 
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
@@ -127,7 +136,8 @@ class StdinCheck(ProgramCheck):
         return Finding(Verdict.PASSED, "", {"tests": len(self.tests)})
 
     def _one(self, source: str, worker: Worker, seed: int, number: int) -> Finding:
-        test, seconds = self.tests[number], self.limits.seconds
+        test = self.tests[number]
+        seconds = self.limits.seconds
         given = test.input.encode("utf-8", "surrogateescape")
         evidence: dict[str, Any] = {"test": number, "input": test.input[:300]}
         order = {"mode": "program", "source": source, "seed": seed}
@@ -145,7 +155,9 @@ class StdinCheck(ProgramCheck):
                     return raised(message, **evidence)
                 return silent(run, End.CLOSED, seconds, **evidence)
             printed = run.output.decode("utf-8", "replace")
-        difference = comparing.first_difference(test.output, printed, self.tolerance)
+        difference = comparing.first_difference(
+            test.output, printed, self.tolerance, self.absolute_tolerance
+        )
         if difference is None:
             return Finding(Verdict.PASSED)
         shown = {"expected": test.output[:300], "got": printed[:300], "difference": difference}
@@ -166,12 +178,13 @@ class FunctionCheck(ProgramCheck):
 
     entry_point: str
     tests: tuple[FunctionTest, ...]
-    limits: Limits = DEFAULT_LIMITS
+    limits: RunLimits = DEFAULT_LIMITS
     tolerance: float = 1e-9
     prompt: str = ""
+    absolute_tolerance: float = 0.0
     failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
 
-    def lacking(self, program: extraction.Program) -> str | None:
+    def lacking(self, program: Program) -> str | None:
         """A program without the function fails."""
         lacks = refuting.lacks(program, self.entry_point)
         return f"does not define {self.entry_point}" if lacks else None
@@ -199,7 +212,9 @@ class FunctionCheck(ProgramCheck):
         """Whether an answer passes a test."""
         if "value" not in answer or "raised" in answer or "refused" in answer:
             return False
-        return comparing.same_value(test.expected, answer["value"], self.tolerance)
+        value = answer["value"]
+        limits = (self.tolerance, self.absolute_tolerance)
+        return comparing.same_value(test.expected, value, *limits)
 
     def _failure(
         self,
@@ -221,13 +236,13 @@ class FunctionCheck(ProgramCheck):
         return failed("malformed answer", **shown)
 
 
-def loading(source: str, entry_point: str, limits: Limits, seed: int) -> dict[str, Any]:
+def loading(source: str, entry_point: str, limits: RunLimits, seed: int) -> dict[str, Any]:
     """The message that loads a program and names the function to call."""
     order = {"mode": "functions", "source": source, "entry_point": entry_point}
     return order | {"room": limits.output_bytes, "seed": seed}
 
 
-def load(run: Run, entry_point: str, limits: Limits) -> Finding | None:
+def load(run: Run, entry_point: str, limits: RunLimits) -> Finding | None:
     """The finding on a program that could not be loaded; None if it was loaded."""
     match run.receive():
         case End() as end:
@@ -244,7 +259,7 @@ def load(run: Run, entry_point: str, limits: Limits) -> Finding | None:
 def call(run: Run, message: Mapping[str, Any]) -> dict[str, Any] | End:
     """The candidate's answer to one call. Random numbers expose answers sent before the call."""
     number = secrets.randbits(48)
-    run.send({"kwargs": ["d"], "in_place": False} | dict(message) | {"id": number})
+    run.send({"kwargs": ["d"], "in_place": False, "rich": False} | dict(message) | {"id": number})
     answer = run.receive()
     if isinstance(answer, End):
         return answer
@@ -258,10 +273,10 @@ class AssertsCheck(ProgramCheck):
     entry_point: str
     test: str
     prompt: str = ""
-    limits: Limits = DEFAULT_LIMITS
+    limits: RunLimits = DEFAULT_LIMITS
     in_place: bool = False
 
-    def lacking(self, program: extraction.Program) -> str | None:
+    def lacking(self, program: Program) -> str | None:
         """A program without the function fails."""
         lacks = refuting.lacks(program, self.entry_point)
         return f"does not define {self.entry_point}" if lacks else None
@@ -274,9 +289,7 @@ class AssertsCheck(ProgramCheck):
             refusal = load(run, self.entry_point, limits)
             if refusal is not None:
                 return refusal
-            test = pair.tester(self, int(limits.memory_mb))
-            ended = False
-            try:
+            with pair.tester(int(limits.memory_mb)) as test:
                 test.clock.begin()
                 test.send(
                     {
@@ -284,14 +297,10 @@ class AssertsCheck(ProgramCheck):
                         **{"prompt": self.prompt, "in_place": self.in_place},
                     }
                 )
-                finding, ended = self._dialogue(test, run)
-            finally:
-                if not ended:  # it still waits for an answer
-                    pair.dismiss()
-        return finding
+                return self._dialogue(test, run)
 
-    def _dialogue(self, test: Run, run: Run) -> tuple[Finding, bool]:
-        """The finding, and whether the test ran to its end.
+    def _dialogue(self, test: Run, run: Run) -> Finding:
+        """The finding.
 
         Forwards the test's calls to the candidate, and the answers back. The candidate's time is
         the sum of loading and all calls.
@@ -305,9 +314,9 @@ class AssertsCheck(ProgramCheck):
                     answer = call(run, question)
                     if isinstance(answer, End):
                         shown = _last_call(question)
-                        return silent(run, answer, self.limits.seconds, **shown), False
+                        return silent(run, answer, self.limits.seconds, **shown)
                     if "refused" in answer:
-                        return refused(answer, **_last_call(question)), False
+                        return refused(answer, **_last_call(question))
                     test.clock.turn()
                     test.send({name: answer[name] for name in _PASSED_ON if name in answer})
                 case {"end": {"verdict": verdict, "reason": reason, **rest}}:
@@ -315,17 +324,17 @@ class AssertsCheck(ProgramCheck):
                     if reason == "exception" and shown.get("got", "").startswith("MemoryError"):
                         reason = "memory"
                     shown |= {str(name): value for name, value in rest.items()}
-                    return Finding(Verdict(verdict), str(reason), shown), True
+                    return Finding(Verdict(verdict), str(reason), shown)
                 case End() as end:
                     shown = _last_call(question, answer)
-                    return _exhausted(test, end, bool(answer), shown), False
+                    return _exhausted(test, end, bool(answer), shown)
                 case _:
-                    raise WorkerDied(
+                    raise SandboxDied(
                         "the test's process sent an unknown message", backend="sandbox"
                     )
 
 
-_PASSED_ON = ("value", "args", "raised", "message")  # the fields of an answer that the test gets
+_PASSED_ON = ("value", "args", "raised", "exception", "stopped")  # what the test gets of an answer
 
 
 def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) -> Finding:
@@ -334,7 +343,7 @@ def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) ->
     After an answer of the candidate, the answer is the cause. Otherwise the candidate is not.
     """
     if end is End.CLOSED:
-        test.wait(0.5)  # raises WorkerDied if it was killed from outside
+        test.wait(0.5)  # raises SandboxDied if it was killed from outside
     evidence = {"message": f"the test did not end: {end.value}", **shown}
     if answered and end is not End.STARVED:
         return failed("test exhausted", **evidence)

@@ -22,26 +22,30 @@ _INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
 _CANONICAL = re.compile(r"-?(?:0|[1-9]\d*)\Z", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?\Z", re.ASCII)
 _LONGEST_NUMBER = 1000
+_ROUNDING = 1e-12  # what rounding may leave of an expected 0.0, to which nothing is relative
 _SHOWN = 300
 _Number = int | float | Decimal | tuple[int, int]  # the pair is a fraction in lowest terms
 
 
-def first_difference(expected: str, got: str, tolerance: float) -> str | None:
+def first_difference(
+    expected: str, got: str, tolerance: float, absolute: float = 0.0
+) -> str | None:
     """The first difference of two outputs, token by token; None if there is none."""
-    wanted, printed = expected.split(), got.split()
+    wanted = expected.split()
+    printed = got.split()
     for number, (one, other) in enumerate(zip(wanted, printed, strict=False), 1):
-        if not same_token(one, other, tolerance):
+        if not same_token(one, other, tolerance, absolute):
             return f"token {number}: expected {one[:_SHOWN]!r}, got {other[:_SHOWN]!r}"
     if len(wanted) != len(printed):
         return f"expected {len(wanted)} tokens, got {len(printed)}"
     return None
 
 
-def same_token(expected: str, got: str, tolerance: float) -> bool:
+def same_token(expected: str, got: str, tolerance: float, absolute: float = 0.0) -> bool:
     """Whether two tokens agree: as text, or as numbers if both are numbers.
 
-    Integers must be written alike, or as `3.0` for `3`. The tolerance, absolute or relative, is for
-    expected tokens with a decimal point or an exponent.
+    Integers must be written alike, or as `3.0` for `3`. The tolerances are for expected tokens with
+    a decimal point or an exponent: one relative to the expected number, one absolute.
     """
     if expected == got:
         return True
@@ -50,22 +54,24 @@ def same_token(expected: str, got: str, tolerance: float) -> bool:
     if not (_REAL.match(expected) and _REAL.match(got)):
         return False
     try:
-        wanted, printed = Decimal(expected), Decimal(got)
+        wanted = Decimal(expected)
+        printed = Decimal(got)
     except InvalidOperation:
         return False
     if _INTEGER.match(expected):
         # `007` is a code, not a number; integers that are written differently are different.
         whole = _CANONICAL.match(expected) and not _INTEGER.match(got)
         return bool(whole) and wanted == printed
-    limit = Decimal(tolerance) * max(Decimal(1), abs(wanted))
-    return abs(wanted - printed) <= limit
+    if not wanted and tolerance:
+        absolute = max(absolute, _ROUNDING)
+    return abs(wanted - printed) <= max(Decimal(tolerance) * abs(wanted), Decimal(absolute))
 
 
-def same_value(expected: Any, node: Any, tolerance: float) -> bool:
+def same_value(expected: Any, node: Any, tolerance: float, absolute: float = 0.0) -> bool:
     """Whether a returned value, as a node, equals an expected value of JSON types.
 
-    Numbers are equal by value, with the tolerance if the expected one is a float; tuples and arrays
-    equal lists; an integer key equals the text that JSON makes of it.
+    Numbers are equal by value, with the tolerances if the expected one is a float; tuples and
+    arrays equal lists; an integer key equals the text that JSON makes of it.
     """
     if isinstance(expected, list | tuple):
         items = _items(node)
@@ -73,14 +79,14 @@ def same_value(expected: Any, node: Any, tolerance: float) -> bool:
             items is not None
             and len(items) == len(expected)
             and all(
-                same_value(one, other, tolerance)
+                same_value(one, other, tolerance, absolute)
                 for one, other in zip(expected, items, strict=True)
             )
         )
     if isinstance(expected, Mapping):
-        return _same_mapping(expected, node, tolerance)
+        return _same_mapping(expected, node, tolerance, absolute)
     if isinstance(expected, bool | int | float):
-        return same_number(expected, node, tolerance)
+        return same_number(expected, node, tolerance, absolute)
     return type(expected) is type(node) and bool(expected == node)
 
 
@@ -92,7 +98,9 @@ def _items(node: Any) -> list[Any] | None:
             return None
 
 
-def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> bool:
+def _same_mapping(
+    expected: Mapping[str, Any], node: Any, tolerance: float, absolute: float
+) -> bool:
     match node:
         case ["d", *parts] if len(parts) == 2 * len(expected):
             pass
@@ -103,7 +111,7 @@ def _same_mapping(expected: Mapping[str, Any], node: Any, tolerance: float) -> b
         name = _name(key)
         if name is None or name not in missing:
             return False
-        if not same_value(expected[name], value, tolerance):
+        if not same_value(expected[name], value, tolerance, absolute):
             return False
         missing.discard(name)
     return not missing
@@ -124,15 +132,15 @@ def _name(key: Any) -> str | None:
     return None
 
 
-def same_number(expected: int | float, node: Any, tolerance: float) -> bool:
-    """Whether a node is the expected number; with the tolerance if that is a float."""
+def same_number(expected: int | float, node: Any, tolerance: float, absolute: float = 0.0) -> bool:
+    """Whether a node is the expected number; with the tolerances if that is a float."""
     try:
         got = _number(node)
         if got is None:
             return False
         if _is_exactly(expected, got):
             return True
-        return isinstance(expected, float) and _is_close(expected, got, tolerance)
+        return isinstance(expected, float) and _is_close(expected, got, tolerance, absolute)
     except (plain.PlainError, InvalidOperation, OverflowError, ValueError):
         return False  # not a number, or too large for a float
 
@@ -162,14 +170,16 @@ def _is_exactly(expected: int | float, got: _Number) -> bool:
     return bool(got == expected)
 
 
-def _is_close(expected: float, got: _Number, tolerance: float) -> bool:
+def _is_close(expected: float, got: _Number, tolerance: float, absolute: float) -> bool:
     """Whether the nearest float is close enough."""
     nearest = got[0] / got[1] if isinstance(got, tuple) else float(got)
     if math.isnan(expected):
         return math.isnan(nearest)
-    if not tolerance or math.isinf(expected):
+    if not (tolerance or absolute) or math.isinf(expected) or math.isinf(nearest):
         return False
-    return math.isclose(expected, nearest, rel_tol=tolerance, abs_tol=tolerance)
+    if not expected and tolerance:
+        absolute = max(absolute, _ROUNDING)
+    return abs(expected - nearest) <= max(tolerance * abs(expected), absolute)
 
 
 def show(value: Any) -> str:
@@ -206,8 +216,21 @@ def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
                 shown = repr(plain.real(text))
             except plain.PlainError:
                 shown = "?"
-        case ["o", str(name)]:
-            shown = f"<{name}>"
+        case ["T", str(name), *items]:
+            parts.append(name.rpartition(".")[2][:_SHOWN])
+            return _describe(["t", *items], parts, room, depth + 1)
+        case ["N" | "S" as tag, str(name), [*_], *items]:
+            parts.append(name[:_SHOWN])
+            return _describe(["t", *items[tag == "S" :]], parts, room, depth + 1)
+        case ["e", _, str(name), _, member]:
+            shown = f"{name}.{member}"[:_SHOWN]
+        case ["X", str(name), _, args, *_]:
+            parts.append(name[:_SHOWN])
+            return _describe(args, parts, room, depth + 1)
+        case ["y", str(name)]:
+            shown = name[:_SHOWN]
+        case ["k" | "g" | "j" | "w" | "A", _, str(name)] | ["o", str(name)]:
+            shown = f"<{name[:_SHOWN]}>"
         case ["n", str(text)]:
             shown = text[:_SHOWN]
         case str():

@@ -1,7 +1,7 @@
 """Finds programs that certainly fail, without running them.
 
-Soundness comes first: in doubt a program may pass. A program is parsed as in `extraction`, within
-the same limits; nothing of it is executed or compiled, as compiling can take exponential time. The
+Soundness comes first: in doubt a program may pass. A program is parsed as in `syntax`, within the
+same limits; nothing of it is executed or compiled, as compiling can take exponential time. The
 sandbox runs the same interpreter, so its syntax is the same.
 """
 
@@ -12,10 +12,11 @@ import builtins
 import cmath
 import itertools
 import math
+import re
 import symtable
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .extraction import Program, parser_lock
+from .syntax import Program, parser_lock
 
 
 def _words(text: str) -> frozenset[str]:
@@ -63,7 +64,7 @@ MODULES: Mapping[str, frozenset[str]] = {
 
 def not_compilable(program: Program) -> str | None:
     """The error that compiling a parsed program certainly raises; None if there may be none."""
-    if program.tree is None:
+    if program.tree is None or program.compiles:
         return None
     wrong = _misplaced(program.tree)
     if not wrong and "__future__" in program.source:
@@ -147,23 +148,87 @@ def lacks(program: Program, name: str) -> bool:
     """
     if program.tree is None or not name.isascii() or name.startswith("__"):
         return False
-    wanted = {name, "Solution"}
+    if any(getattr(node, "name", None) in (name, "Solution") for node in program.tree.body):
+        return False
+    return _are_plain(_nodes(program.tree), {name, "Solution"}, MODULES)
+
+
+def is_blind(tree: ast.Module) -> bool:
+    """Whether a program certainly cannot observe where its statements stand.
+
+    It uses only names and modules that lead to no frame, code or traceback. Two more ways lead
+    there. `str.format` looks into values (`"{0.__code__}"`), so it must be called on a constant
+    without such a field. A metaclass receives the line of a class, so classes must have none; that
+    is certain only if their bases are built-in.
+    """
+    nodes = _nodes(tree)
+    if not _are_plain(nodes, set(), _MODULES_OF_BLIND):
+        return False
+    has_bases = False
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=ast.Constant(value=str(form)), attr="format"):
+                if _FIELD.search(form):
+                    return False
+            case ast.Attribute(attr="format" | "format_map"):
+                return False
+            case ast.ClassDef(bases=bases, keywords=keywords):
+                builtin = (isinstance(base, ast.Name) and base.id in _BASES for base in bases)
+                if keywords or not all(builtin):
+                    return False
+                has_bases = has_bases or bool(bases)
+    return not has_bases or _BASES.isdisjoint(_bound(nodes))
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """All names in a program, except those that are only read."""
+    for node in nodes:
+        match node:
+            case ast.Name(ctx=ast.Load()):
+                pass
+            case ast.alias(name=name, asname=renamed):
+                yield renamed or name
+            case _:
+                yield from _identifiers(node)
+
+
+_FIELD = re.compile(r"\{[^{}:!]*[.\[]")  # a field of a format that looks into its value
+_BASES = _EXCEPTIONS | _words("dict float frozenset int list object set str tuple")
+_MODULES_OF_BLIND = {**MODULES, "sys": _words("exit maxsize setrecursionlimit stdin stdout")}
+
+
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes but those that only name an operator, in the order of `ast.walk`."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:  # which grows meanwhile
+        for field in node._fields:
+            value = getattr(node, field, None)
+            items = value if isinstance(value, list) else (value,)
+            nodes += [item for item in items if isinstance(item, ast.AST)]
+    return [node for node in nodes if not isinstance(node, _OPERATORS)]
+
+
+def _are_plain(
+    nodes: Sequence[ast.AST], wanted: set[str], known: Mapping[str, frozenset[str]]
+) -> bool:
     modules: dict[str, str] = {}  # the names of imported modules
     qualified = set[int]()  # the names before a dot
-    for node in ast.walk(program.tree):
-        if not _is_plain(node, wanted):
+    for node in nodes:
+        if not _is_plain(node, wanted, known):
             return False
         match node:
             case ast.Import(names=names):
                 modules |= {alias.asname or alias.name: alias.name for alias in names}
             case ast.Attribute(value=ast.Name() as value):
                 qualified.add(id(value))
-    return all(_is_used_plainly(node, modules, qualified) for node in ast.walk(program.tree))
+    if not modules:
+        return True
+    return all(_is_used_plainly(node, modules, qualified, known) for node in nodes)
 
 
-def _is_plain(node: ast.AST, wanted: set[str]) -> bool:
+def _is_plain(node: ast.AST, wanted: set[str], known: Mapping[str, frozenset[str]]) -> bool:
     """Whether a node binds none of the wanted names, and can do nothing unexpected."""
-    if not isinstance(node, _KNOWN):
+    if type(node) not in _KNOWN:
         return False
     match node:
         case ast.Constant():
@@ -175,10 +240,10 @@ def _is_plain(node: ast.AST, wanted: set[str]) -> bool:
             if name.startswith(("_", *_FRAMES)):
                 return False
         case ast.Import(names=names):
-            if any(alias.name not in MODULES for alias in names):
+            if any(alias.name not in known for alias in names):
                 return False
         case ast.ImportFrom(module=module, names=names, level=level):
-            allowed = MODULES.get(module or "", frozenset())
+            allowed = known.get(module or "", frozenset())
             if level or any(alias.name not in allowed for alias in names):
                 return False
     return all(
@@ -195,31 +260,82 @@ def _identifiers(node: ast.AST) -> Iterable[str]:
                 yield item
 
 
-def _is_used_plainly(node: ast.AST, modules: Mapping[str, str], qualified: set[int]) -> bool:
+def _is_used_plainly(
+    node: ast.AST,
+    modules: Mapping[str, str],
+    qualified: set[int],
+    known: Mapping[str, frozenset[str]],
+) -> bool:
     """Whether an imported module is only used for those of its attributes that are known."""
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in modules:
-            return attribute in MODULES[modules[name]]
+            return attribute in known[modules[name]]
         case ast.Name(id=name) if name in modules:
             return id(node) in qualified
     return True
 
 
 _EXPRESSIONS = (
-    *(ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
-    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.YieldFrom),
-    *(ast.Compare, ast.Call, ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute),
-    *(ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice),
+    ast.BoolOp,
+    ast.NamedExpr,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Lambda,
+    ast.IfExp,
+    ast.Dict,
+    ast.Set,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.Compare,
+    ast.Call,
+    ast.FormattedValue,
+    ast.JoinedStr,
+    ast.Constant,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Starred,
+    ast.Name,
+    ast.List,
+    ast.Tuple,
+    ast.Slice,
 )
 _STATEMENTS = (
-    *(ast.FunctionDef, ast.ClassDef, ast.Return, ast.Delete, ast.Assign, ast.AugAssign),
-    *(ast.AnnAssign, ast.For, ast.While, ast.If, ast.With, ast.Raise, ast.Try, ast.Assert),
-    *(ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Expr, ast.Pass, ast.Break),
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.Return,
+    ast.Delete,
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.For,
+    ast.While,
+    ast.If,
+    ast.With,
+    ast.Raise,
+    ast.Try,
+    ast.Assert,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Expr,
+    ast.Pass,
+    ast.Break,
     ast.Continue,
 )
 _PARTS = (
-    *(ast.Module, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
-    *(ast.comprehension, ast.ExceptHandler, ast.arguments, ast.arg, ast.keyword, ast.alias),
+    ast.Module,
+    ast.comprehension,
+    ast.ExceptHandler,
+    ast.arguments,
+    ast.arg,
+    ast.keyword,
+    ast.alias,
     ast.withitem,
 )
-_KNOWN = (*_EXPRESSIONS, *_STATEMENTS, *_PARTS)
+_OPERATORS = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+_KNOWN = frozenset((*_EXPRESSIONS, *_STATEMENTS, *_PARTS))

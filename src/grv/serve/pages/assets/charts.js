@@ -57,7 +57,7 @@ export function baselineChart(width, baselines, unit) {
   const rows = [
     ["hindsight", baselines.hindsight, 1],
     ["grv", baselines.cost, 0],
-    ["verify-all", baselines.verify_all, 2],
+    ["verify-all", baselines.most, 2],
   ];
   const height = 34 * rows.length + 10;
   const svg = figure(rows.map(([name, value]) => `${name} ${amount(value, unit)}`).join(", "));

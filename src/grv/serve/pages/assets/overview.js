@@ -36,22 +36,32 @@ function tiles(data) {
   const pace = isShort ? `in ${lasting(data.bars.seconds)}` : `${amount(rate, unit)} per hour${data.running ? "" : " at the end"}`;
   const left = data.left === null ? "no limit" : amount(data.left, unit);
   const enough = data.left !== null && rate > 0 && data.running ? `lasts ${lasting((3600 * data.left) / rate)} at this rate` : "";
-  const saved = baselines && baselines.verify_all > 0 ? 1 - baselines.cost / baselines.verify_all : null;
   return [
     tile("Running", number(data.running), data.waiting ? `${counted(data.waiting, "candidate")} wait for review` : "", data.stopped ? `${number(data.stopped)} stopped` : "", data.running || data.waiting || data.stopped ? "" : "everything has ended"),
     tile("Solved", number(solved), ended ? `${percent(solved / ended)} of ${counted(ended, "ended search", "ended searches")}` : "none has ended"),
     tile("Spent", amount(data.spent, unit), data.spent ? pace : "", unit && unit !== "dollars" ? unit : ""),
     tile("Left", left, data.left === null ? "no total budget is known" : `of ${amount(data.total, unit)}`, enough),
-    tile("Pass rate", decided ? percent(verdicts.passed / decided) : "–", `${counted(decided, "verdict")}${verdicts.newest ? ", the newest" : ""}`, verdicts.broken ? `${number(verdicts.broken)} broken` : ""),
-    tile(saved !== null && saved < 0 ? "More than verify-all" : "Saved", saved === null ? "–" : percent(Math.abs(saved)), saved === null ? "no solved search to compare" : `of what verify-all costs, ${counted(baselines.searches, "solved search", "solved searches")}`),
+    tile("Pass rate", decided ? percent(verdicts.passed / decided) : "–", `${counted(decided, "verdict")}${verdicts.newest ? ", the newest" : ""}`, [verdicts.broken ? `${number(verdicts.broken)} broken` : "", verdicts.shared ? `${number(verdicts.shared)} shared` : ""].filter(Boolean).join(", ")),
+    savedTile(baselines),
   ];
+}
+
+/** What was saved, compared with verify-all: a range, if verdicts are missing. */
+function savedTile(baselines) {
+  if (!baselines || !(baselines.least > 0)) return tile("Saved", "–", "no solved search to compare");
+  const ends = [baselines.least, baselines.most].map((cost) => 1 - baselines.cost / cost);
+  const isMore = ends[1] < 0;
+  const [low, high] = ends.map((share) => percent(isMore ? -share : share));
+  const range = isMore ? `${high} to ${low}` : `${low} to ${high}`;
+  const note = `of what verify-all costs, ${counted(baselines.searches, "solved search", "solved searches")}`;
+  return tile(isMore ? "More than verify-all" : "Saved", low === high ? low : range, note);
 }
 
 function showCharts(data) {
   const made = [chartCard("Spent over time", `Per ${lasting(data.bars.width)}, by when searches ended.`, (width) => spentChart(width, data.bars, data.unit))];
   if (data.baselines) {
     const { searches, unknown } = data.baselines;
-    const caption = `The newest ${counted(searches, "solved search", "solved searches")}, on the same candidates${unknown ? `; ${counted(unknown, "candidate")} without a verdict count as failed` : ""}.`;
+    const caption = `The newest ${counted(searches, "solved search", "solved searches")}, on the same candidates${unknown ? `; for verify-all, ${counted(unknown, "candidate")} without a verdict count as failed` : ""}.`;
     made.push(chartCard("Cost of solved searches", caption, (width) => baselineChart(width, data.baselines, data.unit)));
   }
   place("charts").replaceChildren(...made.map((each) => each.card));
@@ -64,9 +74,9 @@ const MEANINGS = [
   ["spent", "What was possibly paid: also reserved for calls in flight, and paid for calls whose result was lost. A search counts at the time it ended; an unfinished one counts now."],
   ["per hour", "What searches spent that go on, or that ended in the last hour. After the end of a run, its last hour counts. It is shown after ten minutes."],
   ["pass rate", "Passed verdicts among those that passed or failed, over the newest 20,000 entries of the ledger. The searches chose what to verify, so this is not the pass rate of the model."],
-  ["verify-all", "Generates one candidate after another and verifies each, up to the first known pass. A candidate that the search did not verify counts as failed. If it would have passed, verify-all would have cost less than shown."],
+  ["verify-all", "Generates one candidate after another and verifies each, up to the first known pass. Refuted candidates are not verified, and a key that has failed is not verified again. The chart counts candidates without a verdict as failed. It is what grv compare says about the exported log with --keys and --order-scheme logged."],
   ["hindsight", "Generates the same candidates up to the first known pass, and verifies only that one. If an unverified earlier candidate would have passed, hindsight would have cost less than shown. No method can plan this."],
-  ["saved", "One minus the cost of the newest 500 solved searches over what verify-all costs on them. Unsolved searches are left out: their candidates have no known pass."],
+  ["saved", "One minus the cost of the newest 500 solved searches over what verify-all costs on them. If candidates have no verdict, it is a range: from all of them pass to all of them fail. Unsolved searches are left out: their candidates have no known pass. So are searches with several generators."],
 ];
 
 function showOverview(data) {

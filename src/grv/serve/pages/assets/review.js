@@ -56,6 +56,17 @@ function show(found) {
   paint(found.waiting);
 }
 
+/** Sends a verdict. If the lease was lost, as in a restart of the server, it takes the item again. */
+async function give(body) {
+  try {
+    await insist(() => send("verdict", body));
+  } catch (error) {
+    if (error.code !== "lease") throw error;
+    const { lease } = await insist(() => send("open", { item: body.item }));
+    await insist(() => send("verdict", { ...body, lease }));
+  }
+}
+
 /** Does one thing at a time: two leases at once would keep an item from others. */
 async function alone(does) {
   if (busy) return;
@@ -70,11 +81,12 @@ async function alone(does) {
 
 const said = (saying) => alone(async () => {
   if (!current) return;
-  const { item, lease, correct } = current;
-  const body = { item: item.id, lease, verdict: saying, note: place("note").value, seconds: looked(), correct: Boolean(correct) };
+  const { item, lease } = current;
+  const body = { item: item.id, lease, verdict: saying, note: place("note").value, seconds: looked() };
   document.querySelectorAll(".sayings button").forEach((each) => { each.disabled = true; });
   try {
-    say((await insist(() => send("verdict", body))).refused);
+    await give(body);
+    say("");
   } catch (error) {
     say(error.message);
   }
@@ -88,21 +100,17 @@ const skip = () => alone(async () => {
   await next();
 });
 
-async function open(id, isCorrection) {
+async function open(id) {
   if (current) await send("leave", { item: current.item.id, lease: current.lease });
   try {
     const found = await send("open", { item: id });
-    say(found.refused ?? "");
-    if (!found.item) return next();
+    say("");
     show(found);
-    current.correct = isCorrection;
-    paint(found.waiting);
   } catch (error) {
     say(error.message);
     current = null;
     await next();
   }
-  return null;
 }
 
 function paint(waiting) {
@@ -127,7 +135,7 @@ function paint(waiting) {
     make("div", { class: "asked" }, make("p", { class: "caption" }, `${item.problem} · about ${number(item.minutes)} min · ${number(Math.max(0, waiting - 1))} more ${waiting === 2 ? "waits" : "wait"}${current.correct ? " · correction" : ""}`), make("h1", {}, item.question), rubric),
     make("div", { class: "beside review" },
       make("section", { class: "card pane", "aria-label": "Problem" }, make("h2", {}, "Problem"), make("pre", { class: setting(item.prompt), tabindex: 0 }, item.prompt)),
-      make("section", { class: "card pane", "aria-label": "Candidate" }, make("h2", {}, "Candidate"), make("pre", { class: setting(item.text), tabindex: 0 }, item.text))),
+      make("section", { class: "card pane", "aria-label": "Candidate" }, make("h2", {}, "Candidate"), item.answer_value ? make("p", { class: "caption" }, `States the answer: ${item.answer_value}`) : null, make("pre", { class: setting(item.text), tabindex: 0 }, item.text))),
     make("div", { class: "sayings" }, note, make("div", { class: "buttons" }, buttons, later), make("p", { class: "caption" }, "Time on this page is measured: ", make("span", { id: "clock" }))),
     make("div", { id: "recent" }));
   recent();
@@ -137,7 +145,7 @@ async function recent() {
   const state = await ask("/api/review");
   const list = state.recent.map((each) => {
     const again = make("button", { type: "button", class: "quiet" }, "Correct");
-    again.addEventListener("click", () => alone(() => open(each.item, true)));
+    again.addEventListener("click", () => alone(() => open(each.item)));
     return make("li", {}, pill(each.verdict), ` ${each.item} `, each.note ? make("span", { class: "caption" }, each.note) : null, " ", again);
   });
   place("recent")?.replaceChildren(...(list.length ? [make("details", { class: "recent" }, make("summary", {}, `Your last ${counted(list.length, "verdict")}`), make("ul", {}, list))] : []));
@@ -153,12 +161,12 @@ const look = () => alone(async () => {
 /** Says that the page is open. */
 async function here() {
   if (busy || !current) return;
-  const { item, lease, correct } = current;
+  const { item, lease } = current;
   const still = await send("here", { item: item.id, lease }).catch(() => ({ held: true }));
   if (still.held || current?.item.id !== item.id) return;
   await alone(async () => {
     const note = place("note").value; // after a restart of the server, or a long sleep
-    await open(item.id, correct);
+    await open(item.id);
     if (current?.item.id === item.id) place("note").value = note;
   });
 }
@@ -179,7 +187,7 @@ try {
   session = await mountBar("review");
   if (!session.reviews) await signIn();
   const asked = /^#(.+:\d+)$/.exec(location.hash);
-  if (asked) await open(decodeURIComponent(asked[1]), false);
+  if (asked) await open(decodeURIComponent(asked[1]));
   else await next();
   follow(look);
 } catch (error) {

@@ -13,7 +13,7 @@ const WORDS = {
   continued: () => "Continued with other settings",
   generated: (step) => `Generated ${counted(step.ids.length, "candidate")}`,
   rescored: (step) => `Gave ${counted(step.ids.length, "candidate")} a second score`,
-  verified: (step) => `Verified ${counted(step.ids.length, "candidate")}`,
+  verified: (step) => `Verified ${counted(step.ids.length, "candidate")}${step.shared ? `, ${step.shared.length} of them for nothing: the verdict was known` : ""}`,
   "attempt failed": (step) => `An attempt to ${step.call} failed`,
   parked: (step) => `Candidate ${step.ids.join(", ")} waits for a person`,
   reviewed: (step) => `${step.reviewer} reviewed candidate ${step.ids[0]}`,
@@ -28,7 +28,7 @@ function stateOf(each) {
   const verdict = verdictOf(each);
   if (verdict) return verdict.verdict;
   if (each.waiting) return "waiting for review";
-  return each.refuted ? "refuted" : "not verified";
+  return each.refuted ? "refuted" : each.dropped ? "dropped as broken" : "not verified";
 }
 
 /** A text with its lines. Lines that the other text lacks are marked. */
@@ -119,7 +119,7 @@ function candidateList() {
     body.append(make("tr", { id: `candidate-${each.candidate}`, class: isAnswer ? "answer" : "" },
       make("th", { scope: "row" }, show),
       make("td", { class: "score" }, Number.isFinite(each.score) ? [meter, number(each.score)] : make("span", { class: "caption", title: each.score_reason ?? "" }, "none")),
-      make("td", { class: "text" }, pill(stateOf(each)), isAnswer ? make("span", { class: "caption" }, " the answer") : null),
+      make("td", { class: "text" }, pill(stateOf(each)), isAnswer ? make("span", { class: "caption" }, each.answer_value ? ` the answer: ${each.answer_value}` : " the answer") : null),
       make("td", { class: "text first" }, distinct(each.text.text))));
   }
   const head = ["", "score", "verdict", "text"].map((name, at) => make("th", { scope: "col", class: at > 1 ? "text" : "" }, name));
@@ -167,7 +167,7 @@ function pane(side, candidate, other) {
   });
   const verdicts = each.verdicts.map((verdict) => make("div", { class: "finding" }, finding(verdict)));
   return make("section", { class: "card pane", "aria-label": `Candidate ${candidate}` }, pick,
-    verdicts.length ? verdicts : make("p", { class: "said" }, pill(stateOf(each)), each.refuted && each.score_reason ? ` ${each.score_reason}` : ""),
+    verdicts.length ? verdicts : make("p", { class: "said" }, pill(stateOf(each)), (each.refuted || each.dropped) && each.score_reason ? ` ${each.score_reason}` : ""),
     lines(text, other), rest > 0 ? more : null);
 }
 
@@ -182,7 +182,8 @@ function showBeside() {
 
 function facts() {
   const took = (data.ended ?? Date.now() / 1000) - data.started;
-  const pairs = [["cost", amount(data.total ?? data.paid, unit())], ["generated", number(data.generated)], ["verified", number(data.verified)], ["took", data.status === "stopped" ? "" : lasting(took)], ["account", data.account]];
+  const dollars = data.dollars === null ? "unknown" : amount(data.dollars, "dollars");
+  const pairs = [["cost", amount(data.total ?? data.paid, unit())], ["dollars", unit() === "dollars" ? "" : dollars], ["generated", number(data.generated)], ["verified", number(data.verified)], ["shared", data.shared ? number(data.shared) : ""], ["took", data.status === "stopped" ? "" : lasting(took)], ["account", data.account]];
   const lost = Object.entries(data.lost).map(([call, n]) => `${n} ${call}`).join(", ");
   if (lost) pairs.push(["possibly paid, lost", lost]);
   if (data.cancelled) pairs.push(["paid but unneeded", `${data.cancelled} verify`]);

@@ -1,1 +1,0 @@
-"""Commands that show a ledger to people."""

@@ -1,1 +1,0 @@
-"""What `grv solve` and `grv runs show` print."""

@@ -1,1 +1,0 @@
-"""Commands about the theory: shells, star numbers, bounds."""

@@ -1,0 +1,131 @@
+"""Backends by name, as on the command line: `openai:MODEL`, `logprob`, `my.py:score`.
+
+`my.py:score` is the user's own code: a function, an object with the method `generate`, `score` or
+`verify`, or a class of such objects, which is then called without arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import UsageError
+from ..own_code import Code, is_code, load, raised
+from ..text import checksum
+from .callables import CallableGenerator, CallableScorer, CallableVerifier, check_signature
+from .generators import GENERATORS, GeneratorOptions
+from .generators.sampling import NEWER, Sampling
+from .http.web import without_secrets
+from .protocols import Draft, Generator, Problem, Scorer, Verifier
+from .scorers import SCORERS, ScorerOptions
+from .scorers.reward_options import Reward
+from .table import find
+
+
+def generator(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    sampling: Sampling | None = None,
+    logprobs: bool = True,
+    batch: int | None = None,
+) -> Generator:
+    """The generator that a specification names.
+
+    Raises:
+        UsageError: there is none of that name, or this machine cannot run it.
+    """
+    if is_code(spec):
+        if sampling is not None and (unused := sampling.changed(NEWER)):
+            flag = unused[0].replace("_", "-")
+            raise UsageError(f"--{flag} needs openai:MODEL; {spec} does not read it")
+        return own_generator(spec)
+    entry, argument = find(spec, GENERATORS, "generator")
+    return entry.make(argument, GeneratorOptions(base_url, sampling, logprobs, batch))
+
+
+def reads_messages(spec: str) -> bool:
+    """Whether a generator reads chats; an unknown one is refused when it is made."""
+    entry = GENERATORS.get(spec.partition(":")[0])
+    return is_code(spec) or (entry is not None and not entry.for_chats)
+
+
+def scorer(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    model: str | None = None,
+    step: str = "",
+    reward: Reward = Reward(),  # noqa: B008 (a frozen value)
+) -> Scorer:
+    """The scorer that a specification names; the options are those of `ScorerOptions`.
+
+    Raises:
+        UsageError: there is none of that name, or this machine cannot run it.
+    """
+    if is_code(spec):
+        return own_scorer(spec)
+    entry, argument = find(spec, SCORERS, "score")
+    return entry.make(argument, ScorerOptions(base_url, model, step, reward))
+
+
+def named(spec: str) -> str:
+    """A specification as ledgers store it: addresses without secrets, code without folders."""
+    if is_code(spec):
+        return load(spec).name
+    name, colon, argument = spec.strip().partition(":")
+    entry = SCORERS.get(name)
+    if entry is None or entry.recorded is None:
+        return without_secrets(spec)
+    recorded = entry.recorded(argument)
+    return f"{name}{colon}{recorded}" if recorded else name
+
+
+def own_generator(spec: str) -> Generator:
+    """The generator that a specification names."""
+    code = load(spec)
+    made: Generator = _made(code, "generate", ("problem",), CallableGenerator)
+    return made
+
+
+def own_scorer(spec: str) -> Scorer:
+    """The scorer that a specification names."""
+    code = load(spec)
+    made: Scorer = _made(code, "score", ("problem", "text"), CallableScorer)
+    return made
+
+
+def own_verifier(spec: str) -> Verifier:
+    """The verifier that a specification names. A function's verdict on a text holds for equals."""
+    code = load(spec)
+    made: Verifier = _made(code, "verify", ("problem", "text"), _KeyedVerifier)
+    return made
+
+
+class _KeyedVerifier(CallableVerifier):
+    """A function as a verifier: if a text fails, equal texts fail too."""
+
+    def key(self, problem: Problem, draft: Draft) -> str | None:
+        """The class of a draft: those with the same text."""
+        return f"text:{checksum(draft.text)}"
+
+
+def _made(
+    code: Code, method: str, arguments: tuple[str, ...], wrap: Callable[..., Any]
+) -> Any:  # a generator, a scorer or a verifier
+    value = code.value
+    if isinstance(value, type):
+        try:
+            value = value()
+        except Exception as error:
+            raise UsageError(f"{code.name}: {raised(error)}") from error
+    if hasattr(value, method):
+        if not inspect.iscoroutinefunction(getattr(value, method)):
+            raise UsageError(f"{code.name}: its method {method} must be async def")
+        return value
+    if not callable(value):
+        what = type(value).__name__
+        raise UsageError(f"{code.name} is of type {what}; expected a function, or {method}()")
+    check_signature(value, arguments, code.name)
+    return wrap(value, name=code.name, strict=True)

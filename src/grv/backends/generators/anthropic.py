@@ -1,0 +1,133 @@
+"""Anthropic's Messages interface.
+
+It has one candidate per request, and neither seeds nor log-probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..http.service import Service
+from ..protocols import Draft, Usage
+from .chat import Message
+from .completions import TOO_LARGE, Moderated, count, draft_of, used
+from .dialect import Dialect, Request, image_data, image_url, schema_of, split_system
+
+MOST_TOKENS = 16_000  # the interface requires a limit; this one if --max-tokens gives none
+
+ANTHROPIC_SERVICE = Service(
+    address="https://api.anthropic.com",
+    keys=("ANTHROPIC_API_KEY",),
+    base_url="ANTHROPIC_BASE_URL",
+    key_header="x-api-key",
+    key_prefix="",
+    headers={"anthropic-version": "2023-06-01"},
+    custom_headers="ANTHROPIC_CUSTOM_HEADERS",
+)
+
+
+def body(request: Request) -> dict[str, Any]:
+    """The body of a request."""
+    system, messages = split_system(request.messages)
+    fields: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.max_tokens or MOST_TOKENS,
+        "messages": [_message(message) for message in messages],
+    }
+    if system:
+        fields["system"] = system
+    if request.temperature is not None:
+        fields["temperature"] = request.temperature
+    if request.top_p is not None:
+        fields["top_p"] = request.top_p
+    if request.stop:
+        fields["stop_sequences"] = list(request.stop)
+    output: dict[str, Any] = {}
+    if request.effort == "none":
+        fields["thinking"] = {"type": "disabled"}
+    elif request.effort is not None:
+        fields["thinking"] = {"type": "adaptive"}
+        output["effort"] = request.effort
+    if (schema := schema_of(request.response_format)) is not None:
+        output["format"] = {"type": "json_schema", "schema": schema}
+    if output:
+        fields["output_config"] = output
+    return fields
+
+
+def _message(message: Message) -> dict[str, Any]:
+    content = message["content"]
+    if not isinstance(content, str):
+        content = [_part(part) for part in content]
+    return {"role": message["role"], "content": content}
+
+
+def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A part of a message; one that is in this dialect already stays as it is."""
+    url = image_url(part)
+    if url is None:
+        return part
+    if (data := image_data(url)) is None:
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    source = {"type": "base64", "media_type": data[0], "data": data[1]}
+    return {"type": "image", "source": source}
+
+
+def texts(answer: object) -> list[Draft]:
+    """The draft of an answer; its thinking is kept apart."""
+    match answer:
+        case {"error": {"message": str(message)}} | {"error": str(message)}:
+            raise ValueError(f"an error instead of an answer: {message}")
+        case {"content": [*blocks], **more}:
+            reason = more.get("stop_reason")
+        case _:
+            raise ValueError("an answer without content")
+    if reason == "refusal":
+        raise Moderated("the server's filter refuses this prompt (stop_reason: refusal)")
+    known = [block for block in blocks if isinstance(block, Mapping)]
+    if any(block.get("too_large") is True for block in known):
+        return [Draft("", broken=TOO_LARGE)]
+    parts = [block.get("text") for block in known if block.get("type") == "text"]
+    thoughts = [block.get("thinking") for block in known if block.get("type") == "thinking"]
+    text = "".join(part for part in parts if isinstance(part, str))
+    thought = "".join(part for part in thoughts if isinstance(part, str))
+    return [draft_of(text, None, thought, is_cut=reason == "max_tokens")]
+
+
+def usage(answer: object) -> Usage:
+    """What an answer used. The interface counts cached tokens of the prompt apart from others.
+
+    It does not count thinking apart from the rest of an answer.
+    """
+    match answer:
+        case {"usage": {**counted}}:
+            cached = count(counted.get("cache_read_input_tokens"))
+            written = count(counted.get("cache_creation_input_tokens"))
+            return used(
+                count(counted.get("input_tokens")) + cached + written,
+                count(counted.get("output_tokens")),
+                cached=cached,
+                written=written,
+            )
+        case _:
+            return Usage()
+
+
+ANTHROPIC = Dialect(
+    name="anthropic",
+    service=ANTHROPIC_SERVICE,
+    path="/v1/messages",
+    body=body,
+    texts=texts,
+    usage=usage,
+    names={
+        "stop": ("stop_sequences",),
+        "temperature": ("temperature",),
+        "top_p": ("top_p",),
+    },
+    lacks=frozenset({"n", "seed", "logprobs"}),
+    most=1,
+    formats=("text", "json_schema"),
+    items=7,
+)

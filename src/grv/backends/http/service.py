@@ -1,0 +1,71 @@
+"""How a provider's servers are reached: its address, its keys and its headers, as data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .secrets import key_in
+
+_NO_KEY = "none"  # sent to a server that needs no key
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the official client of a provider knows. A base URL ends where that client's does.
+
+    Attributes:
+        address: the provider's own server.
+        keys: the environment variables that may hold the key, the first one that is set wins.
+        base_url: the environment variable with another address.
+        example: an address of a server of one's own, for messages.
+        key_header: the header with the key.
+        key_prefix: what stands before the key in it.
+        headers: fixed headers.
+        variables: headers from environment variables, as {header: variable}.
+        custom_headers: the environment variable with further headers, one per line.
+    """
+
+    address: str
+    keys: tuple[str, ...]
+    base_url: str
+    example: str = "http://localhost:8000"
+    key_header: str = "authorization"
+    key_prefix: str = "Bearer "
+    headers: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    custom_headers: str = ""
+
+    @property
+    def key_name(self) -> str:
+        """The variable that holds the key, or the usual one if none does."""
+        return next((name for name in self.keys if key_in(name) is not None), self.keys[0])
+
+    @property
+    def key(self) -> str | None:
+        """The key, if there is one."""
+        return key_in(self.key_name)
+
+    def custom(self) -> dict[str, str]:
+        """The headers that the user adds; they may replace others."""
+        lines = os.environ.get(self.custom_headers, "").splitlines() if self.custom_headers else []
+        pairs = [line.partition(":") for line in lines]
+        return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+    def all_headers(self, key: str | None) -> dict[str, str]:
+        """The headers of all requests that this provider reads."""
+        headers = {self.key_header: f"{self.key_prefix}{key or _NO_KEY}", **self.headers}
+        given = {name: os.environ.get(of) for name, of in self.variables.items()}
+        headers |= {name: value for name, value in given.items() if value}
+        return headers | self.custom()
+
+
+OPENAI = Service(
+    address="https://api.openai.com/v1",
+    keys=("OPENAI_API_KEY",),
+    base_url="OPENAI_BASE_URL",
+    example="http://localhost:8000/v1",
+    variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
+    custom_headers="OPENAI_CUSTOM_HEADERS",
+)

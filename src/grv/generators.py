@@ -1,0 +1,18 @@
+"""Generators: language models that make candidates.
+
+`OpenAI` asks a model server, `Embedded` runs a small model on this machine. A function of the
+problem that returns one text is a generator too, and so is any object with the method `generate`
+of the protocol `Generator`.
+
+    >>> import grv
+    >>> grv.generators.OpenAI("gpt-oss-20b", base_url="http://localhost:8000/v1").model
+    'gpt-oss-20b'
+"""
+
+from .backends.generators.embedded import EmbeddedGenerator as Embedded
+from .backends.generators.openai import OpenaiGenerator as OpenAI
+from .backends.generators.sampling import Sampling
+from .backends.protocols import Generator
+from .core.errors import GeneratorError
+
+__all__ = ["Embedded", "Generator", "GeneratorError", "OpenAI", "Sampling"]

@@ -1,0 +1,58 @@
+"""Options of searches that trade money for time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .core.pace import Pace
+from .core.values import Latency
+from .options import Family, option
+from .parsing import parse_latency
+
+_LONGEST = 1e9
+_DEFAULT = Pace()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaceOptions(Family):
+    """How a search with a width above 1 looks ahead, and what waiting costs."""
+
+    ramp: bool = option(
+        _DEFAULT.ramp,
+        "Verify 2, 4, 8 ... candidates at once, up to the width. Without it, as many as the width"
+        " from the start: sooner, and dearer.",
+        "--ramp/--no-ramp",
+    )
+    overlap: bool = option(
+        _DEFAULT.overlap,
+        "Generate candidates for the next verifications while others run, if they cost at most a"
+        " tenth of the bill so far.",
+        "--overlap/--no-overlap",
+    )
+    wait_price: float = option(
+        _DEFAULT.wait_price,
+        "Cost of one second of waiting, in the unit of the costs. The search then chooses how many"
+        " candidates to verify at once, up to the width.",
+        metavar="P",
+        least=0,
+        most=_LONGEST,
+    )
+    latency: Latency | None = option(
+        _DEFAULT.latency,
+        "Seconds per generated batch and per round of verification. Without it, grv compare has no"
+        " seconds, and a live search measures them.",
+        metavar="G,V",
+        parse=parse_latency,
+    )
+    deadline: float = option(
+        _DEFAULT.deadline,
+        "Seconds after which the search for a problem ends. The last round that ends in time is as"
+        " wide as allowed.",
+        metavar="S",
+        least=1e-9,
+    )
+
+    @property
+    def pace(self) -> Pace:
+        """The value that a search takes."""
+        return Pace(self.ramp, self.overlap, self.wait_price, self.latency, self.deadline)

@@ -1,1 +1,0 @@
-"""The files that a report is made from."""

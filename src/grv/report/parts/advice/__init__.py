@@ -1,1 +1,0 @@
-"""What to use, and what to buy."""

@@ -1,1 +1,0 @@
-"""Whether the score ranks candidates well."""

@@ -1,1 +1,0 @@
-"""Rounds, seconds, and problems without a pass."""

@@ -1,0 +1,285 @@
+"""The budget of a run, which all processes share that use its ledger.
+
+The ledger enforces the cap: every attempt of a call reserves what it may cost, and an attempt that
+the cap does not cover is not made. What is here avoids waste: an action starts only if the budget
+covers all of it, and a problem only if there is money for a few verified candidates.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from ..backends.protocols import Usage
+from ..core.errors import BackendError, UsageError
+from ..core.values import Costs
+from ..ledger.entries import Call, Entry, Intended, Settled
+from ..ledger.ledger import NO_CAPS, Capped, Caps, OverBudget
+from .ledger_writer import LedgerWriter
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+PROBLEM_SPENT = "the problem's budget does not pay for another step"
+ACCOUNT_SPENT = "the account's budget does not pay for another step"
+TOTAL_SPENT = "the total budget does not pay for another step"
+_SPENT: Mapping[Capped, str] = {
+    "search": PROBLEM_SPENT,
+    "account": ACCOUNT_SPENT,
+    "total": TOTAL_SPENT,
+}
+
+
+class OutOfBudget(Exception):
+    """A budget does not cover the next action. This ends one search; it is not an error.
+
+    `of` says which budget: that of the problem, of its account, or of the whole ledger.
+    """
+
+    def __init__(self, of: Capped) -> None:
+        super().__init__(_SPENT[of])
+
+
+class Plan:
+    """What an action may still reserve."""
+
+    def __init__(self, budget: RunBudget, amount: float) -> None:
+        self._budget = budget
+        self._left = amount
+        budget.add_planned(amount)
+
+    def take(self, amount: float) -> None:
+        """Count an amount that is now reserved in the ledger."""
+        taken = min(amount, self._left)
+        self._left -= taken
+        self._budget.add_planned(-taken)
+
+
+class RunBudget:
+    """The highest amount that may be possibly paid on a ledger, in the unit of its costs.
+
+    Attributes:
+        total: the cap on all accounts together.
+        account: the account that pays.
+        most: the cap on this account.
+    """
+
+    def __init__(self, total: float, writer: LedgerWriter) -> None:
+        check_total(total)
+        self.total = total
+        self.account = ""
+        self.most = math.inf
+        self._writer = writer
+        self._planned: defaultdict[str | None, float] = defaultdict(float)  # None is the total
+        self._before = writer.ledger.possibly_paid(None)
+
+    def of_account(self, account: str, most: float = math.inf) -> RunBudget:
+        """The same budget for searches that an account with a cap of its own pays."""
+        check_total(most)
+        made = copy.copy(self)  # what is planned stays shared
+        made.account = account
+        made.most = most
+        return made
+
+    @property
+    def caps(self) -> Caps:
+        """What the ledger enforces."""
+        return Caps(account=self.most, total=self.total)
+
+    @property
+    def planned(self) -> float:
+        """What actions that have started may still reserve."""
+        return self._planned[None]
+
+    @property
+    def paid(self) -> float:
+        """What was possibly paid, as far as this process knows."""
+        return self._before + self._writer.charged
+
+    @property
+    def left(self) -> float:
+        """The amount neither paid nor planned."""
+        return self.total - self.paid - self.planned
+
+    async def room(self) -> float:
+        """The amount that a search of this account may still reserve, apart from its own budget."""
+        left = math.inf
+        if math.isfinite(self.total):
+            left = self.total - await self._read(None) - self.planned
+        if math.isfinite(self.most):
+            own = await self._read(self.account) + self._planned[self.account]
+            left = min(left, self.most - own)
+        return left
+
+    def add_planned(self, amount: float) -> None:
+        """Plan to reserve more, or less."""
+        for name in (None, self.account):
+            self._planned[name] += amount
+
+    @asynccontextmanager
+    async def plan(self, amount: float, spare: float = 0.0) -> AsyncIterator[Plan]:
+        """Plan to spend an amount; OutOfBudget if a cap does not cover it and `spare`."""
+        if amount and math.isfinite(self.total):
+            paid = await self._read(None)
+            self._before = paid - self._writer.charged
+            if amount + spare > self.left * (1 + 1e-9):
+                raise OutOfBudget("total")
+        if amount and math.isfinite(self.most):
+            left = self.most - await self._read(self.account) - self._planned[self.account]
+            if amount + spare > left * (1 + 1e-9):
+                raise OutOfBudget("account")
+        plan = Plan(self, amount)
+        try:
+            yield plan
+        finally:
+            plan.take(math.inf)
+
+    async def _read(self, account: str | None) -> float:
+        return await anyio.to_thread.run_sync(self._writer.ledger.possibly_paid, account)
+
+
+def check_total(total: float) -> None:
+    """Refuse a total budget that is no amount."""
+    if math.isnan(total) or total < 0:
+        raise UsageError(f"the total budget cannot be {total}")
+
+
+class Gate:
+    """Limits how many problems are searched at once: to a number, and to what the budget allows.
+
+    A small budget spread over many problems solves none of them: it is spent before candidates are
+    verified. So each problem needs enough money for a few verified candidates.
+    """
+
+    STAKE = 4  # a problem starts if there is money to generate and verify this many candidates
+
+    def __init__(self, most: int, budget: RunBudget, costs: Costs, each: float) -> None:
+        self._most = most
+        self._budget = budget
+        self._stake = min(each, costs.of(self.STAKE, self.STAKE))
+        self._inside = 0
+        self._someone_left = anyio.Event()
+
+    async def enter(self) -> None:
+        """Wait until one more problem may start. One problem may always run."""
+        while self._inside and not self._has_room():
+            self._someone_left = anyio.Event()
+            await self._someone_left.wait()
+        self._inside += 1
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Leave while another caller runs the search; enter again without waiting.
+
+        As a rule, the result is recorded by that time.
+        """
+        self.leave()
+        try:
+            yield
+        finally:
+            self._inside += 1
+
+    def leave(self) -> None:
+        """End a problem, so that another may start."""
+        self._inside -= 1
+        self._someone_left.set()
+
+    def _has_room(self) -> bool:
+        more = self._inside + 1
+        return more <= self._most and more * self._stake <= self._budget.left
+
+
+@dataclass(frozen=True)
+class Reserves:
+    """What attempts reserve, and the caps that they must keep.
+
+    Attributes:
+        costs: the price list; with measured costs, the highest possible costs, or None if there
+            is no budget that needs them.
+        second: the highest cost of a second score.
+        caps: on the account and on the search.
+    """
+
+    costs: Costs | None = field(default_factory=Costs)
+    second: float = 0.0
+    caps: Caps = NO_CAPS
+
+    @property
+    def verification(self) -> float:
+        """What one verification reserves; 0 if nothing is reserved."""
+        return 0.0 if self.costs is None else self.costs.verify
+
+    def of(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
+        if self.costs is None:
+            return 0.0
+        match call:
+            case "generate":
+                return n * (self.costs.candidate if measured else self.costs.generate)
+            case "score":
+                return 0.0 if measured else n * self.costs.score
+            case "rescore":
+                return n * self.second
+            case "verify":
+                return n * self.costs.verify
+
+
+class ReservedAttempts:
+    """Records and reserves every attempt of one call before it is made.
+
+    Args:
+        executor: makes the call.
+        call: the kind of call.
+        ids: the candidates.
+        spare: what the caps must cover besides. Candidates leave the money for a verification, also
+            if attempts fail and are repeated.
+    """
+
+    def __init__(
+        self, executor: Executor, call: Call, ids: Sequence[int], spare: float = 0.0
+    ) -> None:
+        self._executor = executor
+        self.call = call
+        self.ids = tuple(ids)
+        measured = executor.meter is not None
+        self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
+        self._caps = executor.reserves.caps.less(spare)
+
+    async def begin(self) -> None:
+        """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it."""
+        intended = Intended(self.call, self.ids, self.reserved)
+        try:
+            await self._executor.record.write(intended, caps=self._caps)
+        except OverBudget as over:
+            raise OutOfBudget(over.of) from None
+        if self._executor.plan is not None:
+            self._executor.plan.take(self.reserved)
+
+    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
+        """The entry for results that cost less than was reserved; none if they did not."""
+        meter = self._executor.meter
+        reserves = self._executor.reserves
+        if meter is None:
+            paid = reserves.of(self.call, n, measured=False)
+        elif self.call == "generate":  # settled with the scores, except for missing drafts
+            paid = reserves.of(self.call, n, measured=True)
+        else:
+            paid = meter.cost(self.call, usage or Usage()) if n else 0.0
+        if paid == self.reserved:
+            return []
+        return [Settled(self.call, self.ids, self.reserved - paid)]
+
+    async def missed(self, error: BackendError) -> None:
+        """Record that an attempt has no result, and return its reserve if it was not paid for."""
+        unpaid = error.unpaid
+        returned = self.reserved if unpaid else 0.0
+        reason = str(error) or "no result"
+        await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))

@@ -1,1 +1,0 @@
-"""Collecting a log: generating, scoring and verifying a fixed number of candidates."""

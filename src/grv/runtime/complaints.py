@@ -1,0 +1,113 @@
+"""Results that arrive but are of no use: drafts without text, drafts without score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..backends.generators.completions import ONLY_THOUGHT
+
+if TYPE_CHECKING:
+    from ..backends.protocols import Draft, Score
+
+FIRST = 50  # results that decide whether a run makes sense
+
+
+@dataclass
+class _Kind:
+    """A kind of complaint: how many results have it, of how many."""
+
+    what: str
+    advice: str
+    affected: int = 0
+    seen: int = 0
+
+
+class Complaints:
+    """Counts useless results. Each kind is reported once, and again in the summary.
+
+    Attributes:
+        tell: reports one line. By default it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.tell: Callable[[str], None] = lambda line: None
+        self._told_parked = False
+        self._notices: list[str] = []
+        self._texts = _Kind(
+            "have no text",
+            "check --max-tokens and the model: a model that thinks first may use up all tokens",
+        )
+        self._scores = _Kind(
+            "have no score", "check the scorer, or choose another one, such as --score length"
+        )
+        self._broken = _Kind(
+            "were dropped as broken",
+            "check what answers there: their texts contain a key, or are too long",
+        )
+        self._thoughts = _Kind(
+            "were dropped", "raise --max-tokens, or think less with --effort low"
+        )
+
+    def parked(self) -> None:
+        """Say once that verdicts come from outside."""
+        if not self._told_parked:
+            self._told_parked = True
+            self.tell(
+                "candidates wait for a person: review them with grv review LEDGER, or on the page"
+                " of grv dashboard LEDGER --review"
+            )
+
+    def of_drafts(self, drafts: Sequence[Draft]) -> str | None:
+        """Count drafts without text; return why to stop, if the first `FIRST` are all like that.
+
+        Drafts whose text could not be kept are a kind of their own.
+        """
+        thoughts = sum(draft.broken == ONLY_THOUGHT for draft in drafts)
+        why = self._count(self._thoughts, thoughts, len(drafts), ONLY_THOUGHT)
+        broken = [draft.broken for draft in drafts if draft.broken not in ("", ONLY_THOUGHT)]
+        others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
+        why = why or others
+        kept = [draft for draft in drafts if not draft.broken]
+        empty = sum(not draft.text.strip() for draft in kept)
+        return why or self._count(self._texts, empty, len(kept), "")
+
+    def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
+        """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
+
+        A draft without text does not count.
+        """
+        counted = [
+            score for draft, score in zip(drafts, scores, strict=False) if draft.text.strip()
+        ]
+        missing = [score for score in counted if score.value is None]
+        reason = missing[0].reason if missing else ""
+        return self._count(self._scores, len(missing), len(counted), reason)
+
+    def summary(self) -> list[str]:
+        """One line per kind of complaint, and each notice."""
+        counted = [
+            f"{kind.affected} of {kind.seen} candidates {kind.what}; {kind.advice}"
+            for kind in (self._broken, self._thoughts, self._texts, self._scores)
+            if kind.affected
+        ]
+        return [*counted, *self._notices]
+
+    def notice(self, lines: Iterable[str]) -> None:
+        """Say what a server cannot do: each line once, and again in the summary."""
+        for line in lines:
+            if line not in self._notices:
+                self._notices.append(line)
+                self.tell(line)
+
+    def _count(self, kind: _Kind, affected: int, seen: int, reason: str) -> str | None:
+        why = f" ({reason})" if reason else ""
+        if affected and not kind.affected:
+            first = kind.seen + seen
+            self.tell(f"{affected} of the first {first} candidates {kind.what}{why}; {kind.advice}")
+        kind.affected += affected
+        kind.seen += seen
+        if kind.affected == kind.seen >= FIRST:
+            return f"the first {kind.seen} candidates {kind.what}{why}: {kind.advice}"
+        return None

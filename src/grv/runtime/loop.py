@@ -1,0 +1,223 @@
+"""The live loop: asks what to do next, carries it out, and tells the result.
+
+The search is a `Portfolio` of one generator or several. They differ only in the numbers that the
+candidates have in the ledger.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ..core.errors import BackendError
+from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task
+from ..ledger.entries import Ended, Failed, Told
+from ..policies.portfolio.portfolio import sum_of
+from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
+from .executor import Executor
+from .numbering import Numbering
+from .record import SearchRecord
+from .solution import FAILED, Solution, bill_of, solution_of
+
+if TYPE_CHECKING:
+    from .config import SearchConfig
+    from .live_search import LiveSearch
+
+
+@dataclass(frozen=True)
+class LoopRequest:
+    """What a search wants next: the task with the ledger's numbers, or the end.
+
+    Attributes:
+        action: the task, or the end.
+        executor: that of the generator that acts.
+        seen: how many candidates the generator has made.
+        costs: the estimate of its costs.
+    """
+
+    action: Action
+    executor: Executor
+    seen: int
+    costs: Costs
+
+    def price(self, task: Task, *, recorded: bool = False) -> float:
+        """What the part of the task costs at most that is not recorded yet, or that is."""
+        return self.executor.price(task, self.seen, recorded=recorded)
+
+
+class Loop:
+    """Runs a search over its record: what is recorded is told to it, the rest is requested.
+
+    Args:
+        live: the search, with what it works with.
+        config: how to search; if the policy learns, as it was decided for this search.
+        record: what the ledger has of it.
+    """
+
+    def __init__(self, live: LiveSearch, config: SearchConfig, record: SearchRecord) -> None:
+        self._live = live
+        self._config = config
+        self._record = record
+        self._portfolio = config.portfolio()
+        self._told_at = time.monotonic()  # when the last result was told
+        # The budget of the search does not count what it paid for verdicts under other conditions.
+        caps = replace(live.budget.caps, search=config.limits.budget + record.tally.aside)
+        self._executors: dict[str, Executor] = {}
+        for place, (name, generator) in enumerate(config.generators.items()):
+            limits = config.limits_of(name)
+            costs = generator.costs if limits.most is None else limits.most
+            self._executors[name] = Executor(
+                live.problem,
+                generator.backends,
+                live.caller,
+                record,
+                meter=generator.meter,
+                reserves=Reserves(costs, limits.second_cost, caps),
+                numbering=Numbering(name, place, len(config.generators)),
+                answers=limits.answers,
+                outside=live.outside,
+            )
+
+    async def solution(self) -> Solution:
+        """Run the search to its end."""
+        record = self._record
+        scorers = [await executor.pin_scorer() for executor in self._executors.values()]
+        started = self._config.started(self._live.problem, self._live.budget.account)
+        await record.begin(replace(started, conditions=record.conditions, scorer="".join(scorers)))
+        try:
+            end = await self._steps()
+        except OutOfBudget as out:
+            end = Stop(Reason.OUT_OF_BUDGET, why=str(out))
+        except BackendError as error:
+            message = f"{error}; {error.hint}" if error.hint else str(error)
+            await record.write(Failed(message))
+            return self.solved(FAILED, message)
+        bill = sum_of(self._bills)
+        ended = Ended(
+            end.reason.value,
+            end.answer,
+            bill.generated,
+            bill.verified,
+            bill.total,
+            end.why,
+            bill.shared,
+        )
+        if record.ended != ended:
+            await record.write(ended)
+        spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
+        return self.solved(end.reason.value, end.why or spent)
+
+    def solved(self, outcome: str, message: str = "") -> Solution:
+        """The solution with this outcome."""
+        best = [
+            self._executors[member.name].numbering.number(id)
+            for member in self._portfolio.members
+            for id in member.search.pool.best(1)
+        ]
+        return solution_of(
+            self._live.problem,
+            next(iter(self._executors.values())),
+            outcome,
+            sum_of(self._bills),
+            best=next(iter(best), None),
+            answers=[
+                self._executors[name].numbering.number(id) for name, id in self._portfolio.answers
+            ],
+            message=message,
+            bills=self._bills if self._config.is_named else None,
+            meters=self._config.meters,
+            seconds=self._portfolio.seconds,
+        )
+
+    def restrict(self, budget: float) -> None:
+        """Replace the budget of the search."""
+        self._portfolio.restrict(budget)
+
+    @property
+    def _bills(self) -> dict[str, Bill]:
+        """What each generator has cost so far."""
+        bills = {}
+        for place, member in enumerate(self._portfolio.members):
+            search = member.search
+            bills[member.name] = bill_of(
+                search.bill,
+                self._record.tally_of(place, len(self._executors)),
+                len(search.pool),
+                is_reserved=self._executors[member.name].reserves.costs is not None,
+            )
+        return bills
+
+    @property
+    def _seconds(self) -> float:
+        """How long the search has taken, until now."""
+        return self._portfolio.seconds + time.monotonic() - self._told_at
+
+    def _request(self) -> LoopRequest:
+        """What the search wants next."""
+        asked = self._portfolio.ask()
+        executor = self._executors[asked.name]
+        action = asked.action
+        if isinstance(action, Stop):
+            if action.answer is not None:
+                action = replace(action, answer=executor.numbering.number(action.answer))
+        else:
+            action = executor.numbering.numbered(action)
+        search = next(m.search for m in self._portfolio.members if m.name == asked.name)
+        return LoopRequest(action, executor, search.arrived, search.pool.costs)
+
+    async def _steps(self) -> Stop:
+        events: list[Event] = []
+        out: OutOfBudget | None = None
+        deadline = self._config.limits.pace.deadline
+        self._told_at = time.monotonic()
+        while not isinstance(action := (request := self._request()).action, Stop):
+            self._config.check_step(action)
+            recorded = self._record.upcoming
+            try:
+                with anyio.move_on_after(deadline - self._seconds) as scope:
+                    event = await self._carry_out(request, action)
+            except OutOfBudget as error:
+                out = error
+                await self._restrict(request, action, out)
+                continue
+            if scope.cancelled_caught:
+                why = f"the deadline of {deadline:g} seconds has passed"
+                return Stop(Reason.FINISHED, why=why)
+            now = time.monotonic()
+            seconds = round(now - self._told_at, 3) if recorded is None else recorded.seconds
+            event = replace(event, seconds=seconds)
+            await self._record.tell(Told(event, action.why, request.executor.numbering.name))
+            self._portfolio.tell(request.executor.numbering.told(event))
+            self._told_at = now
+            events.append(event)
+            self._live.on_step()
+            request.executor.stop_if_broken(reversed(events))
+        if out is not None and action.reason is Reason.OUT_OF_BUDGET:
+            return replace(action, why=str(out))
+        return action
+
+    async def _carry_out(self, request: LoopRequest, task: Task) -> Event:
+        """Carry out a task, if the total budget covers it; candidates leave a verification."""
+        executor = request.executor
+        spare = executor.reserves.verification if isinstance(task, Generate) else 0.0
+        async with self._live.budget.plan(request.price(task), spare) as executor.plan:
+            return await executor.carry_out(task, request.seen, request.costs)
+
+    async def _restrict(self, request: LoopRequest, task: Task, out: OutOfBudget) -> None:
+        """Tell the search how much money is left, so that it takes a smaller step, or ends.
+
+        It does not know of calls without a result, nor of other problems that share the money.
+
+        Raises:
+            OutOfBudget: the search would take the same step.
+        """
+        tally = self._record.tally
+        room = await self._live.budget.room()
+        room = min(room, self._config.limits.budget - tally.paid + tally.aside)
+        spent = self._portfolio.bill.total + request.price(task, recorded=True)
+        self.restrict(spent + max(0.0, room))
+        if self._request().action == task:
+            raise out

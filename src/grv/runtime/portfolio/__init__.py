@@ -1,1 +1,0 @@
-"""Live searches with several generators."""

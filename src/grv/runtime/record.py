@@ -1,0 +1,187 @@
+"""The recorded results of one search. New ones are durable before they are used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+import anyio
+import anyio.to_thread
+
+from ..backends.protocols import NOTHING, Usage
+from ..conditions import Conditions
+from ..core.errors import LedgerError
+from ..core.values import Event, Verified
+from ..ledger.entries import (
+    Call,
+    Entry,
+    Found,
+    Made,
+    Scored,
+    ScoredAgain,
+    Settled,
+    Started,
+    Told,
+)
+from ..ledger.ledger import NO_CAPS, Caps
+from ..ledger.view import SearchView
+from .ledger_writer import LedgerWriter
+from .prices import Meter
+
+
+class ReadOnly(Exception):
+    """The search has to continue, and its record can only be read."""
+
+
+class SearchRecord(SearchView):
+    """The view of a search that is run: new entries are written, then added.
+
+    Without a writer it can only be read: `write` raises ReadOnly.
+    """
+
+    def __init__(
+        self,
+        writer: LedgerWriter | None,
+        search: str,
+        entries: Sequence[Entry] = (),
+        conditions: Conditions | None = None,
+    ) -> None:
+        super().__init__(entries, conditions)
+        self.search = search
+        self._writer = writer
+        self._told_again = 0
+        self._forget_corrected()
+        mentioned = self.scored.keys() | self.scored_again.keys() | self.found.keys()
+        if unmade := mentioned - self.made.keys():
+            raise LedgerError(
+                f"search {search}: the ledger has a score or a verdict for candidate {min(unmade)}"
+                " but no draft; it is damaged: run grv runs check"
+            )
+
+    @classmethod
+    async def open(
+        cls, writer: LedgerWriter, search: str, conditions: Conditions | None = None
+    ) -> SearchRecord:
+        """The record of a search, read from the ledger, for verdicts under these conditions."""
+        entries = await anyio.to_thread.run_sync(writer.ledger.read, search)
+        return cls(writer, search, entries, conditions)
+
+    def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
+        """The measured cost of recorded calls of these kinds, for these candidates or for all."""
+        total = 0.0
+        for call in calls:
+            entries = self._by_call[call]
+            chosen = [id for id in (entries if ids is None else ids) if id in entries]
+            if call == "verify":
+                chosen = [id for id in chosen if not self.found[id].shared]
+            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
+        return total
+
+    def cost_of_generating(self, meter: Meter, id: int) -> float | None:
+        """The measured cost of generating and scoring a candidate; None if it is unknown."""
+        results: dict[Call, Made | Scored | None] = {
+            "generate": self.made.get(id),
+            "score": self.scored.get(id),
+        }
+        used = [meter.priced(call, Usage.of(e.usage)) for call, e in results.items() if e]
+        return sum(used, NOTHING).dollars
+
+    def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
+        """For each candidate with a verdict, the measured cost of the verification that gave it."""
+        verified = {id: id for id in self.found} | self.verdicts_from()
+        return {id: self._cost_of_verifying(meter, other) for id, other in verified.items()}
+
+    def _cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+        found = self.found.get(id)
+        if found is None or found.shared:
+            return 0.0
+        return meter.priced("verify", Usage.of(found.usage)).dollars
+
+    @property
+    def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
+        return {
+            "generate": self.made,
+            "score": self.scored,
+            "rescore": self.scored_again,
+            "verify": self.found,
+        }
+
+    @property
+    def scorer(self) -> str:
+        """The model of a trained score with which the search started; empty if there is none."""
+        return "" if self.started is None else self.started.scorer
+
+    async def begin(self, started: Started) -> None:
+        """Start, or restart with other settings. Resuming with equal settings writes no entry."""
+        self._told_again = 0
+        dead = self._dead_attempts()
+        if started != self.started:
+            await self.write(*dead, started)
+        elif dead and self._writer is not None:
+            await self.write(*dead)
+
+    def _dead_attempts(self) -> list[Entry]:
+        """The end of attempts that were in flight when the process of the search died."""
+        reason = "the process died before there was a result"
+        return [Settled(call, (id,), 0.0, reason) for call, id in sorted(self.tally.in_flight)]
+
+    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
+        """Write entries, and use them once they are durable."""
+        if self._writer is None:
+            raise ReadOnly
+        await self._writer.write(self.search, entries, caps)
+        for entry in entries:
+            self.add(entry)
+
+    async def arrival(self, candidate: int) -> Found:
+        """Wait for a verdict that another process appends to this search."""
+        if self._writer is None:
+            raise ReadOnly
+        loop = asyncio.get_running_loop()
+        arrived = anyio.Event()
+
+        def listener(search: str, entries: Sequence[Entry]) -> None:
+            if search == self.search and self._verdict_in(entries, candidate) is not None:
+                loop.call_soon_threadsafe(arrived.set)
+
+        ledger = self._writer.ledger
+        stop = await anyio.to_thread.run_sync(ledger.listen, listener)
+        try:
+            while True:
+                entries = await anyio.to_thread.run_sync(ledger.read, self.search)
+                verdict = self._verdict_in(entries, candidate)
+                if verdict is not None:
+                    self.add(verdict)
+                    return verdict
+                await arrived.wait()
+                arrived = anyio.Event()
+        finally:
+            stop()
+
+    def _verdict_in(self, entries: Sequence[Entry], candidate: int) -> Found | None:
+        """The latest verdict on a candidate that answers, if there is one."""
+        return SearchView(entries, self.conditions).latest(candidate)
+
+    @property
+    def upcoming(self) -> Event | None:
+        """The recorded result of the next action, if the search is resumed."""
+        index = self._told_again
+        return self.told[index].event if index < len(self.told) else None
+
+    async def tell(self, told: Told, *then: Entry) -> None:
+        """Record a result. After a resume, skip results that are already recorded."""
+        is_recorded = self._told_again < len(self.told) and self.told[self._told_again] == told
+        if not is_recorded or then:
+            await self.write(*([] if is_recorded else [told]), *then)
+        self._told_again += 1
+
+    def _forget_corrected(self) -> None:
+        """Forget results that rest on a verdict which was corrected before they were recorded."""
+        told = [each.event.verdicts for each in self.told if isinstance(each.event, Verified)]
+        wrong = {
+            id
+            for verdicts in told
+            for id, verdict in verdicts.items()
+            if id in self.found and self.found[id].verdict is not verdict
+        }
+        self._forget_from(wrong)

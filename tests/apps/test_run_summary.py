@@ -1,0 +1,23 @@
+"""The summary of a run does not depend on which problem ended first."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from grv.apps.summary import OUT_OF_TOTAL, Summary
+from grv.runtime.options import Spending
+
+OUTCOMES = ("solved", "finished", "out of budget", OUT_OF_TOTAL, "failed")
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(OUTCOMES)])
+def test_outcomes_stand_in_one_order(order: tuple[str, ...]) -> None:
+    summary = Summary(len(OUTCOMES))
+    for number, outcome in enumerate(order):
+        summary.add({"problem": f"p{number}"}, outcome)
+    (first, *_) = summary.lines("ledger", Spending())
+    assert first == (
+        "5 problems: 1 solved, 1 finished, 1 out of budget, 1 out of the total budget, 1 failed"
+    )

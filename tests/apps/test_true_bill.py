@@ -1,0 +1,184 @@
+"""The dollars that are reported are those that a server has charged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.backends.protocols import Problem
+from grv.runtime.prices import Meter, Prices
+from support.commands import here as grv
+from support.servers import Drop, Fault, FaultyServer, Received, Status, Tariff
+
+TARIFF = Tariff()
+PRICES = """
+["m"]
+prompt = 3.0
+cached = 0.3
+completion = 15.0
+reasoning = 20.0
+"""
+LEDGER = "out.ledger"
+
+
+def faults(every: int) -> Any:
+    """A refusal, a lost answer and half an answer now and then."""
+    seen = 0
+
+    def fault(_: Received) -> Fault | None:
+        nonlocal seen
+        seen += 1
+        kinds: dict[int, Fault] = {3: Status(503), 5: Drop(midway=True), 9: Status(429, "0")}
+        return kinds.get(seen % every)
+
+    return fault
+
+
+def problems(folder: Path, number: int) -> Path:
+    path = folder / "problems.jsonl"
+    check = {"kind": "math", "answer": "42"}
+    lines = [
+        {"problem": f"p{at}", "prompt": f"question {at} with a few words more", "check": check}
+        for at in range(number)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def solve(folder: Path, server: FaultyServer, number: int, *options: object) -> Any:
+    (folder / "prices.toml").write_text(PRICES)
+    return grv(
+        "solve",
+        problems(folder, number),
+        "--generator",
+        "openai:m",
+        "--base-url",
+        server.url,
+        "--score",
+        "length",
+        "--out",
+        folder / "out",
+        "--first-pause",
+        "0.001",
+        "--max-tokens",
+        "40",
+        *options,
+    )
+
+
+def answers(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out").read_text().splitlines()]
+
+
+def bill(folder: Path, *, says_cost: bool, calls: int) -> None:
+    """Make about this number of calls, and compare the bills."""
+    tariff = Tariff(says_cost=says_cost)
+    options: list[object] = ["--policy", "fixed(8, 1)", "--max-tokens", "1000"]
+    if not says_cost:
+        options += ["--prices", folder / "prices.toml"]
+    with FaultyServer(faults(11), tariff=tariff, ignores_n=True) as server:
+        ran = solve(folder, server, calls // 8, *options)
+        asked = len(server.received)
+        charged = server.charged
+        in_vain = server.charged_in_vain
+    assert ran.code == 1, ran.err
+    assert asked >= calls
+    records = answers(folder)
+    reported = sum(record["usage"]["dollars"] for record in records)
+    assert reported == pytest.approx(charged, abs=1e-9)
+    assert in_vain > 0
+    assert sum(record["lost"].get("generate", 0) for record in records) > 0
+    for name in ("cached_tokens", "reasoning_tokens"):
+        assert sum(record["usage"][name] for record in records) > 0
+    assert f"{reported:.4g} dollars" in ran.out
+
+
+@pytest.mark.parametrize("says_cost", [True, False])
+def test_the_dollars_are_those_that_the_server_charged(tmp_path: Path, says_cost: bool) -> None:
+    bill(tmp_path, says_cost=says_cost, calls=200)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("says_cost", [True, False])
+def test_the_dollars_are_right_over_many_calls(tmp_path: Path, says_cost: bool) -> None:
+    bill(tmp_path, says_cost=says_cost, calls=2000)
+
+
+def test_a_budget_in_dollars_covers_lost_calls_too(tmp_path: Path) -> None:
+    options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
+    with FaultyServer(faults(11), tariff=Tariff(says_cost=False)) as server:
+        ran = solve(tmp_path, server, 40, *options, "--total-budget", "0.05usd")
+        charged = server.charged + server.charged_in_vain
+    assert ran.code == 1, ran.err
+    assert 0.01 < charged <= 0.05
+    reported = sum(record["usage"]["dollars"] for record in answers(tmp_path))
+    assert reported == pytest.approx(server.charged, abs=1e-9)
+
+
+def test_what_nobody_says_is_unknown(tmp_path: Path) -> None:
+    with FaultyServer(tariff=Tariff(says_cost=False)) as server:
+        ran = solve(tmp_path, server, 2, "--policy", "fixed(2, 1)")
+    assert ran.code == 1, ran.err
+    assert "dollars unknown" in ran.out
+    for record in answers(tmp_path):
+        assert record["usage"]["dollars"] is None
+        assert record["usage"]["by_call"]["generate"]["dollars"] is None
+        assert record["usage"]["by_call"]["verify"]["dollars"] == 0
+    shown = grv("runs", "show", tmp_path / LEDGER, "p0", "--json")
+    assert json.loads(shown.out)["dollars"] is None
+
+
+def test_measured_costs_stop_at_once_if_nobody_says_what_a_call_costs(tmp_path: Path) -> None:
+    with FaultyServer(tariff=Tariff(says_cost=False)) as server:
+        ran = solve(tmp_path, server, 5, "--costs", "measured:0.001,0.001", "--at-once", "1")
+        asked = len(server.received)
+    assert ran.code == 2
+    assert "nobody says what a call to generate costs: give --prices FILE" in ran.err
+    assert "Traceback" not in ran.err
+    assert asked < 20
+
+
+def test_measured_costs_are_what_the_server_says(tmp_path: Path) -> None:
+    options = ("--costs", "measured:0.001,0.001", "--most", "0.01,0.001", "--budget", "0.02usd")
+    with FaultyServer(tariff=TARIFF) as server:
+        ran = solve(tmp_path, server, 3, *options)
+    assert ran.code == 1, ran.err
+    records = answers(tmp_path)
+    assert sum(record["cost"] for record in records) == pytest.approx(server.charged)
+    assert all(record["cost"] <= 0.02 for record in records)
+
+
+def test_a_known_model_needs_no_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("genai_prices")
+    asked: list[object] = ["solve", problems(tmp_path, 3), "--out", tmp_path / "out", "--dry-run"]
+    asked += ["--score", "length", "--costs", "measured", "--total-budget", "5usd"]
+    known = grv(*asked, "--generator", "openai:gpt-4o-mini", "--max-tokens", "100")
+    assert known.code == 0, known.err
+    assert "3 problems: at most 5 in all" in known.out
+    unbounded = grv(*asked, "--generator", "openai:gpt-4o-mini")
+    assert unbounded.code == 2
+    assert "--max-tokens N is enough" in unbounded.err
+    judged = ("--max-tokens", "100", "--score", "judge:gpt-4o-mini")
+    scored = grv(*asked, "--generator", "openai:gpt-4o-mini", *judged)
+    assert scored.code == 2
+    assert "needs --most G,V" in scored.err
+    several = ("--generator", "a=openai:gpt-4o-mini", "--generator", "b=openai:gpt-4o")
+    named = [each for each in asked if each not in ("--costs", "measured")]
+    costs = ("--costs", "a=measured", "--costs", "b=measured", "--max-tokens", "100")
+    both = grv(*named, *several, *costs)
+    assert both.code == 0, both.err
+
+
+def test_the_reserve_is_at_least_what_a_call_can_cost() -> None:
+    prices = Prices({"m": {"prompt": 1.0, "completion": 2.0, "cache_write": 3.0, "reasoning": 4.0}})
+    problem = Problem("p", "é" * 100)
+    most = Meter(prices, "m").highest([problem], 50)
+    assert most is not None
+    assert most.candidate == pytest.approx((400 * 3.0 + 50 * 4.0) / 1e6)
+    assert Meter(prices, "m").highest([problem], None) is None
+    assert Meter(prices, "other").highest([problem], 50) is None
+    timed = Prices(prices.models, {"verify_second": 1.0})
+    assert Meter(timed, "m").highest([problem], 50) is None

@@ -1,0 +1,45 @@
+"""Results without text or score: reported once, counted, and fatal if all are like that."""
+
+from __future__ import annotations
+
+from grv.backends.protocols import Draft, Score
+from grv.runtime.complaints import FIRST, Complaints
+
+
+def test_each_kind_is_reported_once_and_counted() -> None:
+    complaints, lines = Complaints(), list[str]()
+    complaints.tell = lines.append
+    drafts = [Draft(""), Draft("a"), Draft("b")]
+    scores = [Score(None, reason="the text is empty"), Score(1.0), Score(None, reason="NaN")]
+    for _ in range(FIRST):
+        assert complaints.of_drafts(drafts) is None
+        assert complaints.of_scores(drafts, scores) is None
+    assert [line.partition("; ")[0] for line in lines] == [
+        "1 of the first 3 candidates have no text",
+        "1 of the first 2 candidates have no score (NaN)",
+    ]
+    assert lines[1].endswith("such as --score length")
+    texts, missing = complaints.summary()
+    assert texts.startswith("50 of 150 candidates have no text; ")
+    assert missing.startswith("50 of 100 candidates have no score; ")
+
+
+def test_a_run_goes_on_if_one_of_the_first_is_good() -> None:
+    complaints = Complaints()
+    assert complaints.of_drafts([Draft("good")]) is None
+    assert complaints.of_drafts([Draft(" ")] * 1000) is None
+
+
+def test_a_run_stops_if_the_first_are_all_bad() -> None:
+    complaints = Complaints()
+    assert complaints.of_drafts([Draft("")] * (FIRST - 1)) is None
+    why = complaints.of_drafts([Draft("")])
+    assert why is not None
+    assert why.startswith("the first 50 candidates have no text: check --max-tokens")
+
+
+def test_a_run_without_complaints_has_no_summary() -> None:
+    complaints = Complaints()
+    complaints.of_drafts([Draft("a")])
+    complaints.of_scores([Draft("a")], [Score(0.0)])
+    assert complaints.summary() == []

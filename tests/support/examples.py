@@ -1,0 +1,14 @@
+"""How many examples a property is tried with."""
+
+from __future__ import annotations
+
+import os
+
+USUAL = 25
+# `make quick` tries fewer, `make soak` more.
+EXAMPLES = int(os.environ.get("GRV_EXAMPLES", str(USUAL)))
+
+
+def examples(count: int) -> int:
+    """The examples of a property that has its own count: no more than `GRV_EXAMPLES` if few."""
+    return min(count, EXAMPLES) if EXAMPLES < USUAL else count
