@@ -2,6 +2,9 @@
 
 `make test` runs all but the soak tests. `tests/suite.py -m MARKS` runs others; further arguments go
 to pytest. The second part runs also if a test of the first one fails. The last lines sum up both.
+
+The order of the tests is random. With `CI` in the environment it is always the same, so that a run
+that gates a landing can be repeated.
 """
 
 from __future__ import annotations
@@ -77,6 +80,8 @@ def main() -> int:
     options, others = parser.parse_known_args()
     beside = ["-n", str(workers()), "--dist", "loadgroup", "-m", f"({options.marks}) and not alone"]
     alone = ["-n", "0", "-m", f"({options.marks}) and alone"]
+    if os.environ.get("CI") and "no:randomly" not in others:
+        others = ["--randomly-seed=1", *others]
     started = time.monotonic()
     parts = [run([*beside, *others]), run([*alone, *others])]
     print(summary(parts, time.monotonic() - started), flush=True)

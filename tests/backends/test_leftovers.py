@@ -164,8 +164,10 @@ def check(f):
 def test_a_test_starts_no_process_and_reaches_none(pair: WorkerPair) -> None:
     with_other = WorkerPair()
     try:
-        assert judged(with_other, "def check(f): assert f(1) == 4", 4).verdict.value == "passed"
-        zygotes = pair.candidate.in_force and (pair.test.pid, with_other.test.pid)
+        for started in (pair, with_other):
+            finding = judged(started, "def check(f): assert f(1) == 4", 4)
+            assert finding.verdict.value == "passed", finding
+        zygotes = (pair.test.pid, with_other.test.pid)
         folders = [pair.candidate.folder, with_other.test.folder, with_other.candidate.folder]
         others = [f"{folder}{end}" for folder in folders for end in ("", "/box", "/box/work")]
         for answer, verdict in ((4, "passed"), (0, "failed"), (4, "passed")):
