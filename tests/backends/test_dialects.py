@@ -10,7 +10,7 @@ import pytest
 
 from grv.backends.by_name import generator
 from grv.backends.generators.anthropic import ANTHROPIC, MOST_TOKENS
-from grv.backends.generators.completions import ONLY_THOUGHT, WITHHELD
+from grv.backends.generators.completions import ONLY_THOUGHT, WITHHELD, Moderated, reduced
 from grv.backends.generators.dialect import DialectGenerator
 from grv.backends.generators.gemini import GEMINI
 from grv.backends.generators.openai import CHAT
@@ -79,24 +79,28 @@ def made(
     return asyncio.run(run()), asked
 
 
+SHOW: dict[str, dict[str, Any]] = {  # what asks a server for the model's thoughts
+    "responses": {"reasoning": {"summary": "auto"}},
+    "gemini": {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}},
+}
+
+
 @every
 def test_a_candidate_with_its_tokens_and_its_thoughts_apart(name: str) -> None:
-    with KINDS[name](lambda prompt, index: "it is four", thinks=5, cached=2) as server:
-        (draft,), _ = made(name, server)
+    with KINDS[name](lambda prompt, index: "it is four", thinks=5, cached=2, written=1) as server:
+        (draft,), _ = made(name, server, extra_body=SHOW.get(name))
 
     assert (draft.text, draft.broken) == ("it is four", "")
     assert draft.reasoning == "let me think"
     assert (draft.usage.prompt_tokens, draft.usage.completion_tokens) == (5, 8)
     assert draft.usage.seconds > 0
     assert draft.usage.cached_tokens == 2
-    assert draft.usage.reasoning_tokens == (0 if name == "anthropic" else 5)
+    assert draft.usage.cache_write_tokens == (0 if name == "gemini" else 1)
+    assert draft.usage.reasoning_tokens == 5
     assert draft.usage.dollars is None
 
 
-def test_tokens_written_to_a_cache_and_dollars() -> None:
-    counted = {"input_tokens": 3, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 7}
-    usage = ANTHROPIC.usage({"usage": {**counted, "output_tokens": 2}})
-    assert (usage.prompt_tokens, usage.cached_tokens, usage.cache_write_tokens) == (15, 5, 7)
+def test_dollars_that_a_server_says() -> None:
     with FakeOpenai(cost=0.25) as server:
         first, second = made("openai", server, n=2)[0]
     assert (first.usage.dollars, second.usage.dollars) == (0.25, 0.0)
@@ -148,30 +152,6 @@ def test_an_image_with_an_address() -> None:
         made("gemini", server, problem=problem)
         (sent,) = server.bodies[0]["contents"][0]["parts"]
     assert sent == {"fileData": {"mimeType": "image/png", "fileUri": "https://h/a.png"}}
-
-
-@pytest.mark.parametrize(
-    ("path", "model", "options"),
-    [
-        ("/openai/v1", "my-deployment", {}),  # Azure
-        ("/api/v1", "vendor/model", {"cost": 0.5, "logprobs": False, "most": 1}),  # OpenRouter
-        ("/v1", "llama3.2:1b", {"logprobs": False, "most": 1}),  # Ollama
-        ("/v1", "org/model", {}),  # vLLM and SGLang
-        ("/v1", "model.gguf", {}),  # llama.cpp
-    ],
-)
-def test_compatible_servers_of_the_guide(path: str, model: str, options: dict[str, Any]) -> None:
-    with FakeOpenai(model=model, **options) as server:
-        url = server.url.removesuffix("/v1") + path
-        asked = generator(f"openai:{model}", base_url=url, sampling=Sampling())
-
-        async def run() -> int:
-            drafts = await asked.generate(PROBLEM, 3)
-            await asked.aclose()  # type: ignore[attr-defined]
-            return len(drafts)
-
-        assert asyncio.run(run()) == options.get("most", 3)
-        assert server.received[0].path == f"{path}/chat/completions"
 
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}}
@@ -436,5 +416,105 @@ def test_withheld_answers_are_broken() -> None:
     assert RESPONSES.texts(incomplete)[0].broken == WITHHELD
     choice = {"message": {"content": ""}, "finish_reason": "content_filter"}
     assert CHAT.texts({"choices": [choice]})[0].broken == WITHHELD
+    stopped = {"content": [{"type": "text", "text": "Hello.."}], "stop_reason": "refusal"}
+    assert ANTHROPIC.texts(stopped)[0].broken == WITHHELD
     withheld = GEMINI.texts({"candidates": [{"finishReason": "SAFETY"}]})[0]
     assert withheld.broken == "the server withheld the answer (finishReason: SAFETY)"
+
+
+def test_a_model_that_refuses_to_answer() -> None:
+    choice = {"message": {"content": None, "refusal": "I cannot\nhelp."}, "finish_reason": "stop"}
+    broken = "the model refuses to answer: I cannot help."
+    assert CHAT.texts({"choices": [choice]})[0].broken == broken
+    assert CHAT.texts({"choices": [reduced(choice)]})[0].broken == broken
+    part = {"type": "refusal", "refusal": "I cannot help."}
+    message = {"type": "message", "role": "assistant", "content": [part]}
+    assert RESPONSES.texts({"output": [message]})[0].broken == broken
+
+
+def test_an_answer_that_failed_on_its_way() -> None:
+    choice = {
+        "message": {"content": ""},
+        "finish_reason": "error",
+        "error": {"code": 502, "message": "Provider disconnected"},
+    }
+    broken = CHAT.texts({"choices": [choice]})[0].broken
+    assert broken == "the server failed within the answer: Provider disconnected"
+    error = {"code": "server_error", "message": "The server had an error"}
+    with pytest.raises(ValueError, match="an error instead of an answer: The server had"):
+        RESPONSES.texts({"status": "failed", "error": error, "output": []})
+
+
+def test_an_error_about_the_prompt_within_an_answer() -> None:
+    error = {"code": "invalid_prompt", "message": "It was flagged."}
+    with pytest.raises(Moderated, match=r"prompt \(invalid_prompt\): It was flagged"):
+        RESPONSES.texts({"status": "failed", "error": error, "output": []})
+
+
+def test_comments_before_the_answer_are_thoughts() -> None:
+    parts = [("commentary", "First I look."), ("final_answer", "42")]
+    output = [
+        {
+            "type": "message",
+            "phase": phase,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+        for phase, text in parts
+    ]
+    (draft,) = RESPONSES.texts({"output": output})
+    assert (draft.text, draft.reasoning) == ("42", "First I look.")
+
+
+def test_a_context_that_is_full_of_thoughts() -> None:
+    content = [{"type": "thinking", "thinking": "let me think", "signature": "s"}]
+    answer = {"content": content, "stop_reason": "model_context_window_exceeded"}
+    assert ANTHROPIC.texts(answer)[0].broken == ONLY_THOUGHT
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("anthropic", "/v1"), ("gemini", "/v1beta"), ("gemini", "/v1")],
+)
+def test_a_base_url_may_end_in_a_version(name: str, version: str) -> None:
+    with KINDS[name]() as server:
+        asked = generator(f"{name}:fake", base_url=f"{server.url}{version}/")
+
+        async def run() -> None:
+            await asked.generate(PROBLEM, 1)
+            await asked.aclose()  # type: ignore[attr-defined]
+
+        asyncio.run(run())
+        (received,) = server.received
+    assert received.path.startswith(f"{version}/m")
+
+
+def test_an_address_without_its_usual_end() -> None:
+    with FakeOpenai() as server:
+        asked = generator("openai:fake", base_url=server.url.removesuffix("/v1"))
+
+        async def run() -> None:
+            try:
+                await asked.generate(PROBLEM, 1)
+            finally:
+                await asked.aclose()  # type: ignore[attr-defined]
+
+        with pytest.raises(GeneratorError) as caught:
+            asyncio.run(run())
+    assert caught.value.hint.endswith("the address of the server; it often ends in /v1")
+
+
+@pytest.mark.parametrize(("name", "level"), [("anthropic", "minimal"), ("gemini", "max")])
+def test_a_level_of_effort_that_an_interface_lacks(name: str, level: str) -> None:
+    with pytest.raises(UsageError, match=f"--effort: {name} has no {level}; it has none, "):
+        generator(f"{name}:m", base_url="http://h", sampling=Sampling(effort=level))
+
+
+@every
+def test_an_answer_that_is_cut_off_counts_as_paid(name: str) -> None:
+    with (
+        KINDS[name](faults=lambda number: "cut") as server,
+        pytest.raises(GeneratorError) as caught,
+    ):
+        made(name, server)
+    assert not caught.value.unpaid
+    assert not caught.value.final

@@ -3,8 +3,9 @@
     with FakeAnthropic(text=lambda prompt, index: "42") as server:
         ...  # --generator anthropic:fake --base-url server.url
 
-They refuse what the real servers refuse. Each rule names the page of the provider's documentation
-that it was made from. A token is a word.
+They refuse what the real servers refuse, and count tokens as those do. Each rule names the page of
+the provider's documentation that it was made from; the official clients read their answers (see
+`tests/backends/test_official_clients.py`). A token is a word.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 Text = Callable[[str, int], str]
 FORBIDDEN = "forbidden"  # a prompt with this word is moderated
+_CREATED = 1_700_000_000
+
+# What may happen to a request: the server is overloaded; its answer is charged, but cut off in the
+# middle; its answer is charged, but the connection is closed before it.
+Fault = Literal["overloaded", "cut", "lost"]
 
 
 class Refusal(Exception):
@@ -42,8 +48,42 @@ class Received:
     status: int = 200
 
 
+@dataclass(frozen=True)
+class Counts:
+    """The tokens of an answer. Those of the prompt include the cached and the written ones."""
+
+    prompt: int = 0
+    cached: int = 0
+    written: int = 0
+    completion: int = 0
+    reasoning: int = 0
+
+    def dollars(self, prices: Mapping[str, float]) -> float:
+        """What they cost, at the prices of a price file, in dollars per million tokens."""
+        prompt = prices.get("prompt", 0.0)
+        completion = prices.get("completion", 0.0)
+        total = (self.prompt - self.cached - self.written) * prompt
+        total += self.cached * prices.get("cached", prompt)
+        total += self.written * prices.get("cache_write", prompt)
+        total += (self.completion - self.reasoning) * completion
+        total += self.reasoning * prices.get("reasoning", completion)
+        return total / 1e6
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One candidate: its text, its tokens with those of thinking, and whether it was cut."""
+
+    text: str
+    tokens: int
+    thoughts: int
+    is_cut: bool
+
+
 class FakeServer:
     """What all fakes share. `received` has the requests, with the status of each response.
+
+    `charged` is what the answers cost that were sent whole, `charged_in_vain` what the others cost.
 
     Args:
         text: returns the text of a candidate, given the prompt and the candidate's number.
@@ -53,10 +93,14 @@ class FakeServer:
         thinks: tokens of thinking before each answer.
         overloaded: how many requests first get the response of an overloaded server.
         cached: tokens of each prompt that come from a cache.
+        written: tokens of each prompt that are put into a cache.
+        prices: what tokens cost, as in a price file.
+        faults: returns what happens to a request, given its number from 0.
+        root: where the interface begins; by default as at the provider.
     """
 
     fields: ClassVar[Collection[str]] = ()  # the fields of a request
-    is_versioned: ClassVar[bool] = True  # whether a base URL ends in /v1
+    root: ClassVar[str] = ""  # where the official client's base URL ends
 
     def __init__(
         self,
@@ -68,6 +112,10 @@ class FakeServer:
         thinks: int = 0,
         overloaded: int = 0,
         cached: int = 0,
+        written: int = 0,
+        prices: Mapping[str, float] | None = None,
+        faults: Callable[[int], Fault | None] = lambda number: None,
+        root: str | None = None,
     ) -> None:
         self.text = text
         self.key = key
@@ -76,15 +124,21 @@ class FakeServer:
         self.thinks = thinks
         self.overloaded = overloaded
         self.cached = cached
+        self.written = written
+        self.prices = prices or {}
+        self.faults = faults
+        self.prefix = self.root if root is None else root
         self.received: list[Received] = []
         self.made = 0
+        self.charged = 0.0
+        self.charged_in_vain = 0.0
+        self._counts = Counts()
         self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
         """The base URL, as the official client takes it."""
-        root = f"http://127.0.0.1:{self._server.server_address[1]}"
-        return f"{root}/v1" if self.is_versioned else root
+        return f"http://127.0.0.1:{self._server.server_address[1]}{self.prefix}"
 
     @property
     def bodies(self) -> list[Mapping[str, Any]]:
@@ -112,42 +166,63 @@ class FakeServer:
 
     def respond(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> tuple[int, dict[str, Any], dict[str, str]]:
-        """The status, the body and the headers of the response to a request."""
+    ) -> tuple[int, dict[str, Any], dict[str, str], Fault | None]:
+        """The status, the body and the headers of the response to a request, and its fault."""
         with self._lock:
+            fault = self.faults(len(self.received))
+            self._counts = Counts()
             try:
-                answer = self._answer(path, body, headers)
+                answer = self._answer(path, body, headers, fault)
                 status = 200
-                more: dict[str, str] = {}
+                more = {"request-id": f"req_{len(self.received)}"}
             except Refusal as refusal:
                 status = refusal.status
                 answer = self.error(refusal)
                 more = refusal.headers
+                fault = None
             self.received.append(Received(path, body, headers, status))
-            return status, answer, more
+            if fault is None:
+                self.charged += self._counts.dollars(self.prices)
+            else:
+                self.charged_in_vain += self._counts.dollars(self.prices)
+            return status, answer, more, fault
 
     def _answer(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        fault: Fault | None,
     ) -> dict[str, Any]:
         self.authorize(headers)
-        if self.overloaded:
-            self.overloaded -= 1
+        if self.overloaded or fault == "overloaded":
+            self.overloaded = max(0, self.overloaded - 1)
             raise self.overload()
         self.check(path, body)
         return self.answer(body)
 
-    def new_text(self, prompt: str) -> str:
-        """The text of the next candidate."""
+    def reply(self, prompt: str, most: int | None) -> Reply:
+        """The next candidate, after thinking, within a limit of tokens."""
+        text = self.text(prompt, self.made)
         self.made += 1
-        return self.text(prompt, self.made - 1)
-
-    def cut(self, text: str, most: int | None) -> tuple[str, int, bool]:
-        """What is left of a text after thinking within a limit; its tokens; whether it was cut."""
         words = re.findall(r"\s*\S+", text)
         room = len(words) if most is None else max(0, most - self.thinks)
         kept = words[:room]
         thoughts = self.thinks if most is None else min(self.thinks, most)
-        return "".join(kept), thoughts + len(kept), len(kept) < len(words)
+        return Reply("".join(kept), thoughts + len(kept), thoughts, len(kept) < len(words))
+
+    def count(self, prompt: str, *replies: Reply) -> Counts:
+        """The tokens of an answer; the request is charged for them."""
+        size = len(prompt.split())
+        cached = min(size, self.cached)
+        self._counts = Counts(
+            size,
+            cached,
+            min(size - cached, self.written),
+            sum(reply.tokens for reply in replies),
+            sum(reply.thoughts for reply in replies),
+        )
+        return self._counts
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """The body of an error response."""
@@ -177,31 +252,51 @@ class FakeOpenai(FakeServer):
         cost: dollars of each request.
         logprobs: whether answers have the log-probabilities that were asked for.
         most: the most candidates of a request that the server makes, whatever `n` says.
+        likely: the words with their log-probabilities that the first token could have been.
+        says_cost: whether the usage has what the request cost at `prices`.
         options: as in `FakeServer`.
     """
 
     # https://platform.openai.com/docs/api-reference/chat/create lists the fields.
     fields: ClassVar[Collection[str]] = [
-        "model",
-        "messages",
-        "n",
-        "stop",
-        "seed",
-        "temperature",
-        "top_p",
-        "max_tokens",
-        "max_completion_tokens",
-        "logprobs",
-        "top_logprobs",
-        "response_format",
-        "reasoning_effort",
-        "stream",
-        "store",
-        "user",
-        "metadata",
+        "audio",
         "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "modalities",
+        "model",
+        "moderation",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
         "presence_penalty",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+        "web_search_options",
     ]
+    root = "/v1"
+    path: ClassVar[str] = "/chat/completions"
 
     def __init__(
         self,
@@ -209,12 +304,16 @@ class FakeOpenai(FakeServer):
         cost: float | None = None,
         logprobs: bool = True,
         most: int | None = None,
+        likely: Mapping[str, float] | None = None,
+        says_cost: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
         self.cost = cost
         self.logprobs = logprobs
         self.most = most
+        self.likely = dict(likely or {})
+        self.says_cost = says_cost
 
     def authorize(self, headers: Mapping[str, str]) -> None:
         """A key goes into the header Authorization."""
@@ -224,25 +323,43 @@ class FakeOpenai(FakeServer):
 
     def overload(self) -> Refusal:
         """Too many requests."""
-        # https://platform.openai.com/docs/guides/rate-limits: 429, with retry-after headers.
+        # https://platform.openai.com/docs/guides/rate-limits: 429. The official client waits for
+        # retry-after-ms, or else for retry-after.
         wait = {"retry-after": "0.05", "retry-after-ms": "50"}
-        return _openai(429, "Rate limit reached for requests.", wait, code="rate_limit_exceeded")
+        refusal = _openai(429, "Rate limit reached for requests.", wait, code="rate_limit_exceeded")
+        refusal.error["type"] = "requests"
+        return refusal
 
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
-        self.check_fields(body)
+        self.check_fields(path, body)
         if not isinstance(body.get("messages"), list) or not body["messages"]:
             raise _openai(400, "Missing required parameter: 'messages'.", param="messages")
+        for message in body["messages"]:
+            # The same page as the fields: the types of parts.
+            for part in _parts(message["content"]):
+                if part["type"] not in ("text", "image_url", "input_audio", "file", "refusal"):
+                    raise _openai(400, f"Invalid value: '{part['type']}'.", param="messages")
+        # The same page: log-probabilities of 0 to 20 other tokens, only with logprobs.
+        if "top_logprobs" in body and not body.get("logprobs"):
+            raise _openai(400, "'top_logprobs' needs 'logprobs'.", param="top_logprobs")
+        if not 0 <= body.get("top_logprobs", 0) <= 20:
+            raise _openai(400, "'top_logprobs' must be from 0 to 20.", param="top_logprobs")
         self.check_prompt(json.dumps(body["messages"]))
 
-    def check_fields(self, body: Mapping[str, Any]) -> None:
-        """Fields and the model."""
-        # https://platform.openai.com/docs/guides/error-codes: 404, the model does not exist.
+    def check_fields(self, path: str, body: Mapping[str, Any]) -> None:
+        """The path, the fields and the model."""
+        # https://platform.openai.com/docs/guides/error-codes: 404, an unknown address.
+        if path != f"{self.prefix}{self.path}":
+            raise _openai(404, f"Invalid URL (POST {path})")
+        # The same page: 404, the model does not exist.
         if body.get("model") != self.model:
-            message = f"The model '{body.get('model')}' does not exist."
+            message = (
+                f"The model `{body.get('model')}` does not exist or you do not have access to it."
+            )
             raise _openai(404, message, code="model_not_found")
         for name in body:
-            # https://platform.openai.com/docs/guides/error-codes: 400, an unknown field.
+            # The same page: 400, an unknown field.
             if name not in self.fields:
                 message = f"Unknown parameter: '{name}'."
                 raise _openai(400, message, param=name, code="unknown_parameter")
@@ -254,39 +371,68 @@ class FakeOpenai(FakeServer):
 
     def check_prompt(self, prompt: str) -> None:
         """A moderated prompt."""
-        # https://platform.openai.com/docs/guides/safety-best-practices: a flagged prompt.
+        # https://platform.openai.com/docs/guides/reasoning: a prompt that was flagged.
         if FORBIDDEN in prompt:
-            message = "Invalid prompt: your prompt was flagged."
+            message = (
+                "Invalid prompt: your prompt was flagged as potentially violating our usage policy."
+                " Please try again with a different prompt."
+            )
             raise _openai(400, message, code="invalid_prompt")
 
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Choices, and what they used."""
         prompt = _text_of(body["messages"][-1]["content"])
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
-        choices = []
-        total = 0
-        for index in range(min(body.get("n", 1), self.most or body.get("n", 1))):
-            text, used, is_cut = self.cut(self.new_text(prompt), limit)
-            total += used
-            message = {"role": "assistant", "content": text or None}
-            if self.thinks:
-                message["reasoning_content"] = "let me think"
-            choice: dict[str, Any] = {"index": index, "message": message}
-            choice["finish_reason"] = "length" if is_cut else "stop"
-            if body.get("logprobs") and self.logprobs:
-                tokens = [{"token": word, "logprob": -0.5} for word in text.split()]
-                choice["logprobs"] = {"content": tokens}
-            choices.append(choice)
-        usage: dict[str, Any] = {
-            "prompt_tokens": len(prompt.split()),
-            "completion_tokens": total,
-            "prompt_tokens_details": {"cached_tokens": self.cached},
-            "completion_tokens_details": {"reasoning_tokens": self.thinks * len(choices)},
+        number = min(body.get("n", 1), self.most or body.get("n", 1))
+        replies = [self.reply(prompt, limit) for _ in range(number)]
+        choices = [self.choice(index, reply, body) for index, reply in enumerate(replies)]
+        return {
+            "id": f"chatcmpl-{self.made}",
+            "object": "chat.completion",
+            "created": _CREATED,
+            "model": self.model,
+            "choices": choices,
+            "usage": self.usage(self.count(prompt, *replies)),
         }
+
+    def choice(self, index: int, reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
+        """One choice of an answer."""
+        message = {"role": "assistant", "content": reply.text or None, "refusal": None}
+        if self.thinks:
+            # OpenAI itself shows no thoughts; these do:
+            # https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
+            message["reasoning_content"] = "let me think"
+        choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
+        choice["finish_reason"] = "length" if reply.is_cut else "stop"
+        if body.get("logprobs") and self.logprobs:
+            tokens = [_token(word) for word in reply.text.split()]
+            if tokens and body.get("top_logprobs"):
+                tokens[0]["top_logprobs"] = [_token(*pair) for pair in self.likely.items()]
+            choice["logprobs"] = {"content": tokens, "refusal": None}
+        return choice
+
+    def usage(self, counts: Counts) -> dict[str, Any]:
+        """What an answer used."""
+        # https://platform.openai.com/docs/api-reference/chat/object: cached and written tokens are
+        # part of the prompt's, those of reasoning part of the completion's.
+        usage: dict[str, Any] = {
+            "prompt_tokens": counts.prompt,
+            "completion_tokens": counts.completion,
+            "total_tokens": counts.prompt + counts.completion,
+            "prompt_tokens_details": {
+                "cached_tokens": counts.cached,
+                "cache_write_tokens": counts.written,
+            },
+            "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
+        }
+        return usage | self.cost_of(counts)
+
+    def cost_of(self, counts: Counts) -> dict[str, float]:
+        """The field with the price of a request, if the server says it."""
+        # https://openrouter.ai/docs/use-cases/usage-accounting: the price is part of the usage.
         if self.cost is not None:
-            # https://openrouter.ai/docs/use-cases/usage-accounting: the price of the request.
-            usage["cost"] = self.cost
-        return {"object": "chat.completion", "choices": choices, "usage": usage}
+            return {"cost": self.cost}
+        return {"cost": counts.dollars(self.prices)} if self.says_cost else {}
 
 
 class FakeResponses(FakeOpenai):
@@ -294,101 +440,166 @@ class FakeResponses(FakeOpenai):
 
     # https://platform.openai.com/docs/api-reference/responses/create lists the fields.
     fields: ClassVar[Collection[str]] = [
-        "model",
+        "background",
+        "context_management",
+        "conversation",
+        "include",
         "input",
         "instructions",
-        "include",
         "max_output_tokens",
-        "temperature",
-        "top_p",
-        "text",
+        "max_tool_calls",
+        "metadata",
+        "model",
+        "moderation",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
         "reasoning",
+        "safety_identifier",
+        "service_tier",
         "store",
         "stream",
-        "metadata",
-        "top_logprobs",
-        "tools",
+        "stream_options",
+        "temperature",
+        "text",
         "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
         "truncation",
-        "previous_response_id",
+        "user",
     ]
+    path: ClassVar[str] = "/responses"
 
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
-        self.check_fields(body)
+        self.check_fields(path, body)
         if not body.get("input"):
             raise _openai(400, "Missing required parameter: 'input'.", param="input")
         # The same page: the least value of max_output_tokens is 16.
         if body.get("max_output_tokens", 16) < 16:
-            message = "Invalid 'max_output_tokens': integer below minimum value. Expected >= 16."
-            raise _openai(400, message, param="max_output_tokens")
-        for message in body["input"]:
-            parts = message["content"] if isinstance(message["content"], list) else []
-            for part in parts:
+            message = (
+                "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16,"
+                f" but got {body['max_output_tokens']} instead."
+            )
+            code = "integer_below_min_value"
+            raise _openai(400, message, param="max_output_tokens", code=code)
+        for message in self.items(body):
+            for part in _parts(message["content"]):
                 # The same page: the types of parts differ from those of chats.
-                if part["type"] not in ("input_text", "input_image", "output_text"):
+                if part["type"] not in ("input_text", "input_image", "input_file", "output_text"):
                     raise _openai(400, f"Invalid value: '{part['type']}'.", param="input")
         self.check_prompt(json.dumps(body["input"]))
 
+    def items(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The messages of a request; its input may be a text."""
+        given = body["input"]
+        return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Items of output, and what they used."""
-        prompt = _text_of(body["input"][-1]["content"])
-        text, used, is_cut = self.cut(self.new_text(prompt), body.get("max_output_tokens"))
+        prompt = _text_of(self.items(body)[-1]["content"])
+        reply = self.reply(prompt, body.get("max_output_tokens"))
+        status = "incomplete" if reply.is_cut else "completed"
         output: list[dict[str, Any]] = []
         if self.thinks:
-            summary = [{"type": "summary_text", "text": "let me think"}]
-            output.append({"type": "reasoning", "summary": summary})
-        if text:
-            part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+            # https://platform.openai.com/docs/guides/reasoning: summaries only if asked for.
+            is_asked = (body.get("reasoning") or {}).get("summary") is not None
+            summary = [{"type": "summary_text", "text": "let me think"}] if is_asked else []
+            output.append({"type": "reasoning", "id": f"rs_{self.made}", "summary": summary})
+        if reply.text:
+            part: dict[str, Any] = {"type": "output_text", "text": reply.text, "annotations": []}
+            # The same page as the fields: log-probabilities are asked for in `include`.
             if "message.output_text.logprobs" in body.get("include", ()) and self.logprobs:
-                part["logprobs"] = [{"token": word, "logprob": -0.5} for word in text.split()]
-            output.append({"type": "message", "role": "assistant", "content": [part]})
+                part["logprobs"] = [_token(word) for word in reply.text.split()]
+                if body.get("top_logprobs"):
+                    part["logprobs"][0]["top_logprobs"] = [
+                        _token(*pair) for pair in self.likely.items()
+                    ]
+            message = {"type": "message", "id": f"msg_{self.made}", "role": "assistant"}
+            output.append({**message, "status": status, "content": [part]})
         return {
+            "id": f"resp_{self.made}",
             "object": "response",
-            "status": "incomplete" if is_cut else "completed",
+            "created_at": _CREATED,
+            "model": self.model,
+            "status": status,
             "error": None,
-            "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+            "incomplete_details": {"reason": "max_output_tokens"} if reply.is_cut else None,
+            "instructions": None,
+            "metadata": {},
             "output": output,
-            "usage": {
-                "input_tokens": len(prompt.split()),
-                "input_tokens_details": {"cached_tokens": self.cached},
-                "output_tokens": used,
-                "output_tokens_details": {"reasoning_tokens": min(self.thinks, used)},
-            },
+            "parallel_tool_calls": True,
+            "temperature": body.get("temperature"),
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": body.get("top_p"),
+            "usage": self.usage(self.count(prompt, reply)),
         }
+
+    def usage(self, counts: Counts) -> dict[str, Any]:
+        """What an answer used."""
+        # https://platform.openai.com/docs/api-reference/responses/object: the names differ.
+        usage: dict[str, Any] = {
+            "input_tokens": counts.prompt,
+            "input_tokens_details": {
+                "cached_tokens": counts.cached,
+                "cache_write_tokens": counts.written,
+            },
+            "output_tokens": counts.completion,
+            "output_tokens_details": {"reasoning_tokens": counts.reasoning},
+            "total_tokens": counts.prompt + counts.completion,
+        }
+        return usage | self.cost_of(counts)
 
 
 class FakeAnthropic(FakeServer):
     """Anthropic's Messages interface."""
 
-    # https://platform.claude.com/docs/en/api/messages/create lists the fields.
+    # https://platform.claude.com/docs/en/api/messages/create lists the fields. The version
+    # 2023-06-01, which grv asks for, has temperature, top_p and top_k besides:
+    # https://platform.claude.com/docs/en/api/versioning
     fields: ClassVar[Collection[str]] = [
-        "model",
+        "cache_control",
+        "container",
+        "diagnostics",
+        "inference_geo",
         "max_tokens",
         "messages",
+        "metadata",
+        "model",
+        "output_config",
+        "service_tier",
+        "speed",
+        "stop_sequences",
+        "stream",
         "system",
         "temperature",
-        "top_p",
-        "top_k",
-        "stop_sequences",
         "thinking",
-        "output_config",
-        "metadata",
-        "stream",
-        "tools",
         "tool_choice",
-        "service_tier",
+        "tools",
+        "top_k",
+        "top_p",
     ]
-    is_versioned = False
+    efforts: ClassVar[Collection[str]] = ("low", "medium", "high", "xhigh", "max")
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """An error with a type."""
-        return {"type": "error", "error": refusal.error}
+        # https://platform.claude.com/docs/en/api/errors: the shape of errors.
+        request = f"req_{len(self.received)}"
+        return {"type": "error", "error": refusal.error, "request_id": request}
 
     def authorize(self, headers: Mapping[str, str]) -> None:
-        """A key goes into the header x-api-key, and a version into anthropic-version."""
+        """A key goes into one of two headers, and a version into anthropic-version."""
+        # https://platform.claude.com/docs/en/manage-claude/authentication: the official client
+        # sends Authorization. https://platform.claude.com/docs/en/api/migration-2026-10-21 has
+        # x-api-key.
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
         # https://platform.claude.com/docs/en/api/errors: 401 authentication_error.
-        if self.key is not None and headers.get("x-api-key") != self.key:
+        if self.key is not None and headers.get("x-api-key", bearer) != self.key:
             raise Refusal(401, type="authentication_error", message="invalid x-api-key")
         # https://platform.claude.com/docs/en/api/versioning: the header is required.
         if "anthropic-version" not in headers:
@@ -402,7 +613,9 @@ class FakeAnthropic(FakeServer):
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
         # https://platform.claude.com/docs/en/api/errors: 404 not_found_error.
-        if path != "/v1/messages" or body.get("model") != self.model:
+        if path != f"{self.prefix}/v1/messages":
+            raise Refusal(404, type="not_found_error", message="Not Found")
+        if body.get("model") != self.model:
             raise Refusal(404, type="not_found_error", message=f"model: {body.get('model')}")
         # https://platform.claude.com/docs/en/api/messages/create: required fields.
         for name in ("max_tokens", "messages"):
@@ -412,9 +625,11 @@ class FakeAnthropic(FakeServer):
             # The same page: fields that it does not list are refused.
             if name not in self.fields:
                 raise _anthropic(f"{name}: Extra inputs are not permitted")
+            # https://platform.claude.com/docs/en/about-claude/models/migration-guide: newer models
+            # refuse how tokens are sampled.
             if name in self.refuses:
-                raise _anthropic(f"`{name}` is not supported by this model")
-        # The same page: the range of temperature is from 0 to 1.
+                raise _anthropic(f"`{name}` is deprecated for this model.")
+        # The page of the fields: the range of temperature is from 0 to 1.
         if not 0 <= body.get("temperature", 1) <= 1:
             raise _anthropic("temperature: range: 0..1")
         # https://platform.claude.com/docs/en/build-with-claude/extended-thinking: with thinking,
@@ -422,97 +637,154 @@ class FakeAnthropic(FakeServer):
         thinking = body.get("thinking", {"type": "disabled"})["type"]
         if thinking != "disabled" and body.get("temperature", 1) != 1:
             raise _anthropic("`temperature` may only be set to 1 when thinking is enabled")
+        # https://platform.claude.com/docs/en/build-with-claude/effort: the levels.
+        effort = body.get("output_config", {}).get("effort")
+        if effort is not None and effort not in self.efforts:
+            expected = ", ".join(repr(level) for level in self.efforts)
+            raise _anthropic(f"output_config.effort: Input should be {expected}")
         for message in body["messages"]:
-            # The same page as the fields: a system message is a field of its own.
+            # The page of the fields: a system message is a field of its own.
             if message["role"] not in ("user", "assistant"):
                 raise _anthropic(f"messages: Unexpected role {message['role']!r}")
-            parts = message["content"] if isinstance(message["content"], list) else []
-            for part in parts:
+            for part in _parts(message["content"]):
                 if part["type"] not in ("text", "image", "document"):
                     raise _anthropic(f"messages: Input tag {part['type']!r} is not known")
 
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Blocks of content, and what they used."""
         prompt = _text_of(body["messages"][-1]["content"])
-        # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons: refusal.
-        if FORBIDDEN in prompt:
-            return {"content": [], "stop_reason": "refusal", "usage": {"input_tokens": 5}}
-        text, used, is_cut = self.cut(self.new_text(prompt), body["max_tokens"])
-        content: list[dict[str, Any]] = []
-        if self.thinks:
-            content.append({"type": "thinking", "thinking": "let me think", "signature": "s"})
-        if text:
-            content.append({"type": "text", "text": text})
-        return {
+        message = {
+            "id": f"msg_{len(self.received)}",
             "type": "message",
             "role": "assistant",
+            "model": self.model,
+            "stop_sequence": None,
+            "stop_details": None,
+        }
+        # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons: refusal.
+        if FORBIDDEN in prompt:
+            why = {
+                "type": "refusal",
+                "category": "general_harms",
+                "explanation": "This request was declined.",
+            }
+            message |= {"stop_reason": "refusal", "stop_details": why}
+            return {**message, "content": [], "usage": self.usage(self.count(prompt))}
+        reply = self.reply(prompt, body["max_tokens"])
+        content: list[dict[str, Any]] = []
+        if self.thinks:
+            # https://platform.claude.com/docs/en/build-with-claude/extended-thinking: the block.
+            content.append({"type": "thinking", "thinking": "let me think", "signature": "s"})
+        if reply.text:
+            content.append({"type": "text", "text": reply.text, "citations": None})
+        return {
+            **message,
             "content": content,
-            "stop_reason": "max_tokens" if is_cut else "end_turn",
-            # https://platform.claude.com/docs/en/build-with-claude/prompt-caching: input_tokens
-            # are those that no cache has read or written.
-            "usage": {
-                "input_tokens": len(prompt.split()) - self.cached,
-                "cache_read_input_tokens": self.cached,
-                "cache_creation_input_tokens": 0,
-                "output_tokens": used,
+            "stop_reason": "max_tokens" if reply.is_cut else "end_turn",
+            "usage": self.usage(self.count(prompt, reply)),
+        }
+
+    def usage(self, counts: Counts) -> dict[str, Any]:
+        """What an answer used."""
+        # https://platform.claude.com/docs/en/build-with-claude/prompt-caching: input_tokens are
+        # those that no cache has read or written.
+        # https://platform.claude.com/docs/en/api/messages/create: thinking_tokens are part of
+        # output_tokens.
+        return {
+            "input_tokens": counts.prompt - counts.cached - counts.written,
+            "cache_read_input_tokens": counts.cached,
+            "cache_creation_input_tokens": counts.written,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": counts.written,
+                "ephemeral_1h_input_tokens": 0,
             },
+            "output_tokens": counts.completion,
+            "output_tokens_details": {"thinking_tokens": counts.reasoning},
+            "service_tier": "standard",
         }
 
 
 class FakeGemini(FakeServer):
-    """Google's Gemini interface."""
+    """Google's Gemini interface.
+
+    Args:
+        likely: the words with their log-probabilities that the first token could have been.
+        options: as in `FakeServer`.
+    """
 
     # https://ai.google.dev/api/generate-content lists the fields.
     fields: ClassVar[Collection[str]] = [
+        "cachedContent",
         "contents",
-        "systemInstruction",
         "generationConfig",
         "safetySettings",
-        "tools",
+        "serviceTier",
+        "store",
+        "systemInstruction",
         "toolConfig",
-        "cachedContent",
+        "tools",
     ]
     config: ClassVar[Collection[str]] = [
-        "temperature",
-        "topP",
-        "topK",
-        "maxOutputTokens",
-        "stopSequences",
-        "seed",
         "candidateCount",
-        "responseLogprobs",
-        "logprobs",
-        "thinkingConfig",
-        "responseMimeType",
-        "responseSchema",
-        "responseJsonSchema",
-        "presencePenalty",
         "frequencyPenalty",
+        "logprobs",
+        "maxOutputTokens",
+        "mediaResolution",
+        "presencePenalty",
+        "responseJsonSchema",
+        "responseLogprobs",
+        "responseMimeType",
+        "responseModalities",
+        "responseSchema",
+        "seed",
+        "stopSequences",
+        "temperature",
+        "thinkingConfig",
+        "topK",
+        "topP",
     ]
-    is_versioned = False
+    levels: ClassVar[Collection[str]] = ("minimal", "low", "medium", "high", "xhigh")
+
+    def __init__(
+        self, *given: Any, likely: Mapping[str, float] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*given, **options)
+        self.likely = dict(likely or {})
 
     def authorize(self, headers: Mapping[str, str]) -> None:
         """A key goes into the header x-goog-api-key."""
-        # https://ai.google.dev/gemini-api/docs/troubleshooting: a wrong key is status 400.
+        # https://ai.google.dev/gemini-api/docs/generate-content/api-errors: a wrong key is 400.
         if self.key is not None and headers.get("x-goog-api-key") != self.key:
-            raise _gemini(
-                400,
-                "INVALID_ARGUMENT",
-                "API key not valid. Please pass a valid API key.",
-                details=[{"reason": "API_KEY_INVALID"}],
-            )
+            why = {
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": "API_KEY_INVALID",
+                "domain": "googleapis.com",
+            }
+            message = "API key not valid. Please pass a valid API key."
+            raise _gemini(400, "INVALID_ARGUMENT", message, details=[why])
 
     def overload(self) -> Refusal:
         """Too many requests; the pause is among the details."""
         # https://ai.google.dev/gemini-api/docs/rate-limits: 429 RESOURCE_EXHAUSTED.
-        message = "You exceeded your current quota, please check your plan."
-        return _gemini(429, "RESOURCE_EXHAUSTED", message, details=[{"retryDelay": "0.05s"}])
+        message = (
+            "You exceeded your current quota, please check your plan and billing details."
+            " Please retry in 0.05s."
+        )
+        pause = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.05s"}
+        return _gemini(429, "RESOURCE_EXHAUSTED", message, details=[pause])
 
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
-        # https://ai.google.dev/gemini-api/docs/troubleshooting: 404 NOT_FOUND.
-        if path != f"/v1beta/models/{self.model}:generateContent":
-            raise _gemini(404, "NOT_FOUND", f"{path} is not found for API version v1beta.")
+        # https://ai.google.dev/gemini-api/docs/generate-content/api-errors: 404 NOT_FOUND.
+        # https://ai.google.dev/gemini-api/docs/api-versions: v1 and v1beta.
+        found = re.fullmatch(r"(.*)/(v1|v1beta)/models/([^/]+):generateContent", path)
+        if found is None or found[1] != self.prefix or found[3] != self.model:
+            name = path.rpartition("/")[2].partition(":")[0]
+            message = (
+                f"models/{name} is not found for API version v1beta, or is not supported for"
+                " generateContent."
+            )
+            raise _gemini(404, "NOT_FOUND", message)
         config = body.get("generationConfig", {})
         given = [(name, self.fields) for name in body] + [(name, self.config) for name in config]
         for name, known in given:
@@ -530,13 +802,20 @@ class FakeGemini(FakeServer):
                 }
                 message = what.get(name, f"{name} is not supported by this model")
                 raise _gemini(400, "INVALID_ARGUMENT", message)
-        # The same page: from 1 to 8 candidates, at most 5 stop sequences.
+        # The same page: from 1 to 8 candidates, at most 5 stop sequences, 0 to 20 likely tokens.
         if not 1 <= config.get("candidateCount", 1) <= 8:
             raise _gemini(400, "INVALID_ARGUMENT", "candidateCount must be from 1 to 8.")
         if len(config.get("stopSequences", ())) > 5:
             raise _gemini(400, "INVALID_ARGUMENT", "stopSequences must be at most 5.")
+        if "logprobs" in config and not config.get("responseLogprobs"):
+            raise _gemini(400, "INVALID_ARGUMENT", "logprobs needs responseLogprobs.")
+        # https://ai.google.dev/gemini-api/docs/thinking: levels, or a budget of tokens.
+        level = config.get("thinkingConfig", {}).get("thinkingLevel")
+        if level is not None and level.lower() not in self.levels:
+            message = f"Invalid value at 'generation_config.thinking_config': \"{level}\""
+            raise _gemini(400, "INVALID_ARGUMENT", message)
         for content in body.get("contents", ()):
-            # The same page: the roles are user and model.
+            # The page of the fields: the roles are user and model.
             if content["role"] not in ("user", "model"):
                 message = "Please use a valid role: user, model."
                 raise _gemini(400, "INVALID_ARGUMENT", message)
@@ -544,39 +823,63 @@ class FakeGemini(FakeServer):
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Candidates, and what they used."""
         prompt = _text_of(body["contents"][-1]["parts"])
-        used = {"promptTokenCount": len(prompt.split()), "cachedContentTokenCount": self.cached}
+        whole = {"modelVersion": self.model, "responseId": f"r{len(self.received)}"}
         # https://ai.google.dev/gemini-api/docs/safety-settings: a blocked prompt has no candidates.
         if FORBIDDEN in prompt:
-            return {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": used}
+            used = self.usage(self.count(prompt))
+            return {**whole, "promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": used}
         config = body.get("generationConfig", {})
-        candidates = []
-        total = 0
-        for index in range(config.get("candidateCount", 1)):
-            text, tokens, is_cut = self.cut(self.new_text(prompt), config.get("maxOutputTokens"))
-            total += tokens
-            parts = [{"text": "let me think", "thought": True}] if self.thinks else []
-            candidate: dict[str, Any] = {
-                "index": index,
-                "content": {
-                    "role": "model",
-                    "parts": [*parts, *([{"text": text}] if text else [])],
-                },
-                "finishReason": "MAX_TOKENS" if is_cut else "STOP",
-            }
-            if config.get("responseLogprobs"):
-                chosen = [{"token": word, "logProbability": -0.5} for word in text.split()]
-                candidate["logprobsResult"] = {"chosenCandidates": chosen}
-            candidates.append(candidate)
-        thoughts = min(self.thinks * len(candidates), total)
-        used |= {"candidatesTokenCount": total - thoughts, "thoughtsTokenCount": thoughts}
-        return {"candidates": candidates, "usageMetadata": used}
+        replies = [
+            self.reply(prompt, config.get("maxOutputTokens"))
+            for _ in range(config.get("candidateCount", 1))
+        ]
+        candidates = [self.candidate(index, reply, config) for index, reply in enumerate(replies)]
+        used = self.usage(self.count(prompt, *replies))
+        return {**whole, "candidates": candidates, "usageMetadata": used}
+
+    def candidate(self, index: int, reply: Reply, config: Mapping[str, Any]) -> dict[str, Any]:
+        """One candidate of an answer."""
+        parts: list[dict[str, Any]] = []
+        # https://ai.google.dev/gemini-api/docs/thinking: thoughts are shown if asked for.
+        if self.thinks and config.get("thinkingConfig", {}).get("includeThoughts"):
+            parts.append({"text": "let me think", "thought": True})
+        if reply.text:
+            parts.append({"text": reply.text})
+        content: dict[str, Any] = {"role": "model"}
+        if parts:
+            content["parts"] = parts
+        candidate: dict[str, Any] = {
+            "index": index,
+            "content": content,
+            "finishReason": "MAX_TOKENS" if reply.is_cut else "STOP",
+        }
+        if config.get("responseLogprobs"):
+            chosen = [{"token": word, "logProbability": -0.5} for word in reply.text.split()]
+            candidate["logprobsResult"] = {"chosenCandidates": chosen}
+            if config.get("logprobs"):
+                likely = [{"token": w, "logProbability": p} for w, p in self.likely.items()]
+                candidate["logprobsResult"]["topCandidates"] = [{"candidates": likely}]
+        return candidate
+
+    def usage(self, counts: Counts) -> dict[str, Any]:
+        """What an answer used."""
+        # https://ai.google.dev/api/generate-content#UsageMetadata: thoughts are counted apart from
+        # candidates; counts of 0 are left out. Nothing says what was put into a cache.
+        used = {
+            "promptTokenCount": counts.prompt,
+            "cachedContentTokenCount": counts.cached,
+            "candidatesTokenCount": counts.completion - counts.reasoning,
+            "thoughtsTokenCount": counts.reasoning,
+            "totalTokenCount": counts.prompt + counts.completion,
+        }
+        return {name: number for name, number in used.items() if number}
 
 
 def _openai(
     status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> Refusal:
-    kind = "invalid_request_error"
-    return Refusal(status, headers, message=message, type=kind, **more)
+    given = {"type": "invalid_request_error", "param": None, "code": None, **more}
+    return Refusal(status, headers, message=message, **given)
 
 
 def _anthropic(message: str) -> Refusal:
@@ -587,6 +890,16 @@ def _gemini(code: int, status: str, message: str, **more: Any) -> Refusal:
     refusal = Refusal(code, message=message, **more)
     refusal.error |= {"code": code, "status": status}
     return refusal
+
+
+def _token(word: str, logprob: float = -0.5) -> dict[str, Any]:
+    """A token with its log-probability, in OpenAI's format."""
+    return {"token": word, "logprob": logprob, "bytes": list(word.encode()), "top_logprobs": []}
+
+
+def _parts(content: Any) -> list[Mapping[str, Any]]:
+    """The parts of the content of a message; none if it is a text."""
+    return content if isinstance(content, list) else []
 
 
 def _text_of(content: Any) -> str:
@@ -605,13 +918,19 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(length) or b"{}")
             headers = {name.lower(): value for name, value in self.headers.items()}
             path = self.path.partition("?")[0]
-            status, answer, more = fake.respond(path, body, headers)
+            status, answer, more, fault = fake.respond(path, body, headers)
+            if fault == "lost":
+                self.close_connection = True
+                return
             content = json.dumps(answer).encode()
             self.send_response(status)
             for name, value in {**more, "content-type": "application/json"}.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(content)))
             self.end_headers()
+            if fault == "cut":
+                self.close_connection = True
+                content = content[: len(content) // 2]
             self.wfile.write(content)
 
         def log_message(self, format: str, *arguments: Any) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 from ..http.service import Service
 from ..protocols import Draft, Usage
 from .chat import Message
-from .completions import TOO_LARGE, Moderated, count, draft_of, used
+from .completions import TOO_LARGE, WITHHELD, Moderated, count, draft_of, inner, used
 from .dialect import Dialect, Request, image_data, image_url, schema_of, split_system
 
+_CUT = ("max_tokens", "model_context_window_exceeded")  # why an answer may end in the middle
 MOST_TOKENS = 16_000  # the interface requires a limit; this one if --max-tokens gives none
 
 ANTHROPIC_SERVICE = Service(
@@ -24,6 +25,7 @@ ANTHROPIC_SERVICE = Service(
     key_prefix="",
     headers={"anthropic-version": "2023-06-01"},
     custom_headers="ANTHROPIC_CUSTOM_HEADERS",
+    versions=("v1",),
 )
 
 
@@ -83,8 +85,6 @@ def texts(answer: object) -> list[Draft]:
             reason = more.get("stop_reason")
         case _:
             raise ValueError("an answer without content")
-    if reason == "refusal":
-        raise Moderated("the server's filter refuses this prompt (stop_reason: refusal)")
     known = [block for block in blocks if isinstance(block, Mapping)]
     if any(block.get("too_large") is True for block in known):
         return [Draft("", broken=TOO_LARGE)]
@@ -92,14 +92,15 @@ def texts(answer: object) -> list[Draft]:
     thoughts = [block.get("thinking") for block in known if block.get("type") == "thinking"]
     text = "".join(part for part in parts if isinstance(part, str))
     thought = "".join(part for part in thoughts if isinstance(part, str))
-    return [draft_of(text, None, thought, is_cut=reason == "max_tokens")]
+    if reason == "refusal" and text:  # the filter stopped this answer, perhaps not the next one
+        return [Draft("", broken=WITHHELD)]
+    if reason == "refusal":
+        raise Moderated("the server's filter refuses this prompt (stop_reason: refusal)")
+    return [draft_of(text, None, thought, is_cut=reason in _CUT)]
 
 
 def usage(answer: object) -> Usage:
-    """What an answer used. The interface counts cached tokens of the prompt apart from others.
-
-    It does not count thinking apart from the rest of an answer.
-    """
+    """What an answer used. The interface counts cached tokens of the prompt apart from others."""
     match answer:
         case {"usage": {**counted}}:
             cached = count(counted.get("cache_read_input_tokens"))
@@ -109,6 +110,7 @@ def usage(answer: object) -> Usage:
                 count(counted.get("output_tokens")),
                 cached=cached,
                 written=written,
+                reasoning=inner(counted, "output_tokens_details", "thinking_tokens"),
             )
         case _:
             return Usage()
@@ -129,5 +131,6 @@ ANTHROPIC = Dialect(
     lacks=frozenset({"n", "seed", "logprobs"}),
     most=1,
     formats=("text", "json_schema"),
+    efforts=("none", "low", "medium", "high", "xhigh", "max"),
     items=7,
 )

@@ -21,6 +21,7 @@ HALF_A_CHARACTER = "the answer has half a character in it, which no file can hol
 ONLY_THOUGHT = "the model spent all its tokens on thinking"
 WITHHELD = "the server's filter withheld the answer"
 _MOST_TOKENS = 2**53  # larger counts are ignored
+_OF_MESSAGES = ("content", "refusal", "reasoning_content", "reasoning")  # what is read of them
 _MOST_DOLLARS = 1e9  # so are larger charges
 
 
@@ -85,6 +86,11 @@ def _draft(choice: Mapping[str, Any]) -> Draft:
     thought = _thought(choice)
     if finish == "content_filter":
         return Draft("", broken=WITHHELD)
+    match choice:
+        case {"message": {"content": None | "", "refusal": str(refusal)}} if refusal:
+            return Draft("", broken=refused(refusal))
+        case {"error": {"message": str(message)}}:  # as OpenRouter says that its provider failed
+            return Draft("", broken=_line(f"the server failed within the answer: {message}"))
     return draft_of(
         _text(choice) or "",
         _logprobs(choice),
@@ -108,6 +114,16 @@ def draft_of(text: str, logprobs: tuple[float, ...] | None, thought: str, *, is_
     if joined is None:
         return Draft("", None, broken=HALF_A_CHARACTER)
     return Draft(joined, logprobs, reasoning=_joined(thought) or "")
+
+
+def refused(refusal: str) -> str:
+    """Why a candidate is broken whose model says that it will not answer."""
+    return _line(f"the model refuses to answer: {refusal}")
+
+
+def _line(text: str) -> str:
+    """The beginning of a text that a server sent, as one line."""
+    return " ".join(text.split())[:200].encode(errors="replace").decode()
 
 
 def _thought(choice: Mapping[str, Any]) -> str | None:
@@ -135,7 +151,7 @@ def reduced(choice: Any) -> Any:
         name: choice[name] for name in ("index", "text", "finish_reason") if name in choice
     }
     if isinstance(message := choice.get("message"), Mapping) and "content" in message:
-        kept["message"] = {"content": message["content"]}
+        kept["message"] = {name: message[name] for name in _OF_MESSAGES if name in message}
     if (numbers := _logprobs(choice)) is not None:
         kept["logprobs"] = {"token_logprobs": list(numbers)}
     return kept

@@ -24,7 +24,7 @@ from ..http.web import REFUSED
 from ..protocols import Draft, Problem, Usage
 from .chat import Message, keys_in, messages_of
 from .completions import Moderated, billed, seed_of
-from .sampling import Sampling, check_batch
+from .sampling import EFFORTS, Sampling, check_batch
 
 KEY_INSIDE = "the answer contains a whole key, so grv has not kept its text"
 
@@ -95,6 +95,7 @@ class Dialect:
         lacks: options that it cannot express.
         most: the most candidates of a request.
         formats: the types of `--response-format` that it can express.
+        efforts: the levels of `--effort` that it can express.
         reduced: what is kept of an item of a large answer.
         items: items in the list of an answer besides one for each candidate.
     """
@@ -110,6 +111,7 @@ class Dialect:
     lacks: frozenset[str] = frozenset()
     most: int | None = None
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
+    efforts: tuple[str, ...] = EFFORTS
     reduced: Callable[[Any], Any] = lambda item: item
     items: int = 0
 
@@ -194,6 +196,9 @@ class DialectGenerator:
         if form not in self.dialect.formats:
             there = ", ".join(self.dialect.formats)
             raise UsageError(f"--response-format: {name} has no {form}; it has {there}")
+        if sampling.effort is not None and sampling.effort not in self.dialect.efforts:
+            there = ", ".join(self.dialect.efforts)
+            raise UsageError(f"--effort: {name} has no {sampling.effort}; it has {there}")
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are, and no secret."""

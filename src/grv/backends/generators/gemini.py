@@ -20,6 +20,7 @@ GEMINI_SERVICE = Service(
     base_url="GOOGLE_GEMINI_BASE_URL",
     key_header="x-goog-api-key",
     key_prefix="",
+    versions=("v1beta", "v1", "v1alpha"),
 )
 _MOST = 8  # candidates of a request
 _ENDED = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")  # others withhold the answer
@@ -133,8 +134,9 @@ def usage(answer: object) -> Usage:
     match answer:
         case {"usageMetadata": {**counted}}:
             reasoning = count(counted.get("thoughtsTokenCount"))
+            prompt = count(counted.get("promptTokenCount"))
             return used(
-                count(counted.get("promptTokenCount")),
+                prompt + count(counted.get("toolUsePromptTokenCount")),
                 count(counted.get("candidatesTokenCount")) + reasoning,
                 cached=count(counted.get("cachedContentTokenCount")),
                 reasoning=reasoning,
@@ -159,4 +161,5 @@ GEMINI = Dialect(
         "top_p": ("topP", "top_p"),
     },
     most=_MOST,
+    efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
 )

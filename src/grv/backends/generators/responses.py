@@ -9,10 +9,16 @@ from ...files import is_number
 from ..http.service import OPENAI
 from ..protocols import Draft, Usage
 from .chat import Message
-from .completions import TOO_LARGE, WITHHELD, count, draft_of, inner, used
+from .completions import TOO_LARGE, WITHHELD, Moderated, count, draft_of, inner, refused, used
 from .dialect import Dialect, Request, image_url
 
 _LOGPROBS = "message.output_text.logprobs"
+_POLICIES = (  # codes of an error about what the prompt says
+    "invalid_prompt",
+    "bio_policy",
+    "misalignment_policy_violation",
+    "image_content_policy_violation",
+)
 
 
 def body(request: Request) -> dict[str, Any]:
@@ -65,6 +71,8 @@ def _format(given: Mapping[str, Any]) -> dict[str, Any]:
 def texts(answer: object) -> list[Draft]:
     """The draft of an answer; its reasoning is kept apart."""
     match answer:
+        case {"error": {"code": str(code), "message": str(message)}} if code in _POLICIES:
+            raise Moderated(f"the server's filter refuses this prompt ({code}): {message}")
         case {"error": {"message": str(message)}} | {"error": str(message)}:
             raise ValueError(f"an error instead of an answer: {message}")
         case {"output": [*items]}:
@@ -75,14 +83,21 @@ def texts(answer: object) -> list[Draft]:
         return [Draft("", broken=TOO_LARGE)]
     text = ""
     thought = ""
+    refusal = ""
     logprobs: list[Any] = []
     for item in items:
         match item:
             case {"type": "message", "content": [*parts]}:
+                is_comment = item.get("phase") == "commentary"  # said before the answer
                 for part in parts:
-                    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-                        text += part["text"]
-                        logprobs += _logprobs(part)
+                    match part:
+                        case {"text": str(said)} if is_comment:
+                            thought += said
+                        case {"text": str(said)}:
+                            text += said
+                            logprobs += _logprobs(part)
+                        case {"refusal": str(said)}:
+                            refusal += said
             case {"type": "reasoning"}:
                 for part in item.get("summary") or item.get("content") or ():
                     if isinstance(part, Mapping):
@@ -91,6 +106,8 @@ def texts(answer: object) -> list[Draft]:
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if reason == "content_filter":
         return [Draft("", broken=WITHHELD)]
+    if refusal and not text:
+        return [Draft("", broken=refused(refusal))]
     is_complete = bool(logprobs) and all(is_number(value) for value in logprobs)
     numbers = tuple(float(value) for value in logprobs) if is_complete else None
     return [draft_of(text, numbers, thought, is_cut=reason == "max_output_tokens")]
@@ -111,6 +128,7 @@ def usage(answer: object) -> Usage:
                 count(counted.get("output_tokens")),
                 dollars=counted.get("cost"),
                 cached=inner(counted, "input_tokens_details", "cached_tokens"),
+                written=inner(counted, "input_tokens_details", "cache_write_tokens"),
                 reasoning=inner(counted, "output_tokens_details", "reasoning_tokens"),
             )
         case _:

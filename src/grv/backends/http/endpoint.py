@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import BackendError, UsageError, installing
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _LARGEST_ERROR = 1 << 20  # bytes of an error response that are read
+_BARE = "check the name of the model and the address of the server; it often ends in /v1"
 _SECONDS = 3600.0  # the runtime times out long before
 
 # Requests in flight per client. For each request a client scans all its connections, which with 64
@@ -177,8 +179,14 @@ class Endpoint(Failures[_Error]):
         """The address of a path of this server; its query stays."""
         if path not in self._addresses:
             url = self._httpx2.URL(self.base_url or self.service.address)
-            self._addresses[path] = url.copy_with(path=url.path.rstrip("/") + path)
+            self._addresses[path] = url.copy_with(path=self.service.joined(url.path, path))
         return self._addresses[path]
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether the address has no path, although such servers usually have one."""
+        url = None if self.base_url is None else self._httpx2.URL(self.base_url)
+        return url is not None and url.path in ("", "/") and self.service.example.endswith("/v1")
 
     def _translated(self, exc: Exception, problem_id: str, body: Mapping[str, Any]) -> _Error:
         cause = of_exception(exc)
@@ -186,6 +194,8 @@ class Endpoint(Failures[_Error]):
             case self._httpx2.HTTPStatusError(response=response):
                 message = f"status {response.status_code}: {complaint(response.text)}"
                 cause = of_response(response.status_code, response.text, response.headers, body)
+                if response.status_code == 404 and self._is_bare:
+                    cause = replace(cause, hint=_BARE)
             case self._httpx2.TimeoutException():
                 message = "no answer in time"
             case self._httpx2.InvalidURL():

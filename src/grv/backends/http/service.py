@@ -25,6 +25,7 @@ class Service:
         headers: fixed headers.
         variables: headers from environment variables, as {header: variable}.
         custom_headers: the environment variable with further headers, one per line.
+        versions: versions of the interface. One at the end of a base URL replaces the usual one.
     """
 
     address: str
@@ -36,6 +37,7 @@ class Service:
     headers: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     custom_headers: str = ""
+    versions: tuple[str, ...] = ()
 
     @property
     def key_name(self) -> str:
@@ -46,6 +48,17 @@ class Service:
     def key(self) -> str | None:
         """The key, if there is one."""
         return key_in(self.key_name)
+
+    def joined(self, base: str, path: str) -> str:
+        """The path of a request, which begins with a version if the provider has some.
+
+        >>> OPENAI.joined("/v1/", "/responses")
+        '/v1/responses'
+        """
+        base = base.rstrip("/")
+        if base.rpartition("/")[2] in self.versions:
+            path = "/" + path.removeprefix("/").partition("/")[2]
+        return base + path
 
     def custom(self) -> dict[str, str]:
         """The headers that the user adds; they may replace others."""
