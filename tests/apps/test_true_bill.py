@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,14 @@ import pytest
 
 from grv.backends.protocols import Problem
 from grv.runtime.prices import Meter, Prices
+from grv.testing.servers import (
+    FakeAnthropic,
+    FakeGemini,
+    FakeOpenai,
+    FakeResponses,
+    FakeServer,
+)
+from grv.testing.servers import Fault as Trouble
 from support.commands import here as grv
 from support.servers import Drop, Fault, FaultyServer, Received, Status, Tariff
 
@@ -18,9 +27,17 @@ PRICES = """
 ["m"]
 prompt = 3.0
 cached = 0.3
+cache_write = 3.75
 completion = 15.0
 reasoning = 20.0
 """
+KINDS: dict[str, type[FakeServer]] = {
+    "openai": FakeOpenai,
+    "responses": FakeResponses,
+    "anthropic": FakeAnthropic,
+    "gemini": FakeGemini,
+}
+every = pytest.mark.parametrize("name", KINDS)
 LEDGER = "out.ledger"
 
 
@@ -48,13 +65,19 @@ def problems(folder: Path, number: int) -> Path:
     return path
 
 
-def solve(folder: Path, server: FaultyServer, number: int, *options: object) -> Any:
+def solve(
+    folder: Path,
+    server: FaultyServer | FakeServer,
+    number: int,
+    *options: object,
+    generator: str = "openai:m",
+) -> Any:
     (folder / "prices.toml").write_text(PRICES)
     return grv(
         "solve",
         problems(folder, number),
         "--generator",
-        "openai:m",
+        generator,
         "--base-url",
         server.url,
         "--score",
@@ -105,6 +128,70 @@ def test_the_dollars_are_those_that_the_server_charged(tmp_path: Path, says_cost
 @pytest.mark.parametrize("says_cost", [True, False])
 def test_the_dollars_are_right_over_many_calls(tmp_path: Path, says_cost: bool) -> None:
     bill(tmp_path, says_cost=says_cost, calls=2000)
+
+
+def trouble(number: int) -> Trouble | None:
+    """Of 11 requests, one is refused, one is cut off and one has no answer."""
+    kinds: dict[int, Trouble] = {3: "overloaded", 5: "cut", 9: "lost"}
+    return kinds.get(number % 11)
+
+
+def charging(name: str) -> FakeServer:
+    """A server of a dialect that charges for cached, written and reasoning tokens.
+
+    It makes one candidate per request.
+    """
+    return KINDS[name](
+        lambda prompt, index: "so it is " + "or " * (index % 7) + str(index),
+        model="m",
+        refuses=["n", "candidateCount"],
+        thinks=3,
+        cached=2,
+        written=0 if name == "gemini" else 1,
+        prices=tomllib.loads(PRICES)["m"],
+        faults=trouble,
+    )
+
+
+def bill_of(folder: Path, name: str, calls: int) -> None:
+    """Make about this number of calls in a dialect, and compare the bills."""
+    options = ("--policy", "fixed(8, 1)", "--prices", folder / "prices.toml", "--max-tokens", "90")
+    with charging(name) as server:
+        ran = solve(folder, server, calls // 8, *options, generator=f"{name}:m")
+    assert ran.code == 1, ran.err
+    assert len(server.received) >= calls
+    records = answers(folder)
+    reported = sum(record["usage"]["dollars"] for record in records)
+    assert reported == pytest.approx(server.charged, abs=1e-9)
+    assert server.charged_in_vain > 0
+    assert sum(record["lost"].get("generate", 0) for record in records) > 0
+    for counted in ("cached_tokens", "reasoning_tokens"):
+        assert sum(record["usage"][counted] for record in records) > 0
+
+
+@every
+def test_the_dollars_of_each_dialect(tmp_path: Path, name: str) -> None:
+    bill_of(tmp_path, name, 60)
+
+
+@pytest.mark.soak
+@every
+def test_the_dollars_of_each_dialect_over_many_calls(tmp_path: Path, name: str) -> None:
+    bill_of(tmp_path, name, 2000)
+
+
+@every
+def test_a_budget_in_dollars_holds_in_each_dialect(tmp_path: Path, name: str) -> None:
+    options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
+    with charging(name) as server:
+        ran = solve(
+            tmp_path, server, 40, *options, "--total-budget", "0.05usd", generator=f"{name}:m"
+        )
+    assert ran.code == 1, ran.err
+    charged = server.charged + server.charged_in_vain
+    assert 0.01 < charged <= 0.05
+    reported = sum(record["usage"]["dollars"] for record in answers(tmp_path))
+    assert reported == pytest.approx(server.charged, abs=1e-9)
 
 
 def test_a_budget_in_dollars_covers_lost_calls_too(tmp_path: Path) -> None:

@@ -10,6 +10,13 @@ from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.scorers.judge import JudgeScorer
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
+from grv.testing.servers import (
+    FakeAnthropic,
+    FakeGemini,
+    FakeOpenai,
+    FakeResponses,
+    FakeServer,
+)
 from support.servers import (
     Cut,
     Drop,
@@ -98,9 +105,10 @@ async def test_the_score_is_yes_against_no(answer: Say, value: float) -> None:
 async def test_a_draft_without_a_score_says_why_and_the_next_has_one(
     fault: Fault, reason: str
 ) -> None:
-    with FaultyServer([fault]) as server:
-        one, two = await judged(server.url, "four", "five")
+    with FaultyServer([None, fault]) as server:
+        before, one, two = await judged(server.url, "three", "four", "five")
 
+    assert before.value is not None
     assert (one.value, one.reason) == (None, reason)
     assert two.value is not None
 
@@ -125,6 +133,96 @@ async def test_braces_in_a_problem_or_an_answer_are_left_alone() -> None:
 
     assert "Problem:\nWhat is {answer}?\n" in question
     assert "Proposed answer:\n{prompt} {0} \\1\n" in question
+
+
+KINDS: dict[str, type[FakeServer]] = {
+    "openai": FakeOpenai,
+    "responses": FakeResponses,
+    "anthropic": FakeAnthropic,
+    "gemini": FakeGemini,
+}
+REFUSED = {"openai": "logprobs", "responses": "include", "gemini": "responseLogprobs"}
+
+
+async def asked(name: str, server: FakeServer, *texts: str) -> tuple[list[Score], JudgeScorer]:
+    """The scores of a judge of this dialect."""
+    judge = JudgeScorer("fake", base_url=server.url, dialect=name)
+    try:
+        return list(await judge.score(PROBLEM, [Draft(text) for text in texts])), judge
+    finally:
+        await judge.aclose()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["openai", "responses", "gemini"])
+async def test_log_probabilities_of_each_dialect(name: str) -> None:
+    likely = {"Yes": -0.5, "No": -1.5}
+    with KINDS[name](lambda prompt, index: "Yes", likely=likely) as server:
+        (one, two), judge = await asked(name, server, "four", "five")
+
+    assert (one.value, two.value) == (1.0, 1.0)
+    assert one.usage.prompt_tokens > 20
+    assert not judge.notices
+
+
+def percent(prompt: str, index: int) -> str:
+    """A judge that likes four."""
+    return "90" if "answer:\nfour" in prompt else "I say 20%."
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", KINDS)
+async def test_a_judge_without_log_probabilities_says_a_number(name: str) -> None:
+    with KINDS[name](percent, refuses=[REFUSED[name]] if name in REFUSED else ()) as server:
+        (four, five), judge = await asked(name, server, "four", "five")
+
+    assert four.value == pytest.approx(math.log(90.5 / 10.5))
+    assert five.value == pytest.approx(math.log(20.5 / 80.5))
+    (notice,) = judge.notices
+    assert notice.endswith("has no log-probabilities: it rates answers from 0 to 100")
+
+
+@pytest.mark.anyio
+async def test_log_probabilities_that_do_not_come_are_paid_for_once() -> None:
+    with FakeOpenai(percent, logprobs=False) as server:
+        (four, five), _ = await asked("openai", server, "four", "five")
+        assert len(server.received) == 3
+
+    assert four.value is not None
+    assert five.value is not None
+    assert four.usage.prompt_tokens > 1.5 * five.usage.prompt_tokens
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", KINDS)
+async def test_a_judge_that_thinks_too_long_or_says_no_number(name: str) -> None:
+    refuses = [REFUSED[name]] if name in REFUSED else ()
+    with KINDS[name](percent, thinks=2000, refuses=refuses) as server:
+        (score,), _ = await asked(name, server, "four")
+    assert score.reason == "the judge: the model spent all its tokens on thinking"
+    assert score.usage.reasoning_tokens >= 1024
+    with KINDS[name](lambda prompt, index: "perhaps 300", refuses=refuses) as server:
+        (score,), _ = await asked(name, server, "four")
+    assert score.reason == "the judge said no number from 0 to 100"
+
+
+@pytest.mark.anyio
+async def test_what_was_scored_before_a_failure_is_not_asked_again() -> None:
+    with FaultyServer([None, Status(503)]) as server:
+        judge = JudgeScorer("m", base_url=server.url)
+        drafts = [Draft("four"), Draft("five")]
+        with pytest.raises(ScorerError):
+            await judge.score(PROBLEM, drafts)
+        scores = await judge.score(PROBLEM, drafts)
+        await judge.aclose()
+        assert len(server.received) == 3
+
+    assert all(score.value is not None for score in scores)
+
+
+def test_a_dialect_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="no dialect 'smoke'; choose one of openai, responses"):
+        JudgeScorer("m", base_url="http://h", dialect="smoke")
 
 
 def test_a_question_must_have_the_answer_in_it() -> None:

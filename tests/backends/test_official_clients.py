@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ CUT = {
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter with the official clients, and without grv."""
     folder = tmp_path_factory.mktemp("clients")
     venv.create(folder, with_pip=False, symlinks=True)
@@ -60,7 +59,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ran = subprocess.run(pip, capture_output=True, text=True)
     if ran.returncode:
         pytest.skip(f"no package index: {ran.stderr.strip().splitlines()[-1][:200]}")
-    yield made
+    return made
 
 
 def run(python: Path, *words: str, given: str = "") -> str:

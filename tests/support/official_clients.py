@@ -101,7 +101,6 @@ def anthropic(url: str, key: str, model: str, prompt: str, most: int) -> dict[st
         "written": usage.cache_creation_input_tokens,
         "completion": usage.output_tokens,
         "reasoning": usage.output_tokens_details.thinking_tokens,
-        "request": answer._request_id,
     }
 
 

@@ -8,6 +8,7 @@ is used. The help of `--generator`, the guide's table and the tests come from th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.errors import UsageError
@@ -17,6 +18,9 @@ from .sampling import Sampling
 
 if TYPE_CHECKING:
     from .dialect import Dialect
+
+
+DIALECTS = ("openai", "responses", "anthropic", "gemini")  # interfaces that take chats
 
 
 @dataclass(frozen=True)
@@ -65,29 +69,32 @@ def _openai_text(model: str, options: GeneratorOptions) -> Generator:
     return _openai(model, options, chat=False)
 
 
-def _responses(model: str, options: GeneratorOptions) -> Generator:
-    from .responses import RESPONSES
+def dialect_named(name: str) -> Dialect:
+    """The dialect of chats with this name, one of `DIALECTS`."""
+    match name:
+        case "responses":
+            from .responses import RESPONSES
 
-    return _of_dialect(RESPONSES, model, options)
+            return RESPONSES
+        case "anthropic":
+            from .anthropic import ANTHROPIC
+
+            return ANTHROPIC
+        case "gemini":
+            from .gemini import GEMINI
+
+            return GEMINI
+        case _:
+            from .openai import CHAT
+
+            return CHAT
 
 
-def _anthropic(model: str, options: GeneratorOptions) -> Generator:
-    from .anthropic import ANTHROPIC
-
-    return _of_dialect(ANTHROPIC, model, options)
-
-
-def _gemini(model: str, options: GeneratorOptions) -> Generator:
-    from .gemini import GEMINI
-
-    return _of_dialect(GEMINI, model, options)
-
-
-def _of_dialect(dialect: Dialect, model: str, options: GeneratorOptions) -> Generator:
+def _of_dialect(name: str, model: str, options: GeneratorOptions) -> Generator:
     from .dialect import DialectGenerator
 
     return DialectGenerator(
-        dialect,
+        dialect_named(name),
         model,
         base_url=options.base_url,
         sampling=options.sampling,
@@ -124,12 +131,20 @@ GENERATORS = table(
             for_chats="openai:MODEL",
         ),
         GeneratorEntry(
-            "responses:MODEL", "a model behind OpenAI's Responses interface", _responses
+            "responses:MODEL",
+            "a model behind OpenAI's Responses interface",
+            partial(_of_dialect, "responses"),
         ),
         GeneratorEntry(
-            "anthropic:MODEL", "a model behind Anthropic's Messages interface", _anthropic
+            "anthropic:MODEL",
+            "a model behind Anthropic's Messages interface",
+            partial(_of_dialect, "anthropic"),
         ),
-        GeneratorEntry("gemini:MODEL", "a model behind Google's Gemini interface", _gemini),
+        GeneratorEntry(
+            "gemini:MODEL",
+            "a model behind Google's Gemini interface",
+            partial(_of_dialect, "gemini"),
+        ),
         GeneratorEntry(
             "embedded",
             "SmolLM2-135M on this machine, continuing the prompt's text",

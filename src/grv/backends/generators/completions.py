@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -161,16 +161,24 @@ def first_token(answer: object) -> dict[str, float]:
     """The log-probabilities of the likely first tokens; empty if the server sent none."""
     match _choices(answer):
         case [{"logprobs": {"content": [{"top_logprobs": [*tops]}, *_]}}, *_]:
-            pairs = [
-                (top.get("token"), top.get("logprob")) for top in tops if isinstance(top, Mapping)
-            ]
+            return numbered((top, "token", "logprob") for top in tops)
         case [{"logprobs": {"top_logprobs": [{**by_token}, *_]}}, *_]:
-            pairs = list(by_token.items())
+            return {token: float(value) for token, value in by_token.items() if is_number(value)}
         case _:
-            pairs = []
-    return {
-        token: float(value) for token, value in pairs if isinstance(token, str) and is_number(value)
-    }
+            return {}
+
+
+def numbered(tokens: Iterable[tuple[object, str, str]]) -> dict[str, float]:
+    """The numbers of tokens, given records with the names of the token and of the number."""
+    found: dict[str, float] = {}
+    for record, token, number in tokens:
+        if not isinstance(record, Mapping):
+            continue
+        word = record.get(token)
+        value = record.get(number)
+        if isinstance(word, str) and is_number(value):
+            found[word] = float(value)
+    return found
 
 
 def usage(answer: object, seconds: float = 0.0) -> Usage:

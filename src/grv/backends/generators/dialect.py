@@ -12,10 +12,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
-from ...core.errors import GeneratorError, UsageError
+from ...core.errors import BackendError, GeneratorError, UsageError
 from ...options import from_arguments
 from ..http.endpoint import Endpoint, said, status
 from ..http.faults import REWORD, Cause, blamed
@@ -56,6 +56,7 @@ class Request:
         prompt: the same as one text, for models that continue a text.
         n: the number of candidates.
         logprobs: whether the log-probabilities of tokens are needed.
+        tops: how many likely tokens to name at each place, with their log-probabilities.
         limit_name: the field for `max_tokens`, where servers of one dialect differ.
     """
 
@@ -72,6 +73,7 @@ class Request:
     effort: str | None = None
     response_format: Mapping[str, Any] | None = None
     limit_name: str = "max_tokens"
+    tops: int = 1
 
     def has(self, option: str) -> bool:
         """Whether the request contains what a server may refuse."""
@@ -94,6 +96,8 @@ class Dialect:
         chat: whether it takes messages; otherwise one text.
         lacks: options that it cannot express.
         most: the most candidates of a request.
+        least: the least limit of tokens that a request may have.
+        likely: the tokens with which an answer could have begun, with their log-probabilities.
         formats: the types of `--response-format` that it can express.
         efforts: the levels of `--effort` that it can express.
         reduced: what is kept of an item of a large answer.
@@ -110,6 +114,8 @@ class Dialect:
     chat: bool = True
     lacks: frozenset[str] = frozenset()
     most: int | None = None
+    least: int = 1
+    likely: Callable[[object], dict[str, float]] = lambda answer: {}
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
     efforts: tuple[str, ...] = EFFORTS
     reduced: Callable[[Any], Any] = lambda item: item
@@ -133,18 +139,19 @@ class _Learned:
     notices: list[str] = field(default_factory=list)
 
 
-class DialectGenerator:
-    """Requests candidates from a model, with one request per call.
+class DialectClient:
+    """Asks a model, and finds out once what its server refuses.
 
     Args:
         dialect: how its server writes requests and answers.
         model: the model's name.
+        backend: the name for errors.
+        error: the class of errors that failures become.
         base_url: the address of a server; None is the provider's own.
-        sampling: temperature, seed and so on. Without a seed, candidates differ from run to run.
+        sampling: temperature, seed and so on.
         logprobs: whether to ask for the tokens' log-probabilities.
-        batch: how many candidates to ask for in one request at most. Becomes 1 when the server
-            turns out to ignore or to refuse more.
-        options: the fields of `Sampling`, instead of `sampling`.
+        batch: how many candidates to ask for in one request at most.
+        tops: how many likely tokens to ask for at each place.
 
     Raises:
         UsageError: a parameter makes no sense, or there is neither a key nor an address.
@@ -155,35 +162,32 @@ class DialectGenerator:
         dialect: Dialect,
         model: str,
         *,
-        base_url: str | None = None,
-        sampling: Sampling | None = None,
-        logprobs: bool = True,
+        backend: str,
+        error: type[BackendError],
+        base_url: str | None,
+        sampling: Sampling,
+        logprobs: bool,
         batch: int | None = None,
-        **options: Any,
+        tops: int = 1,
     ) -> None:
         if not model:
-            raise UsageError(f"name the model, as in {dialect.name}:MODEL")
+            raise UsageError(f"name the model, as in {backend}MODEL")
         check_batch(batch)
-        if sampling is None:
-            options = {"seed": None, **options}
-        self.sampling = from_arguments(Sampling, sampling, options)
+        self.sampling = sampling
         self.dialect = dialect
         self.model = model
         self.logprobs = logprobs
+        self.tops = tops
         limits = [most for most in (batch, dialect.most) if most is not None]
         self._learned = _Learned(min(limits, default=None))
         self._check(self.sampling)
         self._endpoint = Endpoint(
             base_url,
-            backend=f"{dialect.name}:{model}",
-            error=GeneratorError,
+            backend=backend,
+            error=error,
             hidden=keys_in(self.sampling.extra_body),
             service=dialect.service,
         )
-        if "stop" in dialect.lacks and self.sampling.stop:
-            self._note("stop", "has no")
-        if "logprobs" in dialect.lacks and logprobs:
-            self._note("logprobs", "has no")
 
     def _check(self, sampling: Sampling) -> None:
         """Refuse options that this dialect cannot express and that change what is asked."""
@@ -196,16 +200,11 @@ class DialectGenerator:
         if form not in self.dialect.formats:
             there = ", ".join(self.dialect.formats)
             raise UsageError(f"--response-format: {name} has no {form}; it has {there}")
+        if sampling.max_tokens is not None and sampling.max_tokens < self.dialect.least:
+            raise UsageError(f"--max-tokens: {name} takes no limit below {self.dialect.least}")
         if sampling.effort is not None and sampling.effort not in self.dialect.efforts:
             there = ", ".join(self.dialect.efforts)
             raise UsageError(f"--effort: {name} has no {sampling.effort}; it has {there}")
-
-    def __repr__(self) -> str:
-        """Everything that decides what the candidates are, and no secret."""
-        return (
-            f"DialectGenerator({self.dialect.name!r}, {self.model!r},"
-            f" base_url={self._endpoint.shown!r}, {self.sampling}, logprobs={self.logprobs})"
-        )
 
     @property
     def batch(self) -> int | None:
@@ -226,43 +225,27 @@ class DialectGenerator:
         """The options that the server has refused so far."""
         return frozenset(self._learned.refused)
 
-    def sampled(self, sampling: Sampling) -> DialectGenerator:
+    @property
+    def shown(self) -> str | None:
+        """The address without secrets."""
+        return self._endpoint.shown
+
+    def sampled(self, sampling: Sampling) -> Self:
         """The same model and connections, with another sampling."""
         made = copy.copy(self)
         made.sampling = sampling
         return made
 
-    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
-        """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer.
-
-        If the server refuses an option that can be left out, one more request is made without it.
-        """
-        if n < 1:
-            raise UsageError(f"n must be at least 1, not {n}")
-        asked = min(n, self.batch or n)
-        answer, seconds = await self.answer(problem, asked, first=first)
-        try:
-            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
-            made = billed(texts, self.dialect.usage(answer), seconds)
-        except Moderated as exc:
-            cause = Cause(final=True, hint=REWORD)
-            raise self._endpoint.failure(str(exc), problem.id, cause) from None
-        except ValueError as exc:
-            raise self._endpoint.failure(str(exc), problem.id) from self._endpoint.cause(exc)
-        if len(made) == 1 < asked:
-            self.batch = 1
-        return [self._checked(draft) for draft in made]
-
     async def answer(self, problem: Problem, n: int, *, first: int = 0) -> tuple[Any, float]:
         """The server's answer as JSON data, and the seconds that it took."""
         request = self._request(problem, n, first)
-        tried: dict[str, GeneratorError] = {}
+        tried: dict[str, BackendError] = {}
         while True:
             started = time.monotonic()
             try:
                 answer = await self._send(request, problem)
                 return answer, time.monotonic() - started
-            except GeneratorError as error:
+            except BackendError as error:
                 option = self._refused_by(error, request, tried)
                 if option is None:
                     raise
@@ -274,12 +257,16 @@ class DialectGenerator:
             self._learn(option, request)
             request = self._request(problem, n, first)
 
+    def unreadable(self, exc: ValueError, problem_id: str) -> BackendError:
+        """The error for an answer that cannot be read."""
+        return self._endpoint.failure(str(exc), problem_id)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
     def _refused_by(
-        self, error: GeneratorError, request: Request, tried: Mapping[str, Any]
+        self, error: BackendError, request: Request, tried: Mapping[str, Any]
     ) -> str | None:
         """The option that an error response names; None if it does not name one."""
         if status(error) not in REFUSED:
@@ -361,10 +348,85 @@ class DialectGenerator:
             sampling.effort,
             sampling.response_format,
             self._learned.limit_name or limit,
+            self.tops,
         )
         missing = self._learned.refused | self.dialect.lacks
         nothing = {option: _NOTHING[option] for option in missing}
         return replace(request, **nothing)
+
+
+class DialectGenerator(DialectClient):
+    """Requests candidates from a model, with one request per call.
+
+    Args:
+        dialect: how its server writes requests and answers.
+        model: the model's name.
+        base_url: the address of a server; None is the provider's own.
+        sampling: temperature, seed and so on. Without a seed, candidates differ from run to run.
+        logprobs: whether to ask for the tokens' log-probabilities.
+        batch: how many candidates to ask for in one request at most. Becomes 1 when the server
+            turns out to ignore or to refuse more.
+        options: the fields of `Sampling`, instead of `sampling`.
+
+    Raises:
+        UsageError: a parameter makes no sense, or there is neither a key nor an address.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        model: str,
+        *,
+        base_url: str | None = None,
+        sampling: Sampling | None = None,
+        logprobs: bool = True,
+        batch: int | None = None,
+        **options: Any,
+    ) -> None:
+        if sampling is None:
+            options = {"seed": None, **options}
+        super().__init__(
+            dialect,
+            model,
+            backend=f"{dialect.name}:{model}",
+            error=GeneratorError,
+            base_url=base_url,
+            sampling=from_arguments(Sampling, sampling, options),
+            logprobs=logprobs,
+            batch=batch,
+        )
+        if "stop" in dialect.lacks and self.sampling.stop:
+            self._note("stop", "has no")
+        if "logprobs" in dialect.lacks and logprobs:
+            self._note("logprobs", "has no")
+
+    def __repr__(self) -> str:
+        """Everything that decides what the candidates are, and no secret."""
+        return (
+            f"DialectGenerator({self.dialect.name!r}, {self.model!r},"
+            f" base_url={self._endpoint.shown!r}, {self.sampling}, logprobs={self.logprobs})"
+        )
+
+    async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
+        """Up to `n` drafts, with one request; a GeneratorError if there is no readable answer.
+
+        If the server refuses an option that can be left out, one more request is made without it.
+        """
+        if n < 1:
+            raise UsageError(f"n must be at least 1, not {n}")
+        asked = min(n, self.batch or n)
+        answer, seconds = await self.answer(problem, asked, first=first)
+        try:
+            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
+            made = billed(texts, self.dialect.usage(answer), seconds)
+        except Moderated as exc:
+            cause = Cause(final=True, hint=REWORD)
+            raise self._endpoint.failure(str(exc), problem.id, cause) from None
+        except ValueError as exc:
+            raise self.unreadable(exc, problem.id) from self._endpoint.cause(exc)
+        if len(made) == 1 < asked:
+            self.batch = 1
+        return [self._checked(draft) for draft in made]
 
     def _checked(self, draft: Draft) -> Draft:
         """The draft as it is; without its text, if that contains a key."""

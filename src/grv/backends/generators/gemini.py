@@ -11,7 +11,7 @@ from ...files import is_number
 from ..http.service import Service
 from ..protocols import Draft, Usage
 from .chat import Message
-from .completions import TOO_LARGE, Moderated, count, draft_of, used
+from .completions import TOO_LARGE, Moderated, count, draft_of, numbered, used
 from .dialect import Dialect, Request, image_data, image_url, schema_of, split_system
 
 GEMINI_SERVICE = Service(
@@ -40,6 +40,7 @@ def body(request: Request) -> dict[str, Any]:
         "seed": request.seed,
         "candidateCount": request.n if request.n > 1 else None,
         "responseLogprobs": request.logprobs or None,
+        "logprobs": request.tops if request.logprobs and request.tops > 1 else None,
         "thinkingConfig": _thinking(request.effort),
     }
     form = request.response_format
@@ -129,6 +130,17 @@ def _logprobs(candidate: Mapping[str, Any]) -> tuple[float, ...] | None:
     return numbers if numbers and len(numbers) == len(values) else None
 
 
+def likely(answer: object) -> dict[str, float]:
+    """The tokens with which an answer could have begun, with their log-probabilities."""
+    match answer:
+        case {
+            "candidates": [{"logprobsResult": {"topCandidates": [{"candidates": [*tops]}, *_]}}, *_]
+        }:
+            return numbered((top, "token", "logProbability") for top in tops)
+        case _:
+            return {}
+
+
 def usage(answer: object) -> Usage:
     """What an answer used. Thoughts are counted apart from candidates, and paid like them."""
     match answer:
@@ -161,5 +173,6 @@ GEMINI = Dialect(
         "top_p": ("topP", "top_p"),
     },
     most=_MOST,
+    likely=likely,
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..http.service import OPENAI
-from .completions import reduced, texts, usage
+from .completions import first_token, reduced, texts, usage
 from .dialect import KEY_INSIDE as KEY_INSIDE
 from .dialect import Dialect, DialectGenerator, Request
 from .sampling import Sampling
@@ -54,7 +54,7 @@ def chat_body(request: Request) -> dict[str, Any]:
     """The body of a chat."""
     body = _common(request) | {"messages": list(request.messages)}
     if request.logprobs:  # with top_logprobs 0, llama.cpp sends none at all
-        body |= {"logprobs": True, "top_logprobs": 1}
+        body |= {"logprobs": True, "top_logprobs": request.tops}
     if request.effort is not None:
         body["reasoning_effort"] = request.effort
     return body
@@ -76,6 +76,7 @@ CHAT = Dialect(
     texts=texts,
     usage=usage,
     names=NAMES,
+    likely=first_token,
     reduced=reduced,
 )
 TEXT = Dialect(

@@ -9,7 +9,17 @@ from ...files import is_number
 from ..http.service import OPENAI
 from ..protocols import Draft, Usage
 from .chat import Message
-from .completions import TOO_LARGE, WITHHELD, Moderated, count, draft_of, inner, refused, used
+from .completions import (
+    TOO_LARGE,
+    WITHHELD,
+    Moderated,
+    count,
+    draft_of,
+    inner,
+    numbered,
+    refused,
+    used,
+)
 from .dialect import Dialect, Request, image_url
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -38,6 +48,8 @@ def body(request: Request) -> dict[str, Any]:
         fields["reasoning"] = {"effort": request.effort}
     if request.logprobs:
         fields["include"] = [_LOGPROBS]
+        if request.tops > 1:
+            fields["top_logprobs"] = request.tops
     if request.response_format is not None:
         fields["text"] = {"format": _format(request.response_format)}
     return fields
@@ -119,6 +131,16 @@ def _logprobs(part: Mapping[str, Any]) -> list[Any]:
     return [token.get("logprob") if isinstance(token, Mapping) else None for token in tokens]
 
 
+def likely(answer: object) -> dict[str, float]:
+    """The tokens with which an answer could have begun, with their log-probabilities."""
+    items = answer.get("output") if isinstance(answer, Mapping) else None
+    for item in items if isinstance(items, list) else ():
+        match item:
+            case {"content": [{"logprobs": [{"top_logprobs": [*tops]}, *_]}, *_]}:
+                return numbered((top, "token", "logprob") for top in tops)
+    return {}
+
+
 def usage(answer: object) -> Usage:
     """What an answer used: the prompt with its cached tokens, the answer with its reasoning."""
     match answer:
@@ -149,5 +171,7 @@ RESPONSES = Dialect(
     },
     lacks=frozenset({"n", "seed", "stop"}),
     most=1,
+    least=16,
+    likely=likely,
     items=7,
 )

@@ -52,9 +52,10 @@ class ScorerEntry(Entry[ScorerOptions, Scorer]):
 
 
 def _judge(model: str, options: ScorerOptions) -> Scorer:
-    from .judge import JudgeScorer
+    from .judge import JudgeScorer, parse_judge
 
-    return JudgeScorer(model, base_url=options.base_url)
+    dialect, name = parse_judge(model)
+    return JudgeScorer(name, base_url=options.base_url, dialect=dialect)
 
 
 def _reward(endpoint: str, address: str, options: ScorerOptions) -> Scorer:
@@ -122,7 +123,7 @@ SCORERS = table(
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
             "judge:MODEL",
-            "a chat model asked yes or no: the log-probability of yes against no",
+            "a chat model asked whether an answer is right; or judge:anthropic:MODEL and so on",
             _judge,
         ),
         _reward_entry("score:URL", "a reward model behind vLLM's /score"),
