@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from grv.backends.protocols import Problem
-from grv.runtime.prices import Meter, Prices
+from grv.backends.protocols import NOTHING, Problem, Usage
+from grv.runtime.prices import Meter, Prices, Server
 from grv.testing.servers import (
     FakeAnthropic,
     FakeGemini,
@@ -37,6 +37,7 @@ KINDS: dict[str, type[FakeServer]] = {
     "anthropic": FakeAnthropic,
     "gemini": FakeGemini,
 }
+JUDGE = {"prompt": 2.0, "completion": 8.0}
 every = pytest.mark.parametrize("name", KINDS)
 LEDGER = "out.ledger"
 
@@ -180,6 +181,7 @@ def test_the_dollars_of_each_dialect_over_many_calls(tmp_path: Path, name: str) 
     bill_of(tmp_path, name, 2000)
 
 
+@pytest.mark.slow
 @every
 def test_a_budget_in_dollars_holds_in_each_dialect(tmp_path: Path, name: str) -> None:
     options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
@@ -269,3 +271,42 @@ def test_the_reserve_is_at_least_what_a_call_can_cost() -> None:
     assert Meter(prices, "other").highest([problem], 50) is None
     timed = Prices(prices.models, {"verify_second": 1.0})
     assert Meter(timed, "m").highest([problem], 50) is None
+
+
+@pytest.mark.slow
+@every
+def test_what_a_judge_costs_is_part_of_the_bill(tmp_path: Path, name: str) -> None:
+    """The generator and the judge are of different providers, with prices of their own."""
+    (tmp_path / "both.toml").write_text(PRICES + '["j"]\nprompt = 2.0\ncompletion = 8.0\n')
+    judge = KINDS[name](lambda prompt, index: "70", model="j", prices=JUDGE, refuses=["logprobs"])
+    with charging("anthropic") as server, judge:
+        options = ("--policy", "fixed(3, 1)", "--prices", tmp_path / "both.toml")
+        scored = ("--score", f"judge:{name}:j", "--score-url", judge.url, "--costs", "measured")
+        ran = solve(tmp_path, server, 4, *options, *scored, generator="anthropic:m")
+    assert ran.code == 1, ran.err
+    records = answers(tmp_path)
+    by_call = [record["usage"]["by_call"] for record in records]
+    assert judge.charged > 0
+    assert sum(each["score"]["dollars"] for each in by_call) == pytest.approx(judge.charged)
+    assert sum(each["generate"]["dollars"] for each in by_call) == pytest.approx(server.charged)
+    cost = sum(record["cost"] for record in records)
+    assert cost == pytest.approx(server.charged + judge.charged, rel=1e-3)
+    shown = grv("runs", "show", tmp_path / LEDGER, "p0", "--json")
+    (first,) = (record["usage"]["dollars"] for record in records if record["problem"] == "p0")
+    assert json.loads(shown.out)["dollars"] == pytest.approx(first)
+
+
+def test_a_meter_is_read_as_it_was_written() -> None:
+    judge = Meter(Prices({"j": {"prompt": 2.0}}), "j", Server("anthropic"))
+    meter = Meter(Prices({"m": {"prompt": 1.0}}), "m", Server(url="http://h"), {"score": judge})
+    assert Meter.of(meter.as_data()) == meter
+    used = Usage(prompt_tokens=1_000_000)
+    assert meter.dollars("score", used) == pytest.approx(2.0)
+    assert meter.dollars("score", NOTHING) == 0.0
+
+
+def test_an_image_has_no_known_bound() -> None:
+    prices = Prices({"m": {"prompt": 1.0, "completion": 2.0}})
+    part = {"type": "image_url", "image_url": {"url": "https://h/a.png"}}
+    problem = Problem("p", messages=({"role": "user", "content": [part]},))
+    assert Meter(prices, "m").highest([problem], 50) is None

@@ -11,7 +11,7 @@ from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..options import Family, from_table, option
 from ..parsing import parse_cascade, parse_prices, parse_score
-from .generators import GENERATORS
+from .generators import DIALECTS, GENERATORS
 from .scorers import REWARDS, SCORERS
 from .scorers.reward_options import Reward
 from .table import forms
@@ -102,6 +102,12 @@ class Models(Family):
     score_model: str | None = option(
         None, "The model that a reward server with several models uses.", metavar="MODEL"
     )
+    score_url: str | None = option(
+        None,
+        "The address of a judge's server. By default it is that of the generator, if both have the"
+        " same interface, or else the provider's own.",
+        metavar="URL",
+    )
     score_step: str = option(
         "", "The token at which a process reward model reads its rewards, as in <extra_0>."
     )
@@ -120,6 +126,8 @@ class Models(Family):
         kinds = [each.partition(":")[0] for each in given if each is not None]
         if "trained" in kinds[1:]:
             raise UsageError("a trained score must be the first one: --score trained:LEDGER")
+        if self.score_url is not None and "judge" not in kinds:
+            raise UsageError("--score-url needs a judge: --score judge:MODEL")
         if self.reward != Reward() and not {*kinds} & {*REWARDS}:
             flag = min(self.reward.changed()).replace("_", "-")
             addresses = ", ".join(f"{each}:URL" for each in REWARDS)
@@ -130,6 +138,16 @@ class Models(Family):
         """The first score, and the second one of a cascade."""
         first, second, _ = parse_cascade(self.score) or (self.score, None, None)
         return first, second
+
+    def judge_url(self, score: str) -> str | None:
+        """The address of the server that a score asks; None is the provider's own."""
+        name, _, argument = score.partition(":")
+        if self.score_url is not None or name != "judge":
+            return self.score_url or self.base_url
+        dialect, colon, _ = argument.partition(":")
+        if not colon or dialect not in DIALECTS:
+            return self.base_url
+        return self.base_url if self.generator.partition(":")[0] == dialect else None
 
     @property
     def cascade(self) -> Cascade | None:

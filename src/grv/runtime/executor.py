@@ -318,6 +318,7 @@ class Executor:
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
+        self.caller.complaints.notice(getattr(self.backends.scorer, "notices", ()))
         await self.caller.check_scores(list(drafts.values()), scores)
 
     async def _drop(self, ids: Sequence[int]) -> None:

@@ -54,6 +54,7 @@ _TOKENS_AROUND = 200  # the most that a chat's format adds to a prompt
 _CALLS: tuple[Call, ...] = ("verify", "score", "rescore", "generate")
 _MODEL = ("prompt", "completion", "cached", "cache_write", "reasoning")
 _OTHER = tuple(f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute", "call"))
+_SCORING: tuple[Call, ...] = ("score", "rescore")
 PRICING = "pricing"  # the field of a search's settings with `Meter.as_data` of each generator
 _HERE = "embedded"  # the provider of models on this machine, which are free
 # The providers of generators without a base URL, as genai-prices names them.
@@ -163,6 +164,7 @@ class Meter:
         prices: the price list of the user.
         model: the generator's model.
         server: who serves it.
+        scorers: the same for the models that score, by kind of call: "score" and "rescore".
 
     Examples:
         >>> import grv
@@ -174,6 +176,7 @@ class Meter:
     prices: Prices = field(default_factory=Prices)
     model: str = ""
     server: Server = field(default_factory=Server)
+    scorers: Mapping[Call, Meter] = field(default_factory=dict)
 
     def dollars(self, call: Call, usage: Usage) -> float | None:
         """What a call for one candidate cost; None if that is unknown."""
@@ -188,6 +191,7 @@ class Meter:
         data: dict[str, Any] = {"model": self.model, "provider": self.server.provider}
         data |= {"url": self.server.url, "other": dict(self.prices.other)}
         data["prices"] = dict(self.prices.models.get(self.model, {}))
+        data["scorers"] = {call: meter.as_data() for call, meter in self.scorers.items()}
         known = {name: value for name, value in data.items() if value}
         return known if known.keys() - {"model"} else {}
 
@@ -199,7 +203,11 @@ class Meter:
         model = _text(data.get("model"))
         table = _table(data.get("prices"), _MODEL)
         prices = Prices({model: table} if table else {}, _table(data.get("other"), _OTHER))
-        return cls(prices, model, Server(_text(data.get("provider")), _text(data.get("url"))))
+        server = Server(_text(data.get("provider")), _text(data.get("url")))
+        given = data.get("scorers")
+        recorded = given if isinstance(given, Mapping) else {}
+        scorers = {call: cls.of(recorded[call]) for call in _SCORING if call in recorded}
+        return cls(prices, model, server, scorers)
 
     @property
     def may_know(self) -> bool:
@@ -237,17 +245,21 @@ class Meter:
         generate = self.dollars("generate", Usage(max(1, prompt), completion, _USUAL_SECONDS))
         if not generate:
             return None
+        # A judge reads the prompt and the candidate, and says a word.
+        read = Usage(max(1, prompt) + completion, 1)
+        generate += (self.dollars("score", read) or 0.0) if "score" in self.scorers else 0.0
         verify = self.dollars("verify", Usage(seconds=_USUAL_SECONDS)) or 0.0
         return Measured(generate, max(verify, generate * _NEARLY_FREE))
 
     def highest(self, problems: Sequence[Problem], max_tokens: int | None) -> Costs | None:
         """The most that a candidate and a verification can cost; None if that has no bound.
 
-        A prompt has at most one token per byte, and a few for each message.
+        A prompt has at most one token per byte, and a few for each message. The tokens of an image
+        do not depend on its bytes.
         """
         timed = [f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute")]
         is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
-        if not problems or not is_bounded:
+        if not problems or not is_bounded or any(map(_has_image, problems)):
             return None
         prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
         prompt += _TOKENS_AROUND
@@ -269,20 +281,30 @@ class Meter:
     def _of_tokens(self, call: Call, usage: Usage) -> float | None:
         """What the model's server charges, or what it says; None if that is unknown."""
         has_tokens = bool(usage.prompt_tokens or usage.completion_tokens)
-        if call == "generate" and has_tokens:
-            listed = self.prices.of_tokens(usage, self.model)
-            if listed is not None:
-                return listed
+        if call == "generate":
+            return self.of_model(usage)
+        if has_tokens and call in self.scorers:
+            return self.scorers[call].of_model(usage)
         if usage.dollars is not None:
             return usage.dollars
-        if call != "generate":
-            return None if has_tokens else 0.0
+        return None if has_tokens else 0.0
+
+    def of_model(self, usage: Usage) -> float | None:
+        """The price of the tokens of this meter's own model."""
+        has_tokens = bool(usage.prompt_tokens or usage.completion_tokens)
+        listed = self.prices.of_tokens(usage, self.model) if has_tokens else None
+        if listed is not None:
+            return listed
+        if usage.dollars is not None:
+            return usage.dollars
         if self.server.provider == _HERE:
             return 0.0
         return _listed(self.model, self.server, usage) if has_tokens else None
 
     def _unknown(self, call: Call) -> str:
-        named = f'["{self.model}"], or ' if call == "generate" and self.model else ""
+        model = self.scorers[call].model if call in self.scorers else self.model
+        is_priced_by_model = call == "generate" or call in self.scorers
+        named = f'["{model}"], or ' if is_priced_by_model and model else ""
         return (
             f"nobody says what a call to {call} costs: give --prices FILE with {named}"
             f"{call}_call in [other]"
@@ -292,6 +314,13 @@ class Meter:
 def _sent(problem: Problem) -> str:
     """What is sent to a model, as one text."""
     return json.dumps(list(problem.messages)) if problem.messages else problem.prompt
+
+
+def _has_image(problem: Problem) -> bool:
+    """Whether a message has a part that is not text."""
+    contents = [message.get("content") for message in problem.messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return any(part.get("type") != "text" for part in parts)
 
 
 def meters_of(about: Mapping[str, Any]) -> dict[str, Meter]:

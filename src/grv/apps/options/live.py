@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...backends.generators import GENERATORS
+from ...backends.generators import DIALECTS, GENERATORS, dialect_named
 from ...backends.generators.sampling import Sampling
 from ...backends.models import OLDEST, Models
 from ...backends.sandbox.limits import Isolation
-from ...backends.scorers import REWARDS
+from ...backends.scorers import REWARDS, reward_address
 from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
@@ -68,6 +68,8 @@ class BackendOptions(Family):
         }
         del models["reward"]
         models |= self.models.reward.changed()
+        if self.models.score_url is not None:
+            models["score_url"] = shown(self.models.score_url)
         if self.models.alike is not None:
             models["alike"] = _named_score(self.models.alike)
         sampling = self.sampling_with_stops
@@ -213,7 +215,7 @@ def backends_of(
     def scorer(spec: str) -> Any:
         return by_name.scorer(
             spec,
-            base_url=models.base_url,
+            base_url=models.judge_url(spec),
             model=models.score_model,
             step=models.score_step,
             reward=models.reward,
@@ -290,15 +292,45 @@ def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
 
 def pricing_of(models: Models, prices: Prices) -> Meter:
     """Computes the dollars of the calls to these models."""
+    scorers: dict[Call, Meter] = {}
+    first, second = models.scores
+    for call, score in zip(_SCORING, (first, second), strict=True):
+        scorer = None if score is None else _pricing_of_score(models, score, prices)
+        if scorer is not None:
+            scorers[call] = scorer
+    own = _pricing(models.generator, models.base_url, prices)
+    return dataclasses.replace(own, scorers=scorers)
+
+
+_SCORING: tuple[Call, Call] = ("score", "rescore")
+
+
+def _pricing(spec: str, url: str | None, prices: Prices) -> Meter:
+    """Computes the dollars of the calls to one model, named as a generator."""
     from ...backends.http.web import shown
     from ...runtime.prices import Meter, Server, model_of
 
-    spec = models.generator
-    url = models.base_url
-    if url is None and spec.partition(":")[0].startswith("openai"):
-        url = os.environ.get("OPENAI_BASE_URL") or None
+    dialect = spec.partition(":")[0]
+    if url is None and (dialect in DIALECTS or dialect == "openai-text"):
+        url = os.environ.get(dialect_named(dialect).service.base_url) or None
     server = Server.of(spec, None if url is None else shown(url))
     return Meter(prices, model_of(spec), server)
+
+
+def _pricing_of_score(models: Models, score: str, prices: Prices) -> Meter | None:
+    """Computes the dollars of the calls to a model that scores; None if no model does."""
+    from ...backends.http.web import shown
+    from ...backends.scorers.judge import parse_judge
+    from ...runtime.prices import Meter, Server
+
+    name, _, argument = score.partition(":")
+    if name == "judge":
+        dialect, model = parse_judge(argument)
+        return _pricing(f"{dialect}:{model}", models.judge_url(score), prices)
+    if name in REWARDS:
+        url = reward_address(name, argument)[0]
+        return Meter(prices, models.score_model or "", Server(url=shown(url)))
+    return None
 
 
 def with_guess(

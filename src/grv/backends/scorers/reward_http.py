@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...core.errors import ScorerError, UsageError
+from ..generators.completions import usage
 from ..http.json_client import JsonClient
 from ..http.secrets import key_in
 from ..http.web import REFUSED, address, shown
@@ -128,7 +129,7 @@ class RewardScorer:
                 pass
             case _:
                 raise client.failure(f"an answer without data: {reply.text}", problem.id)
-        used = Usage(_tokens(answer), 0, time.monotonic() - started)
+        used = usage(answer, time.monotonic() - started)
         found = _indexed(items)
         return [self._score(found.get(at), NOTHING if at else used) for at in range(len(drafts))]
 
@@ -184,11 +185,3 @@ def _indexed(items: Sequence[object]) -> dict[int, Mapping[str, Any]]:
     records = [item if isinstance(item, Mapping) else {} for item in items]
     places = [record.get("index", at) for at, record in enumerate(records)]
     return {at: record for at, record in zip(places, records, strict=True) if isinstance(at, int)}
-
-
-def _tokens(answer: Mapping[str, Any]) -> int:
-    match answer:
-        case {"usage": {"prompt_tokens": int(count)}} if count < 2**53:
-            return max(0, count)
-        case _:
-            return 0
