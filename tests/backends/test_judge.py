@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -135,7 +136,7 @@ async def test_braces_in_a_problem_or_an_answer_are_left_alone() -> None:
     assert "Proposed answer:\n{prompt} {0} \\1\n" in question
 
 
-KINDS: dict[str, type[FakeServer]] = {
+KINDS: dict[str, Any] = {
     "openai": FakeOpenai,
     "responses": FakeResponses,
     "anthropic": FakeAnthropic,

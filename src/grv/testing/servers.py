@@ -487,8 +487,8 @@ class FakeResponses(FakeOpenai):
             )
             code = "integer_below_min_value"
             raise _openai(400, message, param="max_output_tokens", code=code)
-        for message in self.items(body):
-            for part in _parts(message["content"]):
+        for item in self.items(body):
+            for part in _parts(item["content"]):
                 # The same page: the types of parts differ from those of chats.
                 if part["type"] not in ("input_text", "input_image", "input_file", "output_text"):
                     raise _openai(400, f"Invalid value: '{part['type']}'.", param="input")
@@ -653,7 +653,7 @@ class FakeAnthropic(FakeServer):
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Blocks of content, and what they used."""
         prompt = _text_of(body["messages"][-1]["content"])
-        message = {
+        message: dict[str, Any] = {
             "id": f"msg_{len(self.received)}",
             "type": "message",
             "role": "assistant",

@@ -163,7 +163,7 @@ def first_token(answer: object) -> dict[str, float]:
         case [{"logprobs": {"content": [{"top_logprobs": [*tops]}, *_]}}, *_]:
             return numbered((top, "token", "logprob") for top in tops)
         case [{"logprobs": {"top_logprobs": [{**by_token}, *_]}}, *_]:
-            return {token: float(value) for token, value in by_token.items() if is_number(value)}
+            return {str(token): float(v) for token, v in by_token.items() if is_number(v)}
         case _:
             return {}
 
