@@ -20,6 +20,7 @@ from .config import SearchConfig
 from .experience import Experience
 from .ledger_writer import LedgerWriter, claim, claim_when_free
 from .loop import Loop
+from .own_models import OwnModels
 from .record import ReadOnly, SearchRecord
 from .solution import UNFINISHED, Solution
 
@@ -86,6 +87,8 @@ class LiveSearch:
             config = self.config.chosen(await experience.prior())
         solution = await Loop(self, config, record).solution()
         await experience.add(record)
+        if record.ended is not None:
+            OwnModels.of(config, self.writer).ended()
         return replace(solution, policy=config.policy_name)
 
     async def recorded(self, entries: Sequence[Entry]) -> Solution | None:

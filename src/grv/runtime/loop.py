@@ -19,6 +19,7 @@ from ..policies.portfolio.portfolio import sum_of
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
 from .executor import Executor
 from .numbering import Numbering
+from .own_models import OwnModels
 from .record import SearchRecord
 from .solution import FAILED, Solution, bill_of, solution_of
 
@@ -84,9 +85,9 @@ class Loop:
     async def solution(self) -> Solution:
         """Run the search to its end."""
         record = self._record
-        scorers = [await executor.pin_scorer() for executor in self._executors.values()]
+        scorer = await self._pin_scorers()
         started = self._config.started(self._live.problem, self._live.budget.account)
-        await record.begin(replace(started, conditions=record.conditions, scorer="".join(scorers)))
+        await record.begin(replace(started, conditions=record.conditions, scorer=scorer))
         try:
             end = await self._steps()
         except OutOfBudget as out:
@@ -110,8 +111,18 @@ class Loop:
         spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(end.reason.value, end.why or spent)
 
+    async def _pin_scorers(self) -> str:
+        """Keep the model of a trained score; all generators use the same one."""
+        models = OwnModels.of(self._config, self._live.writer)
+        content = ""
+        for executor in self._executors.values():
+            recorded = self._record.scorer or content
+            content = await executor.pin_scorer(recorded, models.latest) or content
+        return content
+
     def solved(self, outcome: str, message: str = "") -> Solution:
         """The solution with this outcome."""
+        ranked = [executor.ranked_by for executor in self._executors.values()]
         best = [
             self._executors[member.name].numbering.number(id)
             for member in self._portfolio.members
@@ -130,6 +141,7 @@ class Loop:
             bills=self._bills if self._config.is_named else None,
             meters=self._config.meters,
             seconds=self._portfolio.seconds,
+            score=" and ".join(dict.fromkeys(filter(None, ranked))),
         )
 
     def restrict(self, budget: float) -> None:
