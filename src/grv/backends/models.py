@@ -92,8 +92,8 @@ class Models(Family):
     score: str = option(
         "auto",
         f"What ranks candidates: {', '.join(forms(SCORERS))}. auto takes log-probabilities if the"
-        " server returns them; otherwise it trains a score on the verdicts in this run's ledger, and"
-        " the first 6 problems have none. Or cascade(logprob, score:URL, top=4,"
+        " server returns them. If not, it trains a score on the verdicts in this run's ledger; the"
+        " first 6 problems have none. Or cascade(logprob, score:URL, top=4,"
         " cost=0.5): every candidate gets the first score; before each verification the best 4 also"
         " get the second score, for 0.5 each.",
         metavar="SPEC",

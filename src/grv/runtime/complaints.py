@@ -41,10 +41,12 @@ class Complaints:
 
     Attributes:
         tell: reports one line. By default it does nothing.
+        inform: the same for a line about a run that is as it should be.
     """
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda line: None
+        self.inform: Callable[[str], None] = lambda line: None
         self._told_parked = False
         self._ranked: set[str] = set()
         self._notices: list[str] = []
@@ -53,7 +55,7 @@ class Complaints:
             "check --max-tokens and the model: a model that thinks first may use up all tokens",
         )
         self._scores = _Kind(
-            "have no score", "check the scorer, or choose another one, such as --score auto"
+            "have no score", "check the scorer, or choose another one, such as --score length"
         )
         self._broken = _Kind(
             "were dropped as broken",
@@ -76,7 +78,8 @@ class Complaints:
         """Say what the score `auto` stands for, once for each; empty says nothing."""
         if score and score not in self._ranked:
             self._ranked.add(score)
-            self.tell(_RANKED[score])
+            report = self.inform if score == BY_LOGPROB else self.tell
+            report(_RANKED[score])
 
     def of_drafts(self, drafts: Sequence[Draft]) -> str | None:
         """Count drafts without text; return why to stop, if the first `FIRST` are all like that.

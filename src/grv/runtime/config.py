@@ -312,6 +312,12 @@ class SearchConfig:
         return ", ".join(dict.fromkeys(name_of(each.policy) for each in self.generators.values()))
 
     @property
+    def is_auto(self) -> bool:
+        """Whether candidates may be ranked by a score that is trained on the run's own ledger."""
+        scorers = [each.backends.scorer for each in self.generators.values()]
+        return any(isinstance(scorer, AutoScorer) for scorer in scorers)
+
+    @property
     def learns(self) -> bool:
         """Whether finished problems decide: if there are earlier ones, or all policies learn."""
         policies = [each.policy for each in self.generators.values()]

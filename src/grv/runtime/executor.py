@@ -68,7 +68,6 @@ from .tasks import together
 Keying = Callable[[Problem, Draft], str | None]
 ALONE = Numbering()  # of the only generator
 _Keyed = tuple[str | None, str]  # a key, and why it is refuted
-Latest = Callable[[], TrainedModel | None]
 Refuting = Callable[[Problem, Draft], str | None]
 
 
@@ -147,12 +146,12 @@ class Executor:
         self.plan: Plan | None = None
         self._outside = Outside(outside)
 
-    async def pin_scorer(self, recorded: str, own: Latest | None = None) -> str:
+    async def pin_scorer(self, recorded: str, own: TrainedModel | None = None) -> str:
         """Keep the model of a score that is trained anew; return what the ledger records of it.
 
         Args:
             recorded: what is recorded already; empty if the search starts.
-            own: returns the newest model of the run's own ledger.
+            own: the newest model of the run's own ledger, for the score `auto`.
         """
         pinned = getattr(self.backends.scorer, "pinned", None)
         if pinned is None:

@@ -19,11 +19,11 @@ from ..policies.portfolio.portfolio import sum_of
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
 from .executor import Executor
 from .numbering import Numbering
-from .own_models import OwnModels
 from .record import SearchRecord
 from .solution import FAILED, Solution, bill_of, solution_of
 
 if TYPE_CHECKING:
+    from ..backends.scorers.trained.model import TrainedModel
     from .config import SearchConfig
     from .live_search import LiveSearch
 
@@ -56,10 +56,18 @@ class Loop:
         live: the search, with what it works with.
         config: how to search; if the policy learns, as it was decided for this search.
         record: what the ledger has of it.
+        model: the newest model for the score `auto`, which counts if the search starts.
     """
 
-    def __init__(self, live: LiveSearch, config: SearchConfig, record: SearchRecord) -> None:
+    def __init__(
+        self,
+        live: LiveSearch,
+        config: SearchConfig,
+        record: SearchRecord,
+        model: TrainedModel | None = None,
+    ) -> None:
         self._live = live
+        self._model = model
         self._config = config
         self._record = record
         self._portfolio = config.portfolio()
@@ -113,11 +121,10 @@ class Loop:
 
     async def _pin_scorers(self) -> str:
         """Keep the model of a trained score; all generators use the same one."""
-        models = OwnModels.of(self._config, self._live.writer)
         content = ""
         for executor in self._executors.values():
             recorded = self._record.scorer or content
-            content = await executor.pin_scorer(recorded, models.latest) or content
+            content = await executor.pin_scorer(recorded, self._model) or content
         return content
 
     def solved(self, outcome: str, message: str = "") -> Solution:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from grv.backends.scorers.trained.features import DENSE, Arrival
-from grv.comparing.evaluate import cost, cross_fitted, in_order, ranking, resampled
+from grv.comparing.evaluate import cost, in_order, ranking, resampled
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
+from grv.learning.trained.cross_fit import cross_fitted
 from grv.learning.trained.fit import fit
 from grv.learning.trained.refits import OpenedLater, Refits, trained_scorer
 from grv.learning.trained.texts import PastTexts, log_texts, read_texts, search_texts

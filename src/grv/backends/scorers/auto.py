@@ -6,7 +6,7 @@ missing. It is on record, so a search that is resumed keeps its score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from ..protocols import Arrived, Draft, Problem, Score, Scorer
@@ -54,9 +54,7 @@ class AutoScorer:
     def __repr__(self) -> str:
         return "AutoScorer()" if self._given is None else f"AutoScorer({self._given[0]!r})"
 
-    async def pinned(
-        self, recorded: str = "", own: Callable[[], TrainedModel | None] | None = None
-    ) -> PinnedAutoScorer:
+    async def pinned(self, recorded: str = "", own: TrainedModel | None = None) -> PinnedAutoScorer:
         """The scorer of one search: with the recorded model, or else with the newest of the run."""
         trained = await self._trained.pinned(recorded, own)
         plain = LogprobScorer()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...backends.protocols import Scorer
@@ -18,9 +19,11 @@ from ...ledger.entries import Data
 from ...ledger.ledger import Ledger
 from ...ledger.opening import is_address, is_ledger, open_ledger
 from ...ledger.tables import TableLedger
+from ..history import PastProblem
 from ..online import last_refit
+from .cross_fit import cross_fitted, past_problems
 from .fit import ScoredTexts, fit
-from .texts import search_texts
+from .texts import PastTexts, search_texts
 
 MOST_SEARCHES = 400  # the newest finished searches that a model is fitted to
 
@@ -89,7 +92,7 @@ class Refits:
         self._counts = counts
         self._lock = threading.Lock()
         # Of the last fit, by search; None if it is of no use.
-        self._texts: dict[str, ScoredTexts | None] = {}
+        self._texts: dict[str, _Texts | None] = {}
         self._size = 0
         self._model: TrainedModel | None = None
 
@@ -106,20 +109,41 @@ class Refits:
                 self._size = size
             return self._model
 
+    def history(self) -> list[PastProblem]:
+        """The problems of the newest model, each with scores by a model fitted to others."""
+        with self._lock:
+            texts = self._used
+            problems = [each.problem for each in texts]
+            given = [self._given] if self._given else []
+            scores = cross_fitted(problems, given, trained=[each.training for each in texts])
+            return past_problems(problems, scores, self._given)
+
+    @property
+    def _used(self) -> list[_Texts]:
+        return [each for each in self._texts.values() if each is not None]
+
     def _fitted(self, ledger: Ledger, ids: list[str]) -> TrainedModel | None:
         old = self._texts
         self._texts = {id: old[id] if id in old else self._read(ledger, id) for id in ids}
-        problems = [each for each in self._texts.values() if each is not None]
+        problems = [each.training for each in self._used]
         try:
             return fit(problems, [self._given] if self._given else [], self._sources)
         except UsageError:
             return None  # no problem has both a pass and a failure yet
 
-    def _read(self, ledger: Ledger, id: str) -> ScoredTexts | None:
+    def _read(self, ledger: Ledger, id: str) -> _Texts | None:
         try:
             found = search_texts(id, ledger.read(id))
         except LedgerError:
             return None  # damaged; `grv runs check` reports it
         if found is None or (self._given and self._given not in found.given):
             return None
-        return found.problem.training()
+        return _Texts(found.problem, found.problem.training())
+
+
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """One finished search: its problem, and the features to fit a model to."""
+
+    problem: PastTexts
+    training: ScoredTexts

@@ -49,21 +49,18 @@ class TrainedScorer:
     def __repr__(self) -> str:
         return "TrainedScorer()" if self._given is None else f"TrainedScorer({self._given[0]!r})"
 
-    async def pinned(
-        self, recorded: str = "", own: Callable[[], TrainedModel | None] | None = None
-    ) -> PinnedScorer:
+    async def pinned(self, recorded: str = "", own: TrainedModel | None = None) -> PinnedScorer:
         """The scorer of one search: with the recorded model, or else with the newest one.
 
         Args:
             recorded: the content of the scorer that the search started with; empty at its start.
-            own: returns the newest model of the run's own ledger.
+            own: the newest model of the run's own ledger.
         """
-        latest = self._latest or own
-        model = None
+        model = own
         if recorded:
             model = None if recorded == COLD else model_of(recorded, "the recorded scorer")
-        elif latest is not None:
-            model = await in_thread(latest)
+        elif self._latest is not None:
+            model = await in_thread(self._latest)
         return PinnedScorer(model, self._given)
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
