@@ -229,7 +229,7 @@ def backends_of(
         if alike is not None and models.alike is not None:
             given = (_named_score(models.alike), alike)
         if first == AUTO:
-            ranking = AutoScorer(given)
+            ranking: Scorer = AutoScorer(given)
         elif first.startswith(TRAINED):
             ranking = _trained(first, given, getattr(options, "ledger_path", None))
         else:
