@@ -32,20 +32,17 @@ from typing import Any
 import numpy as np
 
 from grv.backends.scorers.trained.features import Arrival
-from grv.comparing.evaluate import (
-    Figure,
-    Numbers,
-    cross_fitted,
-    live_prior,
-    past_problems,
-    resampled,
-    scores_on_arrival,
-    search_costs,
-    values_of,
-)
+from grv.comparing.evaluate import Figure, live_prior, resampled, search_costs
 from grv.comparing.tune import learn
 from grv.core.values import Costs
 from grv.learning.history import History
+from grv.learning.trained.cross_fit import (
+    Numbers,
+    cross_fitted,
+    past_problems,
+    scores_on_arrival,
+    values_of,
+)
 from grv.learning.trained.fit import fit
 from grv.learning.trained.texts import PastTexts
 from grv.logs.log import LoggedProblem

@@ -81,12 +81,11 @@ def test_an_endpoint_that_is_down_is_said_once_with_what_to_do(patience: float) 
 
 @pytest.mark.slow
 def test_missing_log_probabilities_are_said_once_with_another_score() -> None:
-    ran = solve(lambda _: NoLogprobs(), "--budget", 100)
-    assert ran.code == 0
+    ran = solve(lambda _: NoLogprobs(), "--budget", 100, "--score", "logprob")
+    assert ran.code == 2
     assert ran.err.count("\n") == 1
-    assert "(the generator returned no log-probabilities); " in ran.err
+    assert "(the generator returned no log-probabilities): " in ran.err
     assert "--score length" in ran.err
-    Path("out").unlink()
     assert solve(lambda _: NoLogprobs(), "--budget", 100, "--score", "length").err == ""
 
 

@@ -125,7 +125,18 @@ def test_a_server_that_refuses_several_choices_is_asked_for_one(tmp_path: Path) 
         assert solve(tmp_path, server).code == 0
 
 
-@pytest.mark.parametrize("fault", [Empty(), NoLogprobs(), NotNumbers()], ids=str)
+@pytest.mark.parametrize("fault", [NoLogprobs(), NotNumbers()], ids=str)
+def test_missing_log_probabilities_do_not_stop_the_default(tmp_path: Path, fault: Fault) -> None:
+    write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
+    with FaultyServer([fault], text=text) as server:
+        ran = solve(tmp_path, server)
+    (record,) = records(tmp_path / "out")
+    assert (ran.code, record["outcome"], record["unscored"]) == (0, "solved", 0)
+    assert ran.err.startswith("score: none yet; ")
+    assert "\nscore: none\n" in ran.out
+
+
+@pytest.mark.parametrize("fault", [Empty()], ids=str)
 def test_what_cannot_be_scored_ranks_last_and_is_reported(tmp_path: Path, fault: Fault) -> None:
     write_problems(tmp_path / "problems", ["a"], seen=tmp_path / "seen")
     with FaultyServer([fault], text=text) as server:
@@ -134,7 +145,7 @@ def test_what_cannot_be_scored_ranks_last_and_is_reported(tmp_path: Path, fault:
     (record,) = records(tmp_path / "out")
     assert record["outcome"] == "solved"
     assert record["unscored"] > 0
-    what = "have no text" if fault == Empty() else "have no score"
+    what = "have no text"
     assert (ran.err.count("\n"), ran.err.count(what), ran.out.count(what)) == (1, 1, 1)
 
 

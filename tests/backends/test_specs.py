@@ -121,7 +121,7 @@ def test_a_generator_that_is_none_is_told_so_in_one_line(
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("logprobs", "unknown score 'logprobs'; did you mean logprob? (there are: logprob,"),
+        ("logprobs", "unknown score 'logprobs'; did you mean logprob? (there are: auto,"),
         ("judge", "judge needs MODEL: write judge:MODEL"),
         ("score", "score needs URL: write score:URL"),
         ("pooling:", "pooling needs URL[:last|min|mean|product]: write pooling:URL"),

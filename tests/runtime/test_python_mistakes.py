@@ -73,9 +73,9 @@ BEFORE_ANY_CALL: list[tuple[str, dict[str, Any], str]] = [
     ("of the pace", {"deadline": 4}, "write pace=grv.core.Pace(deadline=...)"),
     ("of the prices", {"prices": "p.toml"}, "write meter=grv.prices.Meter("),
     (
-        "no scorer",
-        {"scorer": "leave out"},
-        "solve_now needs scorer=: a function of the problem and",
+        "a score by name",
+        {"scorer": "length"},
+        "scorer='length': give 'auto', grv.scorers.Logprob()",
     ),
     ("no verifier", {"verifier": "leave out"}, "solve_now needs verifier=: a function of the"),
     ("costs: a number", {"costs": 10}, "costs=10: give grv.Costs(1, 10), (1, 10) or '1,10'"),

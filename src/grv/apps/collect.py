@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -20,7 +21,7 @@ from .console import check_outputs, listed, progress, report, say
 from .options.command import command
 from .options.job import job_option
 from .options.live import LiveOptions, backends_of, check_resources, unprotected_lines
-from .summary import Reasons
+from .summary import Reasons, score_line
 
 if TYPE_CHECKING:
     from ..backends.protocols import Problem
@@ -163,8 +164,10 @@ def _run(run: CollectOptions) -> bool:
             " when it is done"
         )
         return False
+    scores = Counter(each.score for each in results.values())
     say(
         *_write(problems, results, run),
+        *_score_lines(scores, run),
         *unprotected_lines(run.verification, problems, run.verifier),
     )
     reasons = Reasons(partial(say, err=True))
@@ -257,6 +260,20 @@ def _write(
     return [*lines, f"{run.ledger_path} has what was paid for"]
 
 
+def _score_lines(scores: Mapping[str, int], run: CollectOptions) -> list[str]:
+    """What ranks the candidates with `--score auto`, and what to do if nothing does."""
+    from ..backends.scorers.auto import UNRANKED
+
+    lines = [line for line in [score_line(scores)] if line]
+    if scores.get(UNRANKED):
+        ledger = shlex.quote(run.ledger_path)
+        lines.append(
+            "without log-probabilities the scores of a log are 0; train one on its verdicts:"
+            f" grv learn {ledger} --scorer -o scorer.json"
+        )
+    return lines
+
+
 @contextmanager
 def _progress(problems: int, run: CollectOptions, caller: Caller) -> Iterator[CandidateListener]:
     """Candidates generated, and candidates with a label, on one bar."""
@@ -317,7 +334,7 @@ def resources_of(run: CollectOptions) -> Resources:
         n=run.n,
         sample=run.sample,
         max_tokens=run.sampling.max_tokens,
-        logprobs=models.score.startswith("logprob"),
+        logprobs=models.score == "auto" or models.score.startswith("logprob"),
         workers=run.verification.workers or os.cpu_count() or 1,
         servers=servers,
     )

@@ -153,11 +153,14 @@ def waiting_bar(waiting: Callable[[], str]) -> type[Progress]:
 def report(caller: Caller) -> None:
     """Report outages and complaints of live calls on standard error.
 
-    A progress bar shows outages itself, so on a terminal only complaints are printed.
+    A progress bar shows outages itself, so on a terminal only complaints are printed. Elsewhere
+    a run that is as it should be says nothing there.
     """
     tell = partial(say, err=True)
     caller.complaints.tell = tell
-    if not sys.stderr.isatty():
+    if sys.stderr.isatty():
+        caller.complaints.inform = tell
+    else:
         caller.outages.tell = tell
 
 

@@ -224,7 +224,8 @@ def _worth(
     problems: Sequence[PastTexts], given: Sequence[str], alike: str, *, is_log: bool
 ) -> list[str]:
     """What a score is worth out of sample, in sentences; none if that is not known."""
-    from ..comparing.evaluate import cost, cross_fitted, in_order, ranking
+    from ..comparing.evaluate import cost, in_order, ranking
+    from ..learning.trained.cross_fit import cross_fitted
 
     if is_log:
         how = "cross-fitted"

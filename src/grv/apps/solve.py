@@ -255,6 +255,7 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
             written.add(record)
             summary.add(record, _outcome(solution))
             summary.policies[solution.policy] += 1
+            summary.scores[solution.score] += 1
             if solution.outcome == FAILED:
                 reasons.add(solution.problem, "failed", solution.message)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, UNRANKED
 from ..core.values import Reason
 from ..files import is_number
 from ..learning.online import HISTORY
@@ -26,6 +27,13 @@ NO_LIMIT = (
 OUT_OF_TOTAL = "out of the total budget"
 _OUTCOMES = [*(reason.value for reason in Reason), OUT_OF_TOTAL]  # others stand after them
 _FROM_HISTORY = f"prior={HISTORY!r}"  # in the name of a policy that `learning` has chosen
+# What the score `auto` stands for.
+_SCORES = {
+    BY_LOGPROB: "log-probabilities",
+    BY_TRAINED: "trained on the verdicts in this ledger",
+    BY_GIVEN: "that of --alike",
+    UNRANKED: "none",
+}
 _REASONS = 5  # different failures that are printed
 _EVERY_SECONDS = 60.0  # between two lines about spending, where there is no progress bar
 
@@ -65,6 +73,7 @@ class Summary:
         outcomes: the number of problems per outcome.
         first: the first problem with each outcome.
         policies: the number of problems of this run per policy that decided.
+        scores: the number of problems of this run per score that `auto` has stood for.
         dollars: what the problems cost whose dollars are known.
         without_dollars: the number of the others.
     """
@@ -73,6 +82,7 @@ class Summary:
     outcomes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
     policies: Counter[str] = field(default_factory=Counter)
+    scores: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
     dollars: float = 0.0
     without_dollars: int = 0
@@ -143,6 +153,8 @@ class Summary:
                 f"{name}: cost {bill['cost']:g}, {counted(made, 'candidate')},"
                 f" {counted(checked, 'verification')}"
             )
+        if ranked := score_line(self.scores):
+            lines.append(ranked)
         if learned := self._learned:
             lines.append(learned)
         return [*lines, f"next: {self._next(shlex.quote(ledger), spending)}"]
@@ -185,6 +197,23 @@ class Summary:
             if outcome in self.first:
                 return f"grv runs show {ledger} {shlex.quote(self.first[outcome])}"
         return f"grv runs list {ledger}"
+
+
+def score_line(scores: Mapping[str, int]) -> str:
+    """What `--score auto` has ranked problems by, in words; empty if another score was given.
+
+    >>> score_line({"none": 6, "trained": 34})
+    'score: none for 6 problems, trained on the verdicts in this ledger for 34 problems'
+    """
+    words = {
+        " and ".join(_SCORES[name] for name in each.split(" and ")): number
+        for each, number in scores.items()
+        if each
+    }
+    if len(words) == 1:
+        return f"score: {next(iter(words))}"
+    parts = [f"{each} for {counted(number, 'problem')}" for each, number in words.items()]
+    return f"score: {', '.join(parts)}" if parts else ""
 
 
 def _number(record: Mapping[str, Any], name: str) -> float:

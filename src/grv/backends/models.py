@@ -90,8 +90,10 @@ class Models(Family):
         named=TABLES,
     )
     score: str = option(
-        "logprob",
-        f"What ranks candidates: {', '.join(forms(SCORERS))}. Or cascade(logprob, score:URL, top=4,"
+        "auto",
+        f"What ranks candidates: {', '.join(forms(SCORERS))}. auto takes log-probabilities if the"
+        " server returns them. If not, it trains a score on the verdicts in this run's ledger; the"
+        " first 6 problems have none. Or cascade(logprob, score:URL, top=4,"
         " cost=0.5): every candidate gets the first score; before each verification the best 4 also"
         " get the second score, for 0.5 each.",
         metavar="SPEC",
@@ -128,6 +130,8 @@ class Models(Family):
             raise UsageError("a trained score must be the first one: --score trained:LEDGER")
         if self.score_url is not None and "judge" not in kinds:
             raise UsageError("--score-url needs a judge: --score judge:MODEL")
+        if "auto" in kinds[1:]:
+            raise UsageError("auto must be the first score: it may stand for a trained one")
         if self.reward != Reward() and not {*kinds} & {*REWARDS}:
             flag = min(self.reward.changed()).replace("_", "-")
             addresses = ", ".join(f"{each}:URL" for each in REWARDS)

@@ -11,13 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..backends.scorers.trained.model import TrainedModel
 from ..core.errors import UsageError
 from ..core.values import Costs
 from ..learning.history import PastProblem
 from ..learning.online import fitted_prior, last_refit
+from ..learning.trained.cross_fit import (
+    FOLDS,
+    Numbers,
+    past_problems,
+    scores_on_arrival,
+    values_of,
+)
 from ..learning.trained.fit import ScoredTexts, fit
 from ..learning.trained.texts import TRAINED, PastTexts
 from ..logs.log import LoggedProblem
@@ -26,9 +31,6 @@ from ..policies.learned.prior import Prior
 from ..replay.kernels.dispatch import many_trials
 from ..replay.orders import OrderBatch
 
-Numbers = NDArray[np.float64]
-
-FOLDS = 5
 _RESAMPLES = 1000
 
 
@@ -57,31 +59,6 @@ def resampled(top: Numbers, bottom: Numbers | None = None, seed: int = 0) -> Fig
         low, high = np.quantile(top[rows].mean(axis=1) / below[rows].mean(axis=1), (0.025, 0.975))
         interval = float(low), float(high)
     return Figure(mean, interval, len(top))
-
-
-def scores_on_arrival(model: TrainedModel, problem: PastTexts) -> Numbers:
-    """`[candidates]`: the scores that a live search would have given them."""
-    return np.array([model.score(each) for each in problem.arriving()])
-
-
-def cross_fitted(
-    problems: Sequence[PastTexts], given: Sequence[str] = (), folds: int = FOLDS, seed: int = 0
-) -> list[Numbers]:
-    """For each problem, the scores by a model that was fitted to the other folds.
-
-    All scores are 0 where the other folds allow no model.
-    """
-    trained = [problem.training() for problem in problems]
-    fold = np.random.default_rng(seed).permutation(len(problems)) % folds
-    scores: list[Numbers] = [np.zeros(len(problem.arrivals)) for problem in problems]
-    for k in range(folds):
-        try:
-            model = fit([each for each, own in zip(trained, fold, strict=True) if own != k], given)
-        except UsageError:
-            continue  # no problem of the other folds has both a pass and a failure
-        for index in np.flatnonzero(fold == k).tolist():
-            scores[index] = scores_on_arrival(model, problems[index])
-    return scores
 
 
 def in_order(problems: Sequence[PastTexts], given: Sequence[str] = ()) -> list[Numbers | None]:
@@ -146,13 +123,6 @@ def search_costs(
     return np.array([float(each.costs(costs)[0]) for each in results])
 
 
-def values_of(problem: PastTexts, name: str) -> Numbers | None:
-    """`[candidates]`: a given score; -inf for none. None if the name is empty."""
-    if not name:
-        return None
-    return np.array([each.given.get(name, -np.inf) for each in problem.arrivals])
-
-
 def cost(
     problems: Sequence[PastTexts],
     scores: Sequence[Numbers],
@@ -178,13 +148,3 @@ def cost(
         )
         spent[fold == k] = search_costs(None, now, here, ratio)
     return resampled(trained, spent)
-
-
-def past_problems(
-    problems: Sequence[PastTexts], scores: Sequence[Numbers], alike: str = ""
-) -> list[PastProblem]:
-    """The problems as the history of a prior, with these scores."""
-    return [
-        PastProblem(p.id, each, p.passed, p.verified, alike=values_of(p, alike))
-        for p, each in zip(problems, scores, strict=True)
-    ]

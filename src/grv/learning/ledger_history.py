@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from ..backends.scorers.auto import AUTO, BY_LOGPROB
 from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
 from ..ledger.address import OperatorAddress
@@ -60,6 +61,8 @@ def _chosen(path: str, score: str | None, scorers: dict[str, None]) -> str:
     if score is None and len(scorers) > 1:
         raise UsageError(f"{path}: choose one of {_listed(scorers)} with --score")
     wanted = score if score is not None else next(iter(scorers))
+    if wanted == AUTO and BY_LOGPROB in scorers and AUTO not in scorers:
+        wanted = BY_LOGPROB  # a ledger of an older grv, whose default it was
     if wanted not in scorers:
         raise UsageError(f"{path}: no score {wanted!r}; there are {_listed(scorers)}")
     return wanted

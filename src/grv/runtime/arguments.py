@@ -15,6 +15,7 @@ from typing import Any
 
 from ..backends.callables import key_of_text
 from ..backends.protocols import Problem
+from ..backends.scorers.auto import AUTO, AutoScorer
 from ..core.errors import UsageError
 from ..core.limits import Limits
 from ..core.pace import Pace
@@ -32,8 +33,6 @@ _LONGEST_NAME = 60
 # What is needed, in the message if it is missing.
 NEEDED = {
     "generator": "a function of the problem that returns one text, or grv.generators.OpenAI(...)",
-    "scorer": "a function of the problem and a text that returns a number, or"
-    " grv.scorers.Logprob(); without any score, lambda problem, text: 0.0",
     "verifier": "a function of the problem and a text that returns True or False, or"
     " grv.verifiers.Checks()",
 }
@@ -152,6 +151,15 @@ def _generator(given: Any, name: str) -> Any:
     return given
 
 
+def _scorer(given: Any, name: str) -> Any:
+    if isinstance(given, str) and given != AUTO:
+        raise UsageError(
+            f"{name}={shown(given)}: give 'auto', grv.scorers.Logprob(), or a function of the"
+            " problem and a text that returns a number"
+        )
+    return AutoScorer() if isinstance(given, str) else given
+
+
 def _ledger(given: Any, name: str) -> Any:
     if given is None or isinstance(given, str | Path) or hasattr(given, "append"):
         return given
@@ -178,7 +186,7 @@ _MAPPING = _of_type(Mapping, "a mapping, as in {'temperature': 0.8}")
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "generator": _generator,
-    "scorer": _as_given,
+    "scorer": _by_generator(_scorer),
     "verifier": _as_given,
     "policy": _as_given,
     "costs": _by_generator(given_costs),

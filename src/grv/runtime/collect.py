@@ -127,6 +127,7 @@ class Collected:
         broken: the number of candidates chosen for verification that have no label.
         lost: candidates per call whose attempt may have been paid for and has no result.
         message: the error, if a backend failed permanently.
+        score: what the score `auto` has stood for; see `Solution`.
     """
 
     problem: str
@@ -136,6 +137,7 @@ class Collected:
     lost: Mapping[Call, int]
     message: str = ""
     shared: int = 0
+    score: str = ""
 
 
 async def collect_many(
@@ -179,11 +181,12 @@ async def _collect(
 ) -> Collected:
     conditions = await anyio.to_thread.run_sync(collection.backends.conditions, problem)
     record = await SearchRecord.open(writer, collection.search_id(problem), conditions)
-    await record.begin(replace(collection.started(problem), conditions=conditions))
     reserves = Reserves(collection.costs if collection.meter is None else None)
     executor = Executor(
         problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
     )
+    scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
+    await record.begin(replace(collection.started(problem), conditions=conditions, scorer=scorer))
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)
@@ -198,7 +201,7 @@ async def _collect(
     ended = Ended(COLLECTED, None, bill.generated, bill.verified, bill.total, shared=bill.shared)
     if record.ended != ended:
         await record.write(ended)
-    return collected
+    return replace(collected, score=executor.ranked_by)
 
 
 async def _generate(executor: Executor, n: int, progress: CandidateListener) -> int:

@@ -7,11 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..backends.generators.completions import ONLY_THOUGHT
+from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, UNRANKED
+from ..backends.scorers.logprob import NO_LOGPROBS
 
 if TYPE_CHECKING:
     from ..backends.protocols import Draft, Score
 
 FIRST = 50  # results that decide whether a run makes sense
+_TRAINS = (
+    "the generator returns no log-probabilities, so grv trains a score on the verdicts in this"
+    " ledger, from 6 finished problems on (--score auto)"
+)
+_RANKED = {
+    BY_LOGPROB: "score: log-probabilities, which the generator returns (--score auto)",
+    UNRANKED: f"score: none yet; {_TRAINS}",
+    BY_GIVEN: f"score: that of --alike for now; {_TRAINS}",
+    BY_TRAINED: "score: trained on the verdicts in this ledger (--score auto)",
+}
 
 
 @dataclass
@@ -29,11 +41,14 @@ class Complaints:
 
     Attributes:
         tell: reports one line. By default it does nothing.
+        inform: the same for a line about a run that is as it should be.
     """
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda line: None
+        self.inform: Callable[[str], None] = lambda line: None
         self._told_parked = False
+        self._ranked: set[str] = set()
         self._notices: list[str] = []
         self._texts = _Kind(
             "have no text",
@@ -59,6 +74,13 @@ class Complaints:
                 " of grv dashboard LEDGER --review"
             )
 
+    def ranked(self, score: str) -> None:
+        """Say what the score `auto` stands for, once for each; empty says nothing."""
+        if score and score not in self._ranked:
+            self._ranked.add(score)
+            report = self.inform if score == BY_LOGPROB else self.tell
+            report(_RANKED[score])
+
     def of_drafts(self, drafts: Sequence[Draft]) -> str | None:
         """Count drafts without text; return why to stop, if the first `FIRST` are all like that.
 
@@ -76,14 +98,16 @@ class Complaints:
     def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
 
-        A draft without text does not count.
+        A draft without text does not count. If it is log-probabilities that are missing, the first
+        response tells: nobody should pay for more.
         """
         counted = [
             score for draft, score in zip(drafts, scores, strict=False) if draft.text.strip()
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""
-        return self._count(self._scores, len(missing), len(counted), reason)
+        first = 1 if all(score.reason == NO_LOGPROBS for score in missing) else FIRST
+        return self._count(self._scores, len(missing), len(counted), reason, first)
 
     def summary(self) -> list[str]:
         """One line per kind of complaint, and each notice."""
@@ -101,13 +125,18 @@ class Complaints:
                 self._notices.append(line)
                 self.tell(line)
 
-    def _count(self, kind: _Kind, affected: int, seen: int, reason: str) -> str | None:
+    def _count(
+        self, kind: _Kind, affected: int, seen: int, reason: str, first: int = FIRST
+    ) -> str | None:
         why = f" ({reason})" if reason else ""
-        if affected and not kind.affected:
-            first = kind.seen + seen
-            self.tell(f"{affected} of the first {first} candidates {kind.what}{why}; {kind.advice}")
+        is_new = affected and not kind.affected
         kind.affected += affected
         kind.seen += seen
-        if kind.affected == kind.seen >= FIRST:
+        stops = kind.affected == kind.seen >= first
+        if is_new and not stops:
+            self.tell(
+                f"{affected} of the first {kind.seen} candidates {kind.what}{why}; {kind.advice}"
+            )
+        if stops:
             return f"the first {kind.seen} candidates {kind.what}{why}: {kind.advice}"
         return None

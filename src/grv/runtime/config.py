@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends.callables import backend_of
 from ..backends.protocols import Problem
+from ..backends.scorers.auto import AUTO, BY_LOGPROB, AutoScorer
+from ..backends.scorers.trained.scorer import TrainedScorer
 from ..conditions import Conditions
 from ..core.errors import UsageError
 from ..core.limits import Limits
@@ -138,7 +140,7 @@ class SearchConfig:
         members = self.generators.values()
         if len({isinstance(each.costs, Measured) for each in members}) > 1:
             raise UsageError("the costs of all generators must be measured, or none of them")
-        if any(hasattr(each.backends.scorer, "pinned") for each in members):
+        if any(isinstance(each.backends.scorer, TrainedScorer) for each in members):
             raise UsageError("a trained score works with one generator, not with several")
         if self.past:
             lacking = [n for n in self.generators if not any(n in each for each in self.past)]
@@ -310,6 +312,12 @@ class SearchConfig:
         return ", ".join(dict.fromkeys(name_of(each.policy) for each in self.generators.values()))
 
     @property
+    def is_auto(self) -> bool:
+        """Whether candidates may be ranked by a score that is trained on the run's own ledger."""
+        scorers = [each.backends.scorer for each in self.generators.values()]
+        return any(isinstance(scorer, AutoScorer) for scorer in scorers)
+
+    @property
     def learns(self) -> bool:
         """Whether finished problems decide: if there are earlier ones, or all policies learn."""
         policies = [each.policy for each in self.generators.values()]
@@ -356,13 +364,29 @@ _COLD = "cold"  # in a ledger, several generators without a prior
 
 def search_id(problem: Problem, about: Mapping[str, Any]) -> str:
     """The id of a search with these settings: a hash of them and the problem."""
-    content: list[Any] = [problem.id, problem.prompt, dict(problem.check), dict(about)]
+    content: list[Any] = [problem.id, problem.prompt, dict(problem.check), _hashed(about)]
     if about.get("score_question"):
         content.append(problem.question)
     if problem.messages:
         content.append([*problem.messages])
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _hashed(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as they are hashed: `auto` is hashed as `logprob`, which was the default before.
+
+    So a run goes on that was started with either of them, and does not pay again.
+    """
+    hashed = dict(about)
+    if hashed.get("score") == AUTO:
+        hashed["score"] = BY_LOGPROB
+    if isinstance(generators := hashed.get("generators"), Mapping):
+        hashed["generators"] = {
+            name: _hashed(own) if isinstance(own, Mapping) else own
+            for name, own in generators.items()
+        }
+    return hashed
 
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
@@ -403,6 +427,7 @@ def name_of(policy: Policy) -> str:
 
 def config_of(options: Mapping[str, Any]) -> SearchConfig:
     """The configuration that options of `solve` describe."""
+    options = {"scorer": AutoScorer(), **options}
     about = options.get("about") or {}
     identity = options.get("identity")
     if not isinstance(options["generator"], Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,6 +27,7 @@ from ..backends.protocols import (
     Verifier,
     checked_score,
 )
+from ..backends.scorers.trained.model import TrainedModel
 from ..conditions import Conditions
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
@@ -144,14 +146,29 @@ class Executor:
         self.plan: Plan | None = None
         self._outside = Outside(outside)
 
-    async def pin_scorer(self) -> str:
-        """Keep the model of a score that is trained anew; return what the ledger records of it."""
+    async def pin_scorer(self, recorded: str, own: TrainedModel | None = None) -> str:
+        """Keep the model of a score that is trained anew; return what the ledger records of it.
+
+        Args:
+            recorded: what is recorded already; empty if the search starts.
+            own: the newest model of the run's own ledger, for the score `auto`.
+        """
         pinned = getattr(self.backends.scorer, "pinned", None)
         if pinned is None:
             return ""
-        scorer = await pinned(self.record.scorer)
+        scorer = await pinned(recorded, own)
         self.backends = replace(self.backends, scorer=scorer)
         return str(scorer.content)
+
+    @property
+    def ranked_by(self) -> str:
+        """What the score `auto` stands for here; empty for another score, or without a draft."""
+        ranked_by = getattr(self.backends.scorer, "ranked_by", None)
+        if ranked_by is None:
+            return ""
+        numbers = map(self.numbering.number, itertools.count())
+        arrived = takewhile(self.record.made.__contains__, numbers)
+        return str(ranked_by(map(self.draft, arrived)))
 
     def price(self, task: Task, seen: int, *, recorded: bool = False) -> float:
         """What the part of a task costs at most that is not recorded yet, or that is."""
@@ -319,6 +336,7 @@ class Executor:
         ]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
         self.caller.complaints.notice(getattr(self.backends.scorer, "notices", ()))
+        self.caller.complaints.ranked(self.ranked_by)
         await self.caller.check_scores(list(drafts.values()), scores)
 
     async def _drop(self, ids: Sequence[int]) -> None:

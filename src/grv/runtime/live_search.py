@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import anyio
 import anyio.to_thread
 
+from ..backends.callables import in_thread
 from ..backends.protocols import Problem
 from ..conditions import Conditions
 from ..core.values import Reason
@@ -20,6 +21,7 @@ from .config import SearchConfig
 from .experience import Experience
 from .ledger_writer import LedgerWriter, claim, claim_when_free
 from .loop import Loop
+from .own_models import OwnModels
 from .record import ReadOnly, SearchRecord
 from .solution import UNFINISHED, Solution
 
@@ -81,11 +83,20 @@ class LiveSearch:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
         record = await SearchRecord.open(self.writer, self.id, await self._conditions())
         experience = Experience.of(self.config, self.writer)
+        models = OwnModels.of(self.config, self.writer)
+        newest = None
+        if self.config.is_auto and not record.scorer:
+            learns = self.config.learns and not self.config.is_named
+            newest = await in_thread(partial(models.newest, learns=learns))
         config = self.config.recorded(record.started)
         if config is None:
-            config = self.config.chosen(await experience.prior())
-        solution = await Loop(self, config, record).solution()
+            own = None if newest is None else newest.prior
+            config = self.config.chosen(own or await experience.prior())
+        model = None if newest is None else newest.model
+        solution = await Loop(self, config, record, model).solution()
         await experience.add(record)
+        if record.ended is not None:
+            models.ended()
         return replace(solution, policy=config.policy_name)
 
     async def recorded(self, entries: Sequence[Entry]) -> Solution | None:

@@ -23,6 +23,7 @@ from .record import SearchRecord
 from .solution import FAILED, Solution, bill_of, solution_of
 
 if TYPE_CHECKING:
+    from ..backends.scorers.trained.model import TrainedModel
     from .config import SearchConfig
     from .live_search import LiveSearch
 
@@ -55,10 +56,18 @@ class Loop:
         live: the search, with what it works with.
         config: how to search; if the policy learns, as it was decided for this search.
         record: what the ledger has of it.
+        model: the newest model for the score `auto`, which counts if the search starts.
     """
 
-    def __init__(self, live: LiveSearch, config: SearchConfig, record: SearchRecord) -> None:
+    def __init__(
+        self,
+        live: LiveSearch,
+        config: SearchConfig,
+        record: SearchRecord,
+        model: TrainedModel | None = None,
+    ) -> None:
         self._live = live
+        self._model = model
         self._config = config
         self._record = record
         self._portfolio = config.portfolio()
@@ -84,9 +93,9 @@ class Loop:
     async def solution(self) -> Solution:
         """Run the search to its end."""
         record = self._record
-        scorers = [await executor.pin_scorer() for executor in self._executors.values()]
+        scorer = await self._pin_scorers()
         started = self._config.started(self._live.problem, self._live.budget.account)
-        await record.begin(replace(started, conditions=record.conditions, scorer="".join(scorers)))
+        await record.begin(replace(started, conditions=record.conditions, scorer=scorer))
         try:
             end = await self._steps()
         except OutOfBudget as out:
@@ -110,8 +119,17 @@ class Loop:
         spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(end.reason.value, end.why or spent)
 
+    async def _pin_scorers(self) -> str:
+        """Keep the model of a trained score; all generators use the same one."""
+        content = ""
+        for executor in self._executors.values():
+            recorded = self._record.scorer or content
+            content = await executor.pin_scorer(recorded, self._model) or content
+        return content
+
     def solved(self, outcome: str, message: str = "") -> Solution:
         """The solution with this outcome."""
+        ranked = [executor.ranked_by for executor in self._executors.values()]
         best = [
             self._executors[member.name].numbering.number(id)
             for member in self._portfolio.members
@@ -130,6 +148,7 @@ class Loop:
             bills=self._bills if self._config.is_named else None,
             meters=self._config.meters,
             seconds=self._portfolio.seconds,
+            score=" and ".join(dict.fromkeys(filter(None, ranked))),
         )
 
     def restrict(self, budget: float) -> None:

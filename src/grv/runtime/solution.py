@@ -44,6 +44,8 @@ class Solution:
         message: the reason, if the search failed or gave up.
         finding: the verifier's finding on a verified answer.
         policy: the policy that decided, as the ledger names it.
+        score: what the score `auto` has stood for: logprob, trained, or none (no log-probabilities,
+            and no model yet). Empty if another score was given. Several generators may differ.
         answers: all verified answers; several if several were asked for.
         answer_programs: for each of them the program that passed, as read from its text; None if
             its check runs no programs.
@@ -83,6 +85,7 @@ class Solution:
     policy: str = ""
     seconds: float = field(default=0.0, compare=False)
     conditions: Conditions | None = None
+    score: str = ""
 
     @property
     def text(self) -> str:
@@ -161,6 +164,7 @@ def solution_of(
     bills: Mapping[str, Bill] | None = None,
     meters: Mapping[str, Meter] | None = None,
     seconds: float = 0.0,
+    score: str = "",
 ) -> Solution:
     """The solution, from the bill of a search and its record.
 
@@ -190,6 +194,7 @@ def solution_of(
         bills or {},
         seconds=seconds,
         conditions=None if answer is None else record.found[answer].conditions,
+        score=score,
     )
 
 

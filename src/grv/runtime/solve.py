@@ -23,7 +23,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -74,6 +74,7 @@ Generating = MakesDrafts | Callable[[Problem], Made | Awaitable[Made]]
 Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
 Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 
+GivenScorer = Scoring | Literal["auto"]
 GivenCosts = Costs | tuple[float, float] | str
 GivenPolicy = Policy | str
 
@@ -91,7 +92,9 @@ class SolveOptions(TypedDict, total=False):
         generator: a function of the problem that returns one text, or a `Generator`. Or several of
             them, by name; then `costs` has the price list of each, and `scorer` and `policy` may be
             one for each too. Required.
-        scorer: a function of the problem and a text that returns a number, or a `Scorer`. Required.
+        scorer: a function of the problem and a text that returns a number, or a `Scorer`. By
+            default "auto": log-probabilities if the generator returns them, otherwise a score that
+            is trained on the verdicts of the ledger; see `grv.scorers.Auto`.
         verifier: a function of the problem and a text that returns a bool, or a `Verifier`.
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
@@ -132,7 +135,7 @@ class SolveOptions(TypedDict, total=False):
     """
 
     generator: Required[Generating | Mapping[str, Generating]]
-    scorer: Required[Scoring | Mapping[str, Scoring]]
+    scorer: GivenScorer | Mapping[str, GivenScorer]
     verifier: Required[Verifying]
     policy: GivenPolicy | Mapping[str, GivenPolicy] | None
     costs: GivenCosts | Mapping[str, GivenCosts] | None
@@ -175,7 +178,7 @@ def solve(
     problem: Problem | str,
     *,
     generator: Generating | Mapping[str, Generating],
-    scorer: Scoring | Mapping[str, Scoring],
+    scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
     verifier: Verifying,
     policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
     costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
@@ -222,7 +225,7 @@ def solve_many(
     problems: Iterable[Problem | str],
     *,
     generator: Generating | Mapping[str, Generating],
-    scorer: Scoring | Mapping[str, Scoring],
+    scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
     verifier: Verifying,
     policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
     costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
@@ -263,7 +266,7 @@ def solve_now(
     problem: Problem | str,
     *,
     generator: Generating | Mapping[str, Generating],
-    scorer: Scoring | Mapping[str, Scoring],
+    scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
     verifier: Verifying,
     policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
     costs: GivenCosts | Mapping[str, GivenCosts] | None = None,
@@ -319,7 +322,7 @@ def solve_many_now(
     problems: Iterable[Problem | str],
     *,
     generator: Generating | Mapping[str, Generating],
-    scorer: Scoring | Mapping[str, Scoring],
+    scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
     verifier: Verifying,
     policy: GivenPolicy | Mapping[str, GivenPolicy] | None = None,
     costs: GivenCosts | Mapping[str, GivenCosts] | None = None,

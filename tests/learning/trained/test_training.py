@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from grv.backends.scorers.trained.features import DENSE, Arrival
-from grv.comparing.evaluate import cost, cross_fitted, in_order, ranking, resampled
+from grv.comparing.evaluate import cost, in_order, ranking, resampled
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
+from grv.learning.trained.cross_fit import cross_fitted
 from grv.learning.trained.fit import fit
-from grv.learning.trained.refits import Refits, trained_scorer
+from grv.learning.trained.refits import OpenedLater, Refits, trained_scorer
 from grv.learning.trained.texts import PastTexts, log_texts, read_texts, search_texts
 from grv.ledger.entries import Ended, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
@@ -228,7 +229,7 @@ def test_a_ledger_has_the_same_texts_and_given_scores(tmp_path: Path) -> None:
 
 def test_a_model_is_fitted_once_for_each_number_of_the_schedule(tmp_path: Path) -> None:
     path = str(tmp_path / "runs.ledger")
-    refits = Refits(path)
+    refits = Refits(OpenedLater(path))
     assert refits.latest() is None
     ledger, models = SqliteLedger(path), []
     for at in range(11):
@@ -236,7 +237,7 @@ def test_a_model_is_fitted_once_for_each_number_of_the_schedule(tmp_path: Path) 
         models.append(refits.latest())
     assert [each is None for each in models[:6]] == [True] * 5 + [False]
     assert models[5] is models[8] is not models[9] is models[10]
-    assert Refits(path).latest() == models[9], "it depends on the ledger alone"
+    assert Refits(OpenedLater(path)).latest() == models[9], "it depends on the ledger alone"
     ledger.close()
 
 
@@ -247,8 +248,8 @@ def test_a_ledger_that_allows_no_model_has_none(tmp_path: Path) -> None:
         ledger.append(
             f"s{at}", [Started("p", {}), Made(0, "a"), Scored(0, 1.0), Ended("x", 0, 1, 0, 1)]
         )
-    assert Refits(path).latest() is None
-    assert Refits(path, "judge").latest() is None
+    assert Refits(OpenedLater(path)).latest() is None
+    assert Refits(OpenedLater(path), "judge").latest() is None
     ledger.close()
 
 

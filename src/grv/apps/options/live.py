@@ -29,7 +29,7 @@ TRAINED = "trained:"
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
-    from ...backends.protocols import Problem, Scorer, Verifier
+    from ...backends.protocols import Generator, Problem, Scorer, Verifier
     from ...core.search import Policy
     from ...ledger.entries import Call
     from ...runtime.executor import Backends
@@ -207,6 +207,8 @@ def backends_of(
     The verifier may be given; then the caller closes it.
     """
     from ...backends import by_name
+    from ...backends.scorers.auto import AUTO, AutoScorer
+    from ...backends.scorers.trained.scorer import PairedScorer
     from ...runtime.executor import Backends
 
     models = options.models
@@ -225,8 +227,13 @@ def backends_of(
         specified = (models.alike, second)
         scorers = [None if spec is None else scorer(spec) for spec in specified]
         alike, again = scorers
-        if first.startswith(TRAINED):
-            ranking = _trained(first, models.alike, alike, getattr(options, "ledger_path", None))
+        given = None
+        if alike is not None and models.alike is not None:
+            given = (_named_score(models.alike), alike)
+        if first == AUTO:
+            ranking: Scorer = AutoScorer(given)
+        elif first.startswith(TRAINED):
+            ranking = _trained(first, given, getattr(options, "ledger_path", None))
         else:
             ranking = scorer(first)
         with status("preparing"):
@@ -237,21 +244,29 @@ def backends_of(
                 logprobs=any(_reads_logprobs(each) for each in (ranking, *scorers) if each),
                 batch=None if models.generator.startswith("embedded") else 8,
             )
+        _check_logprobs(first, generator, models.generator)
         key = getattr(verifier, "key", None) if options.keys else None
-        if alike is not None and not first.startswith(TRAINED):
-            from ...backends.scorers.trained.scorer import PairedScorer
-
+        if alike is not None and first != AUTO and not first.startswith(TRAINED):
             ranking = PairedScorer(ranking, alike)
         refutation = getattr(verifier, "refutation", None)
         yield Backends(generator, ranking, verifier, key, again, refutation=refutation)
 
 
-def _trained(spec: str, name: str | None, alike: Scorer | None, own: str | None) -> Scorer:
+def _trained(spec: str, given: tuple[str, Scorer] | None, own: str | None) -> Scorer:
     """The scorer `trained:LEDGER`."""
     from ...learning.trained.refits import trained_scorer
 
-    paired = None if alike is None or name is None else (_named_score(name), alike)
-    return trained_scorer(spec.removeprefix(TRAINED), paired, own=own)
+    return trained_scorer(spec.removeprefix(TRAINED), given, own=own)
+
+
+def _check_logprobs(score: str, generator: Generator, spec: str) -> None:
+    """Refuse a score of log-probabilities if the generator's interface has none."""
+    lacks: frozenset[str] = getattr(getattr(generator, "dialect", None), "lacks", frozenset())
+    if score.startswith("logprob") and "logprobs" in lacks:
+        raise UsageError(
+            f"--score {score}: {spec} has no log-probabilities: leave --score out, or choose"
+            " another one, such as --score length"
+        )
 
 
 def _reads_logprobs(scorer: Scorer) -> bool:
@@ -280,11 +295,14 @@ def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterato
 def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
     """Refuse a policy that was made for another score, before any work."""
     from ...backends.by_name import named
+    from ...backends.scorers.auto import AUTO, BY_LOGPROB
     from ...learning.ledger_history import check_score
     from ...policies import Learned, Learning
 
     if isinstance(policy, Learned):
-        policy.check_score(named(score), alike)
+        # A prior for log-probabilities is for what `auto` stands for if there are some.
+        is_logprob = score == AUTO and policy.prior.score == BY_LOGPROB
+        policy.check_score(BY_LOGPROB if is_logprob else named(score), alike)
     elif isinstance(policy, Learning):
         for path in policy.history:
             check_score(path, named(score))

@@ -30,8 +30,7 @@ KEY_INSIDE = "the answer contains a whole key, so grv has not kept its text"
 
 # What a server may refuse, and what a run does without it.
 INSTEAD: Mapping[str, str] = {
-    "logprobs": "candidates have no log-probabilities; rank them with --score length or"
-    " --score trained:LEDGER",
+    "logprobs": "--score auto, the default, trains a score on the run's verdicts instead",
     "n": "grv sends one request for each candidate, side by side",
     "seed": "other runs get other candidates",
     "stop": "candidates do not end at --stop",
@@ -397,8 +396,6 @@ class DialectGenerator(DialectClient):
         )
         if "stop" in dialect.lacks and self.sampling.stop:
             self._note("stop", "has no")
-        if "logprobs" in dialect.lacks and logprobs:
-            self._note("logprobs", "has no")
 
     def __repr__(self) -> str:
         """Everything that decides what the candidates are, and no secret."""

@@ -42,7 +42,7 @@ _NAMES = {
 }
 _WITH = {
     "n": "one request asks for several candidates",
-    "logprobs": "--score logprob works",
+    "logprobs": "--score auto, the default, ranks by them",
     "seed": "the server takes seeds",
     "schema": "--response-format with a schema works",
     "usage": "the tokens of each call are known",

@@ -112,6 +112,11 @@ SCORERS = table(
     __name__,
     [
         ScorerEntry(
+            "auto",
+            "log-probabilities if the server returns them; otherwise trained on the run's verdicts",
+            _class(".auto", "AutoScorer"),
+        ),
+        ScorerEntry(
             "logprob",
             "the mean log-probability of a candidate's tokens",
             _class(".logprob", "LogprobScorer", "mean"),

@@ -19,6 +19,9 @@ HOW: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
 )
 
 
+NO_LOGPROBS = "the generator returned no log-probabilities"
+
+
 class LogprobScorer:
     """The mean, sum or minimum of a draft's log-probabilities. An empty text has no score.
 
@@ -48,7 +51,7 @@ class LogprobScorer:
         if not draft.text.strip():
             return Score(None, reason="the text is empty")
         if not draft.logprobs:
-            return Score(None, reason="the generator returned no log-probabilities")
+            return Score(None, reason=NO_LOGPROBS)
         if not all(map(math.isfinite, draft.logprobs)):
             return Score(None, reason="a log-probability is not a number")
         return scored(HOW[self.how](draft.logprobs))

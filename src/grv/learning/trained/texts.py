@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...backends.scorers.auto import AUTO
 from ...backends.scorers.trained.features import Arrival, Features, Others, answers_are_programs
 from ...backends.scorers.trained.model import TrainedModel
 from ...core.errors import LogError, UsageError
@@ -221,7 +222,7 @@ def search_texts(id: str, entries: Sequence[Entry]) -> SearchTexts | None:
     known = [verdicts.get(id) for id in ids]
     check = _check(started.check)
     return SearchTexts(
-        frozenset(names) - {TRAINED, ""},
+        frozenset(names) - {TRAINED, AUTO, ""},
         PastTexts(
             id,
             started.prompt,
@@ -243,9 +244,10 @@ def _check(text: str) -> Mapping[str, object]:
 
 
 def _recorded(made: Made, scored: Scored, score: str, alike: str) -> Arrival:
-    """A candidate of a ledger. Its score is a given one, unless it was trained."""
+    """A candidate of a ledger. Its score is a given one, unless it was or may be trained."""
     key = None if scored.key in (REFUTED, DROPPED) else scored.key
     values = {score: scored.score} | ({alike: scored.alike} if alike else {})
     values.pop(TRAINED, None)
+    values.pop(AUTO, None)
     given = {name: value for name, value in values.items() if value is not None}
     return Arrival(made.text, made.logprobs, key, given)

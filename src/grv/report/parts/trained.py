@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...comparing.evaluate import Figure, cross_fitted, in_order, ranking
+from ...comparing.evaluate import Figure, in_order, ranking
 from ...core.errors import GrvError
+from ...learning.trained.cross_fit import cross_fitted
 from ...learning.trained.texts import PastTexts, read_texts
 from ...ledger.opening import is_ledger
 from .. import columns as c

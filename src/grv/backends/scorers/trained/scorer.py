@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ...callables import in_thread
 from ...protocols import Arrived, Draft, Problem, Score, Scorer
-from .features import Arrival, Features, Others, answers_are_programs
+from .features import Arrival, Others, answers_are_programs
 from .model import TrainedModel, model_of
 
 COLD = "cold"  # recorded for a search that started before there was a model
@@ -24,7 +24,8 @@ class TrainedScorer:
     `load_model` reads a model that `grv learn --scorer` wrote.
 
     Args:
-        latest: returns the newest model; None if there is none yet. It may take a while.
+        latest: returns the newest model; None if there is none yet. It may take a while. If it is
+            None itself, the models are those of the run's own ledger.
         given: the name of another score and its scorer, if the model uses one. Failures are then
             counted by its exact values.
 
@@ -39,7 +40,7 @@ class TrainedScorer:
 
     def __init__(
         self,
-        latest: Callable[[], TrainedModel | None],
+        latest: Callable[[], TrainedModel | None] | None,
         given: tuple[str, Scorer] | None = None,
     ) -> None:
         self._latest = latest
@@ -48,11 +49,17 @@ class TrainedScorer:
     def __repr__(self) -> str:
         return "TrainedScorer()" if self._given is None else f"TrainedScorer({self._given[0]!r})"
 
-    async def pinned(self, recorded: str = "") -> PinnedScorer:
-        """The scorer of one search: with the recorded model, or else with the newest one."""
+    async def pinned(self, recorded: str = "", own: TrainedModel | None = None) -> PinnedScorer:
+        """The scorer of one search: with the recorded model, or else with the newest one.
+
+        Args:
+            recorded: the content of the scorer that the search started with; empty at its start.
+            own: the newest model of the run's own ledger.
+        """
+        model = own
         if recorded:
             model = None if recorded == COLD else model_of(recorded, "the recorded scorer")
-        else:
+        elif self._latest is not None:
             model = await in_thread(self._latest)
         return PinnedScorer(model, self._given)
 
@@ -97,10 +104,14 @@ class PinnedScorer:
         given: Sequence[Score] = [Score(None)] * len(new)
         if self._given is not None:
             given = await self._given[1].score(problem, [each.draft for each in new])
-        return await in_thread(lambda: self._scores(problem, earlier, new, given))
+        model = self._model
+        if model is None:
+            return [self._cold(each.draft, score) for each, score in zip(new, given, strict=True)]
+        return await in_thread(lambda: self._scores(model, problem, earlier, new, given))
 
     def _scores(
         self,
+        model: TrainedModel,
         problem: Problem,
         earlier: Sequence[Arrived],
         new: Sequence[Arrived],
@@ -113,21 +124,23 @@ class PinnedScorer:
         found = []
         for each, score in zip(new, given, strict=True):
             arrival = _arrival(each, {} if score.value is None else {name: score.value})
-            found.append(self._score(others.features(arrival), each.draft, score))
+            value = model.score(others.features(arrival))
+            found.append(_unless_empty(each.draft, score, value))
             others.add(arrival)
         return found
 
-    def _score(self, features: Features, draft: Draft, given: Score) -> Score:
-        """The score of one candidate; an empty text has none."""
-        if not draft.text.strip():
-            return Score(None, given.usage, "the text is empty", given.value)
-        if self._model is not None:
-            value = self._model.score(features)
-        elif self._given is not None:
+    def _cold(self, draft: Draft, given: Score) -> Score:
+        """The score of a candidate as long as there is no model."""
+        if self._given is not None and draft.text.strip():
             return Score(given.value, given.usage, given.reason)
-        else:
-            value = _mean(draft.logprobs)
-        return Score(value, given.usage, alike=given.value)
+        return _unless_empty(draft, given, _mean(draft.logprobs))
+
+
+def _unless_empty(draft: Draft, given: Score, value: float) -> Score:
+    """The score of one candidate; an empty text has none."""
+    if not draft.text.strip():
+        return Score(None, given.usage, "the text is empty", given.value)
+    return Score(value, given.usage, alike=given.value)
 
 
 def _arrival(arrived: Arrived, given: dict[str, float] | None = None) -> Arrival:
