@@ -389,6 +389,7 @@ def _names_files(record: Mapping[str, Any]) -> str:
 
 
 _SCHEMA = ("schema", "fields", "tolerance")
+_SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
 _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
 
@@ -406,6 +407,9 @@ KINDS: Mapping[str, CheckKind] = {
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
+    "sql": limited_check(
+        ".sql.check", "SqlCheck", *_SQL, for_guests=True, reads=(), keeps_out=_names_files
+    ),
     "stdin": program_check(_stdin),
     "text": limited_check(".text", "TextRules", *_TEXT, for_guests=True, reads=()),
 }
