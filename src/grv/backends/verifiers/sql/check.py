@@ -12,7 +12,6 @@ never has the reference or its rows: these are compared here. `limits` apply to 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
 import re
 import threading
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ....core.errors import UsageError, installing
+from ....core.errors import UsageError
 from ....core.values import Verdict
 from ....files import shown
 from ....own_code import digest_of_files
@@ -37,7 +36,7 @@ from ..programs.checks import FailureCount, call, load, loading
 from ..programs.findings import clean, failed, raised, refused, silent
 from ..worker_pair import WorkerPair
 
-ENGINES = ("sqlite", "duckdb")
+ENGINES = ("sqlite",)
 _VARIANTS = 25
 _MOST_VARIANTS = 200
 _MOST_ROWS = 100_000  # of a query's answer
@@ -47,12 +46,10 @@ _LARGEST = 1 << 30  # bytes of all databases
 _PREPARING = 60.0  # seconds at least for the reference on all variants
 _ENTRY = "answer"
 _SQLITE = b"SQLite format 3\0"
-_DUCKDB = b"DUCK"
-_START = re.compile(r"^[ \t(]*(?:select|with|values|from)\b", re.IGNORECASE | re.MULTILINE)
+_START = re.compile(r"^[ \t(]*(?:select|with|values)\b", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|\w+", re.DOTALL)
 _QUERIES = {
     "sqlite": ("select", "values"),
-    "duckdb": ("select", "values", "from", "table", "pivot", "unpivot", "describe", "summarize"),
 }
 
 
@@ -80,7 +77,7 @@ class SqlCheck(WholeTextCheck):
     """Passes a text with a query that returns the rows of the reference query.
 
     Attributes:
-        engine: "sqlite" or "duckdb".
+        engine: "sqlite".
         reference: the query that is right.
         schema: SQL that makes the tables and their rows; "" if there are files.
         files: the paths of databases, or of files with SQL.
@@ -107,8 +104,6 @@ class SqlCheck(WholeTextCheck):
         """The check of a problem; a UsageError names the field that is wrong."""
         record = problem.check
         engine = one_of(record, "engine", ENGINES)
-        if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
-            raise UsageError(f"engine duckdb needs duckdb: {installing('sql')}")
         if ("schema" in record) == ("databases" in record):
             raise UsageError("give schema, which is SQL, or databases, which are files")
         schema = required_text(record, "schema") if "schema" in record else ""
@@ -226,7 +221,7 @@ class SqlCheck(WholeTextCheck):
         sources: list[dict[str, Any]] = [{"script": self.schema}] if self.schema else []
         data = bytearray()
         for number, path in enumerate(self.files):
-            source = _read(path, self.engine, f"databases[{number}]", data)
+            source = _read(path, f"databases[{number}]", data)
             sources.append(source)
         self._known.files = bytes(data)
         seconds = max(_PREPARING, 4 * self.limits.seconds)
@@ -253,10 +248,10 @@ class SqlCheck(WholeTextCheck):
                 content = _content(reply)
                 if not isinstance(content.get("databases"), list):
                     return _broken(str(content.get("error", "no answer")))
-                for database in content["databases"]:
-                    found.append(
-                        Expected(database["database"], database["rows"], database["ordered"])
-                    )
+                found += [
+                    Expected(each["database"], each["rows"], each["ordered"])
+                    for each in content["databases"]
+                ]
         return found
 
     def _ask(
@@ -294,20 +289,17 @@ def _source() -> str:
     return Path(__file__).with_name("jailed.py").read_text(encoding="utf-8")
 
 
-def _read(path: str, engine: str, place: str, data: bytearray) -> dict[str, Any]:
+def _read(path: str, place: str, data: bytearray) -> dict[str, Any]:
     """A file as a source of data; a database is added to `data`."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{place}: {shown(path)}: {error.strerror}") from None
-    found = {content[:16] == _SQLITE: "sqlite", content[8:12] == _DUCKDB: "duckdb"}.get(True)
-    if found is None:
+    if content[:16] != _SQLITE:
         try:
             return {"script": content.decode("utf-8")}
         except UnicodeDecodeError:
             raise UsageError(f"{place}: {shown(path)} is neither a database nor SQL") from None
-    if found != engine:
-        raise UsageError(f"{place}: {shown(path)} is a database of {found}, not of {engine}")
     start = len(data)
     data += content
     if len(data) > _LARGEST:
@@ -316,15 +308,15 @@ def _read(path: str, engine: str, place: str, data: bytearray) -> dict[str, Any]
 
 
 def query_in(text: str) -> str:
-    """The query in a text: its last code block of SQL, or what begins like a query.
+    r"""The query in a text: its last code block of SQL, or what begins like a query.
 
     >>> query_in("Here it is: ```SELECT 1```;")
     'Here it is: ```SELECT 1```'
-    >>> query_in("Sure.\\nSELECT a\\nFROM t;")
-    'SELECT a\\nFROM t'
+    >>> query_in("Sure.\nSELECT a\nFROM t;")
+    'SELECT a\nFROM t'
     """
     answer = spoken(text)
-    blocks = code_in(answer, ("sql", "sqlite", "sqlite3", "duckdb", "postgresql", "mysql"))
+    blocks = code_in(answer, ("sql", "sqlite", "sqlite3", "postgresql", "mysql"))
     if blocks:
         return _bare(blocks[-1])
     start = _START.search(answer)

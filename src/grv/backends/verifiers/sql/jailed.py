@@ -26,7 +26,6 @@ _MOST_ROWS = 40  # of a table in a variant
 _TRIES = 3  # variants that are made for each one that is kept
 _STEPS = 10_000  # of SQLite's machine between two looks at their number
 _STEPS_PER_SECOND = 10_000_000
-_FILE = "data.duckdb"
 # What SQLite may do for a query: read, call functions, and evaluate recursive expressions.
 _ALLOWED = (
     sqlite3.SQLITE_SELECT,
@@ -94,15 +93,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": "memory"}
 
 
-def _opened(request: dict[str, Any]) -> Any:
+def _opened(request: dict[str, Any]) -> sqlite3.Connection:
     """The database of a request, with all its data."""
     try:
-        if request["engine"] == "sqlite":
-            return _sqlite(request["database"])
-        return _duckdb(request["database"], request["memory_mb"])
-    except QueryError:
-        raise
-    except Exception as error:
+        return _sqlite(request["database"])
+    except sqlite3.Error as error:
         raise QueryError(f"the database: {error}") from None
 
 
@@ -149,50 +144,12 @@ def _piece(place: list[int]) -> bytes:
     return b"".join(parts)
 
 
-def _duckdb(source: dict[str, Any], memory_mb: int) -> Any:
-    import duckdb
-
-    config: dict[str, Any] = {
-        "threads": 1,
-        "memory_limit": f"{memory_mb}MB",
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    if "file" in source:
-        with open(_FILE, "wb") as file:
-            file.write(_piece(source["file"]))
-        database = duckdb.connect(_FILE, read_only=True, config=config)
-    else:
-        database = duckdb.connect(":memory:", config=config)
-    if "script" in source:
-        database.execute(source["script"])
-    for name, ddl, width, rows in source.get("tables", ()):
-        database.execute(ddl)
-        marks = ",".join("?" * width)
-        for row in rows:
-            try:
-                database.execute(f"INSERT INTO {_quoted(name)} VALUES ({marks})", row)
-            except duckdb.Error:
-                continue  # it breaks a constraint
-    for ddl in source.get("after", ()):
-        database.execute(ddl)
-    return database
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _rows(database: Any, request: dict[str, Any], query: str) -> list[list[Any]]:
+def _rows(database: sqlite3.Connection, request: dict[str, Any], query: str) -> list[list[Any]]:
     """The rows of a query, which can do nothing but read."""
-    if isinstance(database, sqlite3.Connection):
-        return _sqlite_rows(database, request, query)
-    return _duckdb_rows(database, request, query)
-
-
-def _sqlite_rows(
-    database: sqlite3.Connection, request: dict[str, Any], query: str
-) -> list[list[Any]]:
     if "\0" in query:
         raise QueryError("a null character")
     for limit, value in (
@@ -235,33 +192,6 @@ def _sqlite_rows(
         database.set_authorizer(None)
 
 
-def _duckdb_rows(database: Any, request: dict[str, Any], query: str) -> list[list[Any]]:
-    import duckdb
-
-    for setting in (
-        "SET python_enable_replacements = false",
-        "SET enable_external_access = false",
-        "SET lock_configuration = true",
-    ):
-        try:
-            database.execute(setting)
-        except duckdb.Error:
-            if "lock_configuration" not in str(setting):
-                raise QueryError("the engine cannot be confined") from None
-    try:
-        statements = database.extract_statements(query)
-        if len(statements) != 1:
-            raise QueryError(f"{len(statements)} statements; one is allowed")
-        if statements[0].type != duckdb.StatementType.SELECT:
-            raise QueryError("only queries are allowed")
-        database.execute("BEGIN TRANSACTION READ ONLY")
-        return _fetched(database.execute(statements[0]), request["rows"])
-    except duckdb.Error as error:
-        raise QueryError(str(error).splitlines()[0] if str(error) else "error") from None
-    except (RuntimeError, ValueError) as error:
-        raise QueryError(str(error)) from None
-
-
 def _fetched(cursor: Any, most: int) -> list[list[Any]]:
     found: list[list[Any]] = []
     if cursor.description is None:
@@ -274,11 +204,9 @@ def _fetched(cursor: Any, most: int) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value that can be sent; dates and the like as text."""
+    """A value that can be sent."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
-    if type(value).__name__ == "Decimal":
-        return float(value)
     return str(value)
 
 
@@ -332,7 +260,7 @@ def _again(
         for table in source["tables"]:
             table[3] = table[3][::-1]
     database = _opened({**request, "database": source})
-    if backwards and isinstance(database, sqlite3.Connection):
+    if backwards:
         database.execute("PRAGMA reverse_unordered_selects = ON")
     return _rows(database, request, request["query"])
 
@@ -362,12 +290,13 @@ def is_ordered(query: str) -> bool:
     return False
 
 
-def _described(database: Any, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
+def _described(
+    database: sqlite3.Connection, request: dict[str, Any]
+) -> tuple[list[Table], list[str]]:
     """The tables with some rows, parents first; and what is made after them."""
-    read = _sqlite_tables if isinstance(database, sqlite3.Connection) else _duckdb_tables
     try:
-        tables, after = read(database, request["nulls"])
-    except Exception as error:
+        tables, after = _tables(database, request["nulls"])
+    except sqlite3.Error as error:
         raise QueryError(f"the database: {error}") from None
     names = {table.name for table in tables}
     ordered: list[Table] = []
@@ -389,7 +318,7 @@ def _described(database: Any, request: dict[str, Any]) -> tuple[list[Table], lis
     return ordered, after
 
 
-def _sqlite_tables(database: sqlite3.Connection, nulls: str) -> tuple[list[Table], list[str]]:
+def _tables(database: sqlite3.Connection, nulls: str) -> tuple[list[Table], list[str]]:
     tables = []
     after = []
     entries = database.execute(
@@ -437,45 +366,6 @@ def _with_parents(table: Table, by_name: dict[str, Table]) -> Table:
             parent = None if other is None or not found else (other.name, found[0])
         columns.append(column._replace(parent=parent))
     return table._replace(columns=columns)
-
-
-def _duckdb_tables(database: Any, nulls: str) -> tuple[list[Table], list[str]]:
-    tables = []
-    listed = database.execute(
-        "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal ORDER BY table_oid"
-    ).fetchall()
-    for name, ddl in listed:
-        information = database.execute(
-            "SELECT column_name, is_nullable FROM duckdb_columns() WHERE table_name = ?"
-            " ORDER BY column_index",
-            [name],
-        ).fetchall()
-        constraints = database.execute(
-            "SELECT constraint_type, constraint_column_names, constraint_text"
-            " FROM duckdb_constraints() WHERE table_name = ?",
-            [name],
-        ).fetchall()
-        keys: set[str] = set()
-        parents: dict[str, tuple[str, str]] = {}
-        for kind, members, text in constraints:
-            if kind == "PRIMARY KEY" or (kind == "UNIQUE" and len(members) == 1):
-                keys.update(members)
-            refers = re.search(r"REFERENCES\s+\"?([^\s(\"]+)\"?\s*(?:\(\"?([^)\",]+))?", str(text))
-            if kind == "FOREIGN KEY" and refers:
-                parents[members[0].lower()] = (refers[1], refers[2] or "")
-        rows = database.execute(f"SELECT * FROM {_quoted(name)} LIMIT {_READ}").fetchall()
-        columns = []
-        for place, (column, nullable) in enumerate(information):
-            empty = any(row[place] is None for row in rows)
-            may_be_null = bool(nullable) and column not in keys
-            may_be_null = may_be_null and (nulls == "declared" or empty)
-            columns.append(Column(column, column in keys, may_be_null, parents.get(column.lower())))
-        tables.append(Table(name, ddl, columns, [[_plain(v) for v in row] for row in rows]))
-    by_name = {table.name.lower(): table for table in tables}
-    views = database.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
-    indexes = database.execute("SELECT sql FROM duckdb_indexes()").fetchall()
-    after = [ddl for (ddl,) in (*indexes, *views) if ddl]
-    return [_with_parents(table, by_name) for table in tables], after
 
 
 class _Pools:
@@ -616,7 +506,7 @@ def _new_rows(
         if not refers and not column.is_key and rng.random() < 0.3:
             values = [row[place] for row in rows]
             rng.shuffle(values)
-            for row, value in zip(rows, values):
+            for row, value in zip(rows, values, strict=True):
                 row[place] = value
     rng.shuffle(rows)
     return rows
