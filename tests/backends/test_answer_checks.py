@@ -132,7 +132,7 @@ def test_a_database_is_a_file(verifier: CheckVerifier, tmp_path: Path) -> None:
 
 
 def test_a_reference_that_fails_is_broken(verifier: CheckVerifier) -> None:
-    finding = found(verifier, "SELECT 1", **sql("SELECT nothing FROM nowhere"))
+    finding = found(verifier, "SELECT 1", **sql("SELECT a FROM nowhere"))
     assert finding.verdict is Verdict.BROKEN
     assert "no such table: nowhere" in finding.reason
 
@@ -248,7 +248,7 @@ def test_a_command_inside_a_group_must_be_allowed(verifier: CheckVerifier) -> No
         found(verifier, "x", **check)
 
 
-@pytest.mark.parametrize("attack", answers.attacks(), ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", [*answers.attacks()], ids=lambda attack: attack.name)
 def test_an_attack_on_a_check_of_answers_is_held(attack: answers.AnswerAttack) -> None:
     with suite.Surroundings() as around, CheckVerifier(workers=1, refute=False) as verifier:
         finding = verifier.find(Problem("p", check=attack.check), around.fill(attack.text))

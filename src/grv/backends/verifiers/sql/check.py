@@ -369,7 +369,7 @@ def _rank(value: Any) -> tuple[int, Any]:
     if value is None:
         return (0, 0)
     if isinstance(value, int | float):
-        return (1, -math.inf if math.isnan(value) else value)
+        return (1, -math.inf if value != value else value)  # NaN does not equal itself
     if isinstance(value, str):
         return (2, value)
     if isinstance(value, bytes):
@@ -387,7 +387,7 @@ def _same(one: Any, other: Any, tolerance: float) -> bool:
     if isinstance(one, int | float) and isinstance(other, int | float):
         if isinstance(one, int) and isinstance(other, int):
             return one == other
-        both_missing = math.isnan(one) and math.isnan(other)
+        both_missing = one != one and other != other  # NaN
         try:
             return both_missing or is_close(one, other, tolerance)
         except OverflowError:
