@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ PAIRS = [
     ),
 ]
 # The same with other constants: fifty pairs.
-VARIED = [
+VARIED: list[tuple[tuple[str, str, str], str, Callable[[str, int], str]]] = [
     (PAIRS[0], "pay", lambda q, n: q.replace("100", str(100 + n)).replace("200", str(200 - n))),
     (PAIRS[6], "day", lambda q, n: q.replace("2021-05-01", f"2021-04-{10 + n}")),
     (PAIRS[4], "pay", lambda q, n: q.replace("250", str(250 + n))),

@@ -202,6 +202,8 @@ class Stage:
     @classmethod
     def of(cls, data: object) -> Stage | None:
         """The inverse of `as_data`; None if it is not one."""
+        if not isinstance(data, Mapping):
+            return None
         match data:
             case {"check": str(name), "verdict": str(verdict), "seconds": int() | float() as spent}:
                 cost = data.get("cost")

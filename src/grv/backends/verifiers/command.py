@@ -54,9 +54,10 @@ def is_command(problem: Problem) -> bool:
 
 def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
     """Refuse a check that runs a command or sends candidates away, unless the user allows it."""
-    if not isinstance(problem.check, Mapping):
+    check: object = problem.check
+    if not isinstance(check, Mapping):
         return  # the parser says what is wrong
-    for record in records_in(problem.check):
+    for record in records_in(check):
         kind = record.get("kind")
         outside = KINDS[kind].outside if isinstance(kind, str) and kind in KINDS else None
         does = "" if outside is None else outside(record)

@@ -140,8 +140,7 @@ class GroupCheck(WholeTextCheck):
         """Why one of the checks certainly fails a text."""
         for member in self.members:
             how = member.check.how
-            is_text = isinstance(how, WholeTextCheck)
-            reason = how.failure(text) if is_text else how.refutation(text)
+            reason = how.failure(text) if isinstance(how, WholeTextCheck) else how.refutation(text)
             if reason is not None:
                 return f"{member.kind}: {reason}"
         return None

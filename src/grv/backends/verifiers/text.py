@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -191,7 +191,7 @@ def _without_punctuation(text: str) -> str:
     return "".join(each for each in text if not unicodedata.category(each).startswith("P"))
 
 
-_STEPS = {
+_STEPS: Mapping[str, Callable[[str], str]] = {
     "unicode": partial(unicodedata.normalize, "NFKC"),
     "case": str.casefold,
     "punctuation": _without_punctuation,

@@ -185,7 +185,7 @@ def reviews(ledger: TableLedger) -> list[tuple[ItemId, Found]]:
 
 def for_people(check: str) -> bool:
     """Whether people verify by this check; without one, the user's own verifier parks calls."""
-    return _of_person(_record(check)).get("kind", "human") == "human"
+    return bool(_of_person(_record(check)).get("kind", "human") == "human")
 
 
 def check_of(view: SearchView) -> HumanCheck:
