@@ -18,7 +18,7 @@ from ...core.values import Verdict
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, RunLimits
 from ..verifiers.pool import CheckVerifier
-from . import ending, escaping, forging, harming, prying, right_programs
+from . import answers, ending, escaping, forging, harming, prying, right_programs
 from .attack import Aim, Attack
 
 _GROUPS = (forging, prying, harming, escaping, ending)
@@ -132,6 +132,13 @@ def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial
     )
     for (name, attack), judged in verifier.find_all(jobs):
         yield Trial(name, held(attack, judged.finding), judged.finding)
+    others = (
+        (f"{attack.name} ({attack.check['kind']})", Problem(attack.name, check=attack.check), text)
+        for attack in answers.attacks()
+        for text in (around.fill(attack.text),)
+    )
+    for name, judged in verifier.find_all(others):
+        yield Trial(name, judged.finding.verdict is Verdict.FAILED, judged.finding)
 
 
 def run_right_programs(verifier: CheckVerifier) -> Iterator[Trial]:
