@@ -62,23 +62,21 @@ def _loader() -> Any:
     """PyYAML's safe loader, with the plain values of YAML 1.2."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        """Reads plain data only."""
-
-    Loader.yaml_implicit_resolvers = {
+    loader: Any = type("Loader", (yaml.SafeLoader,), {})
+    loader.yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag.endswith(":merge")]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     made = (*_RESOLVED, *_OTHER)
-    Loader.yaml_constructors = {
+    loader.yaml_constructors = {
         tag: maker
         for tag, maker in yaml.SafeLoader.yaml_constructors.items()
         if tag is None or tag in made
     }
     for tag, (pattern, first) in _RESOLVED.items():
-        Loader.add_implicit_resolver(tag, re.compile(rf"(?:{pattern})\Z"), first)
-    Loader.add_constructor("tag:yaml.org,2002:int", _integer)
-    return Loader
+        loader.add_implicit_resolver(tag, re.compile(rf"(?:{pattern})\Z"), first)
+    loader.add_constructor("tag:yaml.org,2002:int", _integer)
+    return loader
 
 
 def _integer(loader: Any, node: Any) -> int:
