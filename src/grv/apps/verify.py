@@ -123,8 +123,7 @@ class _Done:
 
     def add(self, problem: Problem, number: int, judged: Judged) -> None:
         """Count a verdict."""
-        from ..backends.verifiers.checks import KINDS
-        from ..backends.verifiers.command import is_command
+        from ..backends.verifiers.checks import KINDS, kinds_in
 
         finding = judged.finding
         self.verdicts[finding.verdict] += 1
@@ -132,10 +131,11 @@ class _Done:
             self.refuted += 1
         elif finding.shared:
             self.shared += 1
-        elif is_command(problem):
-            self.commands[problem.id] = problem
-        elif KINDS[problem.check["kind"]].runs_programs:
-            self.programs += 1
+        else:
+            kinds = kinds_in(problem.check)
+            if "command" in kinds:
+                self.commands[problem.id] = problem
+            self.programs += any(KINDS[kind].runs_programs for kind in kinds)
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
 

@@ -179,6 +179,39 @@ def scored(value: object, usage: Usage = Usage()) -> Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """One check of several that a verification ran, and what it cost.
+
+    Attributes:
+        name: which check it is.
+        verdict: what it said.
+        seconds: how long it took.
+        cost: what it cost, in dollars; None if nobody says.
+    """
+
+    name: str
+    verdict: Verdict
+    seconds: float = 0.0
+    cost: float | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The stage as evidence."""
+        data = {"check": self.name, "verdict": self.verdict.value, "seconds": self.seconds}
+        return data if self.cost is None else {**data, "cost": self.cost}
+
+    @classmethod
+    def of(cls, data: object) -> Stage | None:
+        """The inverse of `as_data`; None if it is not one."""
+        match data:
+            case {"check": str(name), "verdict": str(verdict), "seconds": int() | float() as spent}:
+                cost = data.get("cost")
+                known = cost if is_number(cost) else None
+                if verdict in {each.value for each in Verdict}:
+                    return cls(name, Verdict(verdict), spent, known)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A verifier's answer.
 
@@ -202,6 +235,16 @@ class Finding:
     usage: Usage = Usage()
     conditions: Conditions | None = field(default=None, compare=False)
     shared: bool = False
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The checks that were run, if there are several, each with what it cost.
+
+        They are the field `stages` of the evidence, so that every record of a finding has them.
+        """
+        listed = self.evidence.get("stages")
+        found = map(Stage.of, listed if isinstance(listed, list) else ())
+        return tuple(stage for stage in found if stage is not None)
 
     @property
     def answer_program(self) -> str | None:

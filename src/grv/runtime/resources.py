@@ -65,6 +65,8 @@ def _size(count: int) -> str:
 
 def worst_seconds(check: Check) -> float:
     """The time of verifying one candidate if every test takes its full limit."""
+    from ..backends.verifiers.checks import WholeTextCheck
+    from ..backends.verifiers.groups import GroupCheck
     from ..backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
 
     match check.how:
@@ -74,6 +76,10 @@ def worst_seconds(check: Check) -> float:
             seconds = (len(tests) + 1) * limits.seconds
         case AssertsCheck(limits=limits):
             seconds = limits.seconds + _TEST_SECONDS
+        case GroupCheck(members):
+            seconds = sum(worst_seconds(member.check) for member in members)
+        case WholeTextCheck() as how:
+            seconds = how.worst_seconds()
         case _:
             seconds = 0.0
     return seconds * check.repeat

@@ -20,7 +20,7 @@ from ...text import checksum
 from ..callables import processors
 from ..protocols import Finding, Problem
 from ..sandbox.limits import InForce, Isolation, RunLimits
-from ..verifiers.checks import Check
+from ..verifiers.checks import Check, kinds_in
 from ..verifiers.engine import CALLED_OFF, Job, LocalEngine
 from .connection import connected
 from .node_pool import NodeRequest, NodeSettings
@@ -50,7 +50,7 @@ class RayEngine:
     """Runs candidates on the nodes of a Ray cluster, each with its own sandbox.
 
     Connects to the cluster at RAY_ADDRESS, or starts one on this machine. Checks of kind "http" are
-    asked from this process, which has the key.
+    asked from this process, which has the key, and people too.
 
     Args:
         workers: the number of candidates that run at once per node; by default one per CPU.
@@ -100,7 +100,7 @@ class RayEngine:
 
     def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
         """The finding on a text, from any node."""
-        if problem.check.get("kind") == "http":
+        if kinds_in(problem.check) & {"http", "human"}:
             return self._here.judge(job, problem, check, text)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):

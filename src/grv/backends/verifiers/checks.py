@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
@@ -42,18 +42,22 @@ _TOLERANCES = ("tolerance", "absolute_tolerance")
 JUDGE = 2
 
 
-class TextCheck(abc.ABC):
-    """A check that needs no sandbox.
+class WholeTextCheck(abc.ABC):
+    """A check of a candidate's text as a whole, with or without a sandbox.
 
     Attributes:
         judged_by: the version of the judge; 0 if others judge: a command, a server, a person.
+        is_jailed: whether it runs something of the candidate in the sandbox.
+        is_limited: whether the limits of the record or of the user apply.
     """
 
     judged_by: ClassVar[int] = JUDGE
+    is_jailed: ClassVar[bool] = False
+    is_limited: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def compare(self, text: str) -> Finding:
-        """The finding on a candidate's text. May be called from any thread."""
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
+        """The finding on a candidate's text."""
 
     def key(self, text: str) -> str | None:
         """Texts with equal keys fail together; None is in no class."""
@@ -71,16 +75,41 @@ class TextCheck(abc.ABC):
         """Why a text certainly fails, without verification; None if it may pass."""
         return None
 
+    def failure(self, text: str) -> str | None:
+        """Why a text fails, as far as a moment's work can tell; None if it may pass.
+
+        It refutes for free in front of another check.
+        """
+        return self.refutation(text)
+
     def content(self) -> str:
         """A checksum of the files that the check uses; "" if it uses none."""
         return ""
+
+    def conditions(self, digest: str, isolation: Isolation) -> Conditions:
+        """The conditions of verdicts now; `digest` is a checksum of the record."""
+        content = self.content()
+        whole = checksum(f"{digest} {content}") if content else digest
+        return Conditions(whole, self.judged_by, isolation.value if self.is_jailed else "")
+
+    def worst_seconds(self) -> float:
+        """How long one verification runs in the sandbox if it takes all its time."""
+        return 0.0
+
+
+class TextCheck(WholeTextCheck):
+    """A check that needs no sandbox."""
+
+    @abc.abstractmethod
+    def compare(self, text: str) -> Finding:
+        """The finding on a candidate's text. May be called from any thread."""
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding on a candidate's text."""
         return self.compare(text)
 
 
-Judging = ProgramCheck | TextCheck
+Judging = ProgramCheck | WholeTextCheck
 
 
 @dataclass(frozen=True)
@@ -98,12 +127,10 @@ class Check:
     digest: str
 
     def conditions(self, isolation: Isolation) -> Conditions:
-        """The conditions of verdicts now: files that a command names may have changed."""
-        if not isinstance(self.how, TextCheck):
+        """The conditions of verdicts now: files that a check names may have changed."""
+        if isinstance(self.how, ProgramCheck):
             return Conditions(self.digest, JUDGE, isolation.value)
-        content = self.how.content()
-        digest = checksum(f"{self.digest} {content}") if content else self.digest
-        return Conditions(digest, self.how.judged_by)
+        return self.how.conditions(self.digest, isolation)
 
 
 class _Record:
@@ -174,7 +201,8 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
     how = KINDS[kind].parse(record, limits, problem)
     seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
     try:
-        used = "" if isinstance(how, TextCheck) else repr(limits)  # others set their own limits
+        is_limited = isinstance(how, ProgramCheck) or how.is_limited
+        used = repr(limits) if is_limited else ""  # others set their own limits
         text = json.dumps([dict(record.data), used, seen], sort_keys=True)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
@@ -282,7 +310,9 @@ class CheckKind:
         reads: the fields of the problem that the verdict depends on, besides the record. Problems
             with equal records share their verdicts if these are equal too.
         outside: what such a check does outside the sandbox, for the error that asks the user to
-            allow it; None if it does nothing there.
+            allow it; None if it does nothing there, "" if this record does not.
+        keeps_out: why a client of a server may not give this record, though it may give others of
+            the kind; "" if it may.
     """
 
     parse: _Parser
@@ -290,6 +320,7 @@ class CheckKind:
     for_guests: bool = False
     reads: tuple[str, ...] = ("id", "prompt")
     outside: Callable[[Mapping[str, Any]], str] | None = None
+    keeps_out: Callable[[Mapping[str, Any]], str] | None = None
 
 
 def program_check(parse: _Parser, *, reads: tuple[str, ...] = ()) -> CheckKind:
@@ -305,14 +336,44 @@ def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
     """
 
     def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
-        record.only("kind", *fields, "limits", "repeat")
-        kind = getattr(importlib.import_module(module, __package__), name)
-        try:
-            return cast(TextCheck, kind.of(problem))
-        except UsageError as exc:
-            raise record.wrong("", str(exc)) from None
+        return _made(record, fields, module, name, problem)
 
     return CheckKind(parse, **more)
+
+
+def limited_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
+    """As `text_check`, for a class whose `of` takes the problem and the limits in force."""
+
+    def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
+        return _made(record, fields, module, name, problem, limits)
+
+    return CheckKind(parse, **more)
+
+
+def _made(
+    record: _Record, fields: tuple[str, ...], module: str, name: str, *given: object
+) -> Judging:
+    """What the class method `of` of a class makes of a record without unknown fields."""
+    record.only("kind", *fields, "limits", "repeat")
+    kind = getattr(importlib.import_module(module, __package__), name)
+    try:
+        return cast(WholeTextCheck, kind.of(*given))
+    except UsageError as exc:
+        raise record.wrong("", str(exc)) from None
+
+
+def records_in(check: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The record of a check, and the records of the checks that it consists of."""
+    yield check
+    inner = check.get("checks") if check.get("kind") in GROUPS else None
+    for record in inner if isinstance(inner, list) else ():
+        if isinstance(record, Mapping):
+            yield record
+
+
+def kinds_in(check: Mapping[str, Any]) -> set[str]:
+    """The kinds of a check and of the checks that it consists of."""
+    return {str(record.get("kind")) for record in records_in(check)}
 
 
 def _runs_command(record: Mapping[str, Any]) -> str:
@@ -323,15 +384,34 @@ def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
 
+def _names_files(record: Mapping[str, Any]) -> str:
+    return "names files" if "databases" in record else ""
+
+
+_SCHEMA = ("schema", "fields", "tolerance")
+_SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
+_CONTAINS = ("contains_all", "contains_any", "contains_none")
+_TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
+
+# Kinds that consist of other checks.
+GROUPS = ("all", "first")
+
 # By name, in the order of the alphabet.
 KINDS: Mapping[str, CheckKind] = {
+    "all": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "asserts": program_check(_asserts, reads=("prompt",)),  # the program may begin with it
     "command": text_check(".command", "CommandCheck", "argv", reads=(), outside=_runs_command),
+    "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
+    "sql": limited_check(
+        ".sql.check", "SqlCheck", *_SQL, for_guests=True, reads=(), keeps_out=_names_files
+    ),
     "stdin": program_check(_stdin),
+    "text": limited_check(".text", "TextRules", *_TEXT, for_guests=True, reads=()),
 }
 
 # The kinds that a client of a server may give.

@@ -24,7 +24,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -38,7 +38,7 @@ from ..sandbox import start
 from ..sandbox.limits import Isolation
 from ..sandbox.start import UMASK, in_fixed_locale, notice_children, with_default_signals
 from ..sandbox.worker import PREFIX
-from .checks import KINDS, TextCheck
+from .checks import KINDS, TextCheck, records_in
 
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two checks of the deadline
@@ -48,30 +48,33 @@ _LAST_READS = 4  # of the pipes, after the command has ended
 
 
 def is_command(problem: Problem) -> bool:
-    """Whether the problem's check runs a command."""
+    """Whether the problem's check runs a command, and nothing else."""
     return problem.check.get("kind") == "command"
 
 
 def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
     """Refuse a check that runs a command or sends candidates away, unless the user allows it."""
-    match problem.check:
-        case {"kind": str(name)} if name in KINDS:
-            outside = KINDS[name].outside
-        case _:
-            return  # the parser says what is wrong
-    if outside is None:
-        return
-    does = outside(problem.check)
-    what = f"problem {problem.id}: its check {does}"
-    if isolation is Isolation.STRICT:
-        raise UsageError(f"{what}, which strict isolation forbids")
-    if not allowed:
-        raise UsageError(f"{what}; if you trust it, give --allow-commands (see grv verify --help)")
+    if not isinstance(problem.check, Mapping):
+        return  # the parser says what is wrong
+    for record in records_in(problem.check):
+        kind = record.get("kind")
+        outside = KINDS[kind].outside if isinstance(kind, str) and kind in KINDS else None
+        does = "" if outside is None else outside(record)
+        if not does:
+            continue
+        what = f"problem {problem.id}: its check {does}"
+        if isolation is Isolation.STRICT:
+            raise UsageError(f"{what}, which strict isolation forbids")
+        if not allowed:
+            hint = "if you trust it, give --allow-commands (see grv verify --help)"
+            raise UsageError(f"{what}; {hint}")
 
 
 def unprotected(problems: Iterable[Problem]) -> str:
     """The commands that the checks of some problems run, for a summary; "" if there are none."""
-    named = {str(problem.check["argv"][0]): None for problem in problems if is_command(problem)}
+    records = (record for problem in problems for record in records_in(problem.check))
+    commands = (record for record in records if record.get("kind") == "command")
+    named = {str(record["argv"][0]): None for record in commands}
     names = ", ".join([*named][:_NAMED])
     return names if len(named) <= _NAMED else f"{names} and {len(named) - _NAMED} more"
 

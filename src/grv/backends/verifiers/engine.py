@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import queue
 import threading
 import time
@@ -12,7 +14,7 @@ from typing import Protocol
 from ...core.errors import UsageError, VerifierError
 from ...core.values import Verdict
 from ...files import error_line
-from ..protocols import Finding, Problem, Usage
+from ..protocols import Finding, ParkedCall, Problem, Usage
 from ..sandbox.limits import InForce, Isolation
 from ..sandbox.run import SandboxDied
 from .checks import Check
@@ -137,11 +139,14 @@ class LocalEngine:
                 return finding
             findings.append(finding)
         first = findings[0]
+        usage = functools.reduce(operator.add, (finding.usage for finding in findings))
+        stages = [stage.as_data() for finding in findings for stage in finding.stages]
+        ran = {"stages": stages} if stages else {}
         verdicts = [finding.verdict for finding in findings]
         if len(set(verdicts)) > 1:
-            evidence = {"verdicts": [verdict.value for verdict in verdicts]}
-            return Finding(Verdict.FAILED, "disagreement", evidence, _sum(findings))
-        return replace(first, usage=_sum(findings))
+            evidence = {"verdicts": [verdict.value for verdict in verdicts], **ran}
+            return Finding(Verdict.FAILED, "disagreement", evidence, usage)
+        return replace(first, usage=usage, evidence={**first.evidence, **ran})
 
     def _try(self, job: Job, check: Check, text: str, seed: int) -> Finding:
         """The finding of one run; a broken run is repeated.
@@ -163,8 +168,8 @@ class LocalEngine:
                 losses += 1
                 usage = Usage(seconds=time.monotonic() - started)
                 finding = Finding(Verdict.BROKEN, str(exc), usage=usage)
-            except (UsageError, VerifierError):  # no isolation, or no answer from a server
-                raise
+            except (UsageError, VerifierError, ParkedCall):
+                raise  # no isolation, no answer from a server, or a person decides
             except Exception as exc:  # an error in judging one candidate must not affect others
                 attempts += 1
                 pair.close()
@@ -204,7 +209,3 @@ class LocalEngine:
 def fault(exc: Exception) -> Finding:
     """The finding if judging one candidate raised an exception."""
     return Finding(Verdict.BROKEN, clean(f"the judge failed: {error_line(exc, named=True)}"))
-
-
-def _sum(findings: list[Finding]) -> Usage:
-    return sum((finding.usage for finding in findings), Usage())

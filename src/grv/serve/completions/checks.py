@@ -9,7 +9,7 @@ from typing import Any
 
 from ...backends.protocols import Problem
 from ...backends.sandbox.limits import RunLimits
-from ...backends.verifiers.checks import DATA_KINDS
+from ...backends.verifiers.checks import DATA_KINDS, KINDS, records_in
 from ...core.errors import UsageError
 from ...files import is_number, shown
 from ...options import did_you_mean
@@ -41,8 +41,13 @@ def named_or_own(profile: Profile, given: Any) -> tuple[Mapping[str, Any], str]:
         return profile.checks[given], given
     if not isinstance(given, Mapping):
         raise wrong(PARAM, f"must be a check or the name of one, not {shown(given)}")
-    _check_kind(given)
-    _check_limits(given, profile.run_limits)
+    runs = 0.0
+    for record in records_in(given):
+        _check_kind(record)
+        runs += _check_limits(record, profile.run_limits)
+    if runs > _MOST_TESTS:
+        problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {runs:g}"
+        raise wrong(f"{PARAM}.checks", problem)
     return given, ""
 
 
@@ -60,10 +65,16 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         there = ", ".join(DATA_KINDS)
         hint = did_you_mean(kind, DATA_KINDS)
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
+    keeps_out = KINDS[kind].keeps_out if isinstance(kind, str) else None
+    if keeps_out is not None and (why := keeps_out(check)):
+        raise wrong(PARAM, f"a check that {why} must be one of the server's own")
 
 
-def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> None:
-    """Refuse limits above those of the server. Mistakes of other kinds are found later."""
+def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> float:
+    """Refuse limits above those of the server; the number of tests, counted with repeat.
+
+    Mistakes of other kinds are found later.
+    """
     if len(check) > _MOST_FIELDS:
         raise wrong(PARAM, f"must have at most {_MOST_FIELDS} fields, not {len(check)}")
     repeat = check.get("repeat", 1)
@@ -84,6 +95,7 @@ def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> None:
             raise wrong(f"{PARAM}.limits.{each.name}", f"must be at most {most:g}, not {value:g}")
     value = given.get("seconds") if isinstance(given, Mapping) else None
     _check_time(runs, float(value) if is_number(value) else allowed.seconds, allowed)
+    return runs
 
 
 def _check_time(runs: float, seconds: float, allowed: RunLimits) -> None:

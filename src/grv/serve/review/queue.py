@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...backends.verifiers.checks import records_in
 from ...backends.verifiers.human import HumanCheck
 from ...core.errors import LedgerError, UsageError
 from ...core.values import Verdict
@@ -184,16 +185,22 @@ def reviews(ledger: TableLedger) -> list[tuple[ItemId, Found]]:
 
 def for_people(check: str) -> bool:
     """Whether people verify by this check; without one, the user's own verifier parks calls."""
-    return bool(_record(check).get("kind", "human") == "human")
+    return _of_person(_record(check)).get("kind", "human") == "human"
 
 
 def check_of(view: SearchView) -> HumanCheck:
     """The check of a search; without one, the note of the call that was parked."""
     try:
-        return HumanCheck.parse(_record("" if view.started is None else view.started.check))
+        record = _record("" if view.started is None else view.started.check)
+        return HumanCheck.parse(_of_person(record))
     except UsageError:
         notes = [step.why for step in view.steps if step.kind == "parked" and step.why]
         return HumanCheck(notes[-1] if notes else "Is this answer right?")
+
+
+def _of_person(check: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The check that a person decides: the last one, if there are several."""
+    return [*records_in(check)][-1]
 
 
 def _record(check: str) -> Mapping[str, Any]:

@@ -1,0 +1,169 @@
+"""Several checks as one: checks of kind "all" and "first".
+
+`{"kind": "first", "checks": [{"kind": "schema", ..., "cost": 0}, {"kind": "human", ...}]}`. A
+candidate passes if it passes every check. It fails at the first check that fails it; the rest do
+not run. `first` runs the checks in the order of the list, `all` the cheapest first.
+
+A check that only compares texts (`schema`, `text`) refutes: what fails it is free. The finding
+lists the checks that ran, with the cost of each, as its stages. A person decides last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ...conditions import LEVELS, Conditions
+from ...core.errors import UsageError
+from ...core.values import Verdict
+from ...files import is_number, shown
+from ...text import checksum
+from ..protocols import Finding, Problem, Stage, Usage, verified_part
+from ..sandbox.limits import DEFAULT_LIMITS, Isolation, RunLimits
+from .checks import GROUPS, Check, WholeTextCheck, parse_check
+from .worker_pair import WorkerPair
+
+_MOST = 100  # checks in a group
+
+
+@dataclass(frozen=True)
+class Member:
+    """One check of a group.
+
+    Attributes:
+        kind: its kind.
+        check: how it judges.
+        cost: what one run of it costs, in dollars; None if the record does not say.
+    """
+
+    kind: str
+    check: Check
+    cost: float | None = None
+
+    def run(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
+        """The finding of as many runs as the check wants, and what they cost."""
+        started = time.monotonic()
+        runs = 0
+        finding = Finding(Verdict.BROKEN)
+        dollars: list[float] = []
+        for number in range(self.check.repeat):
+            runs += 1
+            earlier = finding
+            finding = self.check.how.judge(text, pair, seed + number)
+            if finding.usage.dollars is not None:
+                dollars.append(finding.usage.dollars)
+            if finding.verdict is Verdict.BROKEN:
+                break
+            if number and finding.verdict is not earlier.verdict:
+                finding = replace(finding, verdict=Verdict.FAILED, reason="disagreement")
+                break
+        if self.cost is not None:
+            dollars.append(self.cost * runs)
+        seconds = time.monotonic() - started
+        cost = sum(dollars) if dollars else None
+        return finding, Stage(self.kind, finding.verdict, seconds, cost)
+
+
+@dataclass(frozen=True)
+class GroupCheck(WholeTextCheck):
+    """Passes a text that passes every check.
+
+    Attributes:
+        members: the checks, in the order in which they run.
+    """
+
+    is_limited: ClassVar[bool] = True
+
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, limits: RunLimits = DEFAULT_LIMITS) -> GroupCheck:
+        """The check of a problem; a UsageError names the check and the field that are wrong."""
+        records = problem.check.get("checks")
+        if not isinstance(records, list) or not records or len(records) > _MOST:
+            said = "is missing" if records is None else f"must be a list of 1 to {_MOST} checks"
+            raise UsageError(f"checks {said}")
+        members = []
+        for number, record in enumerate(records):
+            place = f"checks[{number}]"
+            if not isinstance(record, Mapping):
+                raise UsageError(f"{place} must be a record, not {shown(record)}")
+            members.append(_member(place, record, problem, limits))
+        people = [number for number, each in enumerate(members) if each.kind == "human"]
+        if people and people != [len(members) - 1]:
+            raise UsageError(f"checks[{people[0]}]: a person decides last; put this check last")
+        if problem.check["kind"] == "all":
+            members.sort(key=lambda each: (each.kind == "human", each.cost or 0.0))
+        return cls(tuple(members))
+
+    def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
+        """The finding of the first check that does not pass it, or of the last one."""
+        stages: list[Stage] = []
+        verified: dict[str, Any] = {}
+        finding = Finding(Verdict.BROKEN)
+        for member in self.members:
+            finding, stage = member.run(text, pair, seed)
+            stages.append(stage)
+            if finding.verdict is not Verdict.PASSED:
+                break
+            verified |= verified_part(finding.evidence)
+        evidence = {**verified, **finding.evidence, "stages": [each.as_data() for each in stages]}
+        return replace(finding, evidence=evidence, usage=_usage(stages))
+
+    def conditions(self, digest: str, isolation: Isolation) -> Conditions:
+        """Those of all checks together."""
+        parts = [each.check.conditions(isolation) for each in self.members]
+        whole = checksum(" ".join([digest, *(part.check for part in parts)]))
+        levels = [part.isolation for part in parts]
+        return Conditions(whole, max(part.judge for part in parts), max(levels, key=LEVELS.index))
+
+    def key(self, text: str) -> str | None:
+        """Texts fail together if they do so in every check."""
+        keys = [each.check.how.key(text) for each in self.members]
+        known = [key for key in keys if key is not None]
+        return f"group:{checksum(' '.join(known))}" if len(known) == len(keys) else None
+
+    def identity(self, text: str) -> str:
+        """A checksum of what the checks look at."""
+        return checksum(" ".join(each.check.how.identity(text) for each in self.members))
+
+    def reading(self, text: str, verdict: Verdict) -> dict[str, str]:
+        """How the checks read a text."""
+        found: dict[str, str] = {}
+        for member in self.members:
+            found |= member.check.how.reading(text, verdict)
+        return found
+
+    def refutation(self, text: str) -> str | None:
+        """Why one of the checks certainly fails a text."""
+        for member in self.members:
+            how = member.check.how
+            is_text = isinstance(how, WholeTextCheck)
+            reason = how.failure(text) if is_text else how.refutation(text)
+            if reason is not None:
+                return f"{member.kind}: {reason}"
+        return None
+
+
+def _member(place: str, record: Mapping[str, Any], problem: Problem, limits: RunLimits) -> Member:
+    if record.get("kind") in GROUPS:
+        raise UsageError(f"{place}.kind must not be {record['kind']}: put its checks here")
+    cost = record.get("cost")
+    if cost is not None and not (is_number(cost) and cost >= 0):
+        raise UsageError(f"{place}.cost must be a number and not negative, not {shown(cost)}")
+    bare = {name: value for name, value in record.items() if name != "cost"}
+    try:
+        check = parse_check(replace(problem, check=bare), limits)
+    except UsageError as error:
+        said = str(error).removeprefix(f"problem {problem.id}, check")
+        raise UsageError(f"{place}{said}") from None
+    return Member(str(record["kind"]), check, cost)
+
+
+def _usage(stages: Sequence[Stage]) -> Usage:
+    """What the stages used together; dollars only if one of them says its cost."""
+    costs = [stage.cost for stage in stages if stage.cost is not None]
+    seconds = sum(stage.seconds for stage in stages)
+    return Usage(seconds=seconds, dollars=sum(costs) if costs else None)

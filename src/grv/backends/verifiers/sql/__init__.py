@@ -1,0 +1,1 @@
+"""Verify queries: checks of kind "sql"."""
