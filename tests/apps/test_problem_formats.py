@@ -236,11 +236,11 @@ tests:
   - vars: {question: ['One?', 'Two?']}
     assert:
       - {type: is-json, value: {type: object, required: [n]}}
-  - vars: {question: Poem?}
+  - vars: {question: 'Poem?'}
     assert:
       - {type: contains, value: rose}
       - {type: llm-rubric, value: is beautiful}
-  - vars: {question: Yes?}
+  - vars: {question: 'Yes?'}
     assert: [{type: equals, value: yes}]
   - file://more.csv
 """
@@ -250,6 +250,7 @@ TABLE = 'question,__expected,__expected2\nSky?,icontains:blue,\nSum?,4,"python: 
 def test_promptfoo_becomes_texts_and_schemas(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("re2")
     file = tmp_path / "promptfooconfig.yaml"
     file.write_text(PROMPTFOO)
     (tmp_path / "more.csv").write_text(TABLE)
