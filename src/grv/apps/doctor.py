@@ -1,14 +1,26 @@
-"""`grv doctor`: whether the sandbox works on this machine, on a cluster; or a model's server."""
+"""`grv doctor`: whether the sandbox works, here or on a cluster; a model's server; problems."""
 
 from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..backends.sandbox.limits import Isolation
-from ..backends.verifiers.options import ENGINE_HELP, EngineName
+from ..backends.verifiers.options import ENGINE_HELP, EngineName, Verification
 from ..core.errors import UsageError
 from ..options import option
+from ..text import aligned, counted
+from .console import check_outputs, progress, say, say_table, status
 from .options.command import command
+
+if TYPE_CHECKING:
+    from ..backends.problems.soundness import Soundness
+
+_SHOWN = 30  # problems in a table
 
 
 @command
@@ -24,7 +36,21 @@ def doctor(
         None, "Examine a model's server instead, as in openai:MODEL.", metavar="SPEC"
     ),
     base_url: str | None = option(None, "The address of that server.", metavar="URL"),
-    json: str | None = option(None, "Save what that server can do.", metavar="FILE"),
+    problems: str | None = option(
+        None,
+        "Examine a file of problems instead: solutions must pass, nonsense must fail.",
+        metavar="FILE",
+    ),
+    timeout: float | None = option(
+        None, "As in grv solve, with --problems.", metavar="S", least=1e-3, most=1e8
+    ),
+    memory: int | None = option(
+        None, "As in grv solve, with --problems.", metavar="MB", least=1, most=1e9
+    ),
+    allow_commands: bool = option(False, "As in grv solve, with --problems.", "--allow-commands"),
+    json: str | None = option(
+        None, "Save what the server can do, or whether each problem is sound.", metavar="FILE"
+    ),
     verbose: bool = option(False, "Print the verdict of each program.", "--verbose", "-v"),
 ) -> None:
     """Show the isolation in force, then run right programs and attacks.
@@ -32,15 +58,34 @@ def doctor(
     With --generator, ask a model's server one cheap question instead, and print what the server
     can do and what grv does where it cannot.
 
+    With --problems, verify answers to each problem twice: those in its field solutions, or the
+    answer that its check tells, must pass. An empty candidate and nonsense must fail. The exit code
+    is 1 if a problem is not sound. The file of --json has problem, sound and reason of each.
+
     Right programs must pass. Attacks must fail: programs that forge verdicts, look for the expected
     values, use up the machine, or try to get out. The exit code is 0 only if all is well.
     """
+    if generator is not None and problems is not None:
+        raise UsageError("give --generator or --problems, not both")
+    if problems is None and (timeout is not None or memory is not None or allow_commands):
+        raise UsageError("--timeout, --memory and --allow-commands need --problems FILE")
+    if base_url is not None and generator is None:
+        raise UsageError("--base-url needs --generator SPEC")
     if generator is not None:
         _examine_server(generator, base_url, json)
         return
-    if base_url is not None or json is not None:
-        flag = "--base-url" if base_url is not None else "--json"
-        raise UsageError(f"{flag} needs --generator SPEC")
+    if problems is not None:
+        verification = Verification(
+            workers=workers, isolation=isolation, allow_commands=allow_commands, engine=engine
+        )
+        if timeout is not None:
+            verification = dataclasses.replace(verification, timeout=timeout)
+        if memory is not None:
+            verification = dataclasses.replace(verification, memory=memory)
+        _examine_problems(problems, verification, json)
+        return
+    if json is not None:
+        raise UsageError("--json needs --generator SPEC or --problems FILE")
     if isolation is Isolation.UNSAFE:
         raise UsageError("--isolation unsafe has nothing to examine; use strict or jail")
     if engine is EngineName.RAY:
@@ -60,6 +105,52 @@ def doctor(
         typer.echo(f"not well: do not verify untrusted programs on {where}")
         raise typer.Exit(1)
     typer.echo("all is well")
+
+
+def _examine_problems(file: str, verification: Verification, path: str | None) -> None:
+    """Print which problems are not sound, and save what was found, also if it is interrupted."""
+    from ..backends.problems.files import read_examples
+    from ..backends.problems.soundness import count_trials, examine
+
+    check_outputs([path], [file])
+    rows: list[Soundness] = []
+    total = 0
+    with verification.verifier() as verifier:
+        with status("reading the problems"):
+            for example in read_examples(file):
+                verifier.prepare(example.problem)
+                total += count_trials(example)
+        try:
+            with progress("examining") as tell:
+                examples = read_examples(file)
+                for row in examine(examples, verifier, lambda done: tell(done, total)):
+                    rows.append(row)  # noqa: PERF402  an interruption keeps what is known
+        finally:
+            _say_rows(rows, path)
+    if any(row.sound is False for row in rows):
+        raise typer.Exit(1)
+
+
+def _say_rows(rows: Sequence[Soundness], path: str | None) -> None:
+    """Print the problems that are not sound, then the summary; save all rows."""
+    import json
+
+    from ..files import write_whole
+
+    bad = [row for row in rows if row.sound is False]
+    unknown = Counter(row.reason for row in rows if row.sound is None)
+    if bad:
+        shown = [[row.problem, row.reason] for row in bad[:_SHOWN]]
+        say_table(aligned(["not sound", "why"], shown, left=2))
+        if len(bad) > _SHOWN:
+            say(f"and {len(bad) - _SHOWN} more; --json FILE saves all of them")
+    parts = [f"{len(rows) - len(bad) - unknown.total()} sound", f"{len(bad)} not sound"]
+    say(f"{counted(len(rows), 'problem')}: {', '.join(parts)}, {unknown.total()} not known")
+    for reason, count in unknown.items():
+        say(f"not known: {count}, {reason}")
+    if path is not None:
+        lines = ",\n".join(json.dumps(row.as_data()) for row in rows)
+        write_whole(path, f"[\n{lines}\n]\n" if rows else "[]\n")
 
 
 def _examine_server(spec: str, base_url: str | None, path: str | None) -> None:

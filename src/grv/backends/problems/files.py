@@ -1,11 +1,14 @@
 """Problems from a file: JSON lines with `problem`, `prompt` and `check`.
 
 The fields `question` and `code` are optional, and `messages` may replace `prompt`; see `Problem`.
+Right answers may be in `solutions`. They are for `read_examples` alone: a `Problem` has no such
+field, so no model, scorer or verifier of a live run can see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import UsageError
@@ -16,7 +19,7 @@ from ..generators.chat import Message, parse_messages, transcript
 from ..protocols import Problem
 
 FIELDS = ("problem", "prompt", "check")
-OPTIONAL = ("question", "code", "messages")
+OPTIONAL = ("question", "code", "messages", "solutions")
 
 
 def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
@@ -24,6 +27,31 @@ def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
 
     Without `checks`, a problem may have no check: the user's own code verifies.
     """
+    for problem, _ in _read(path, checks=checks):
+        yield problem
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A problem and right answers to it, if its record has any."""
+
+    problem: Problem
+    solutions: tuple[str, ...] = ()
+
+
+def read_examples(path: str) -> Iterator[Example]:
+    """The problems of a file with their solutions, as `read_problems`."""
+    for problem, record in _read(path, checks=True):
+        solutions = record.get("solutions", [])
+        if not isinstance(solutions, list) or not all(isinstance(each, str) for each in solutions):
+            raise UsageError(
+                f"{path}: problem {problem.id!r}: 'solutions' must be a list of texts, not"
+                f" {shown(solutions)}"
+            )
+        yield Example(problem, tuple(solutions))
+
+
+def _read(path: str, *, checks: bool) -> Iterator[tuple[Problem, Mapping[str, Any]]]:
     if path.endswith((".csv", ".parquet", ".toml")):
         raise UsageError(f"{path}: problems are JSON lines, one object per line, in NAME.jsonl")
     seen: dict[str, int] = {}
@@ -34,7 +62,7 @@ def read_problems(path: str, *, checks: bool = True) -> Iterator[Problem]:
                 f"{path}:{number}: problem {problem.id!r} is also on line {seen[problem.id]}"
             )
         seen[problem.id] = number
-        yield problem
+        yield problem, record
     if not seen:
         raise UsageError(f"{path}: no problems in this file")
 
@@ -75,9 +103,10 @@ def _optional(place: str, record: Mapping[str, Any], field: str) -> str:
     return value or ""
 
 
-def record_of(problem: Problem) -> dict[str, Any]:
+def record_of(problem: Problem, solutions: Sequence[str] = ()) -> dict[str, Any]:
     """The line of a problem in a file."""
     asked = {"messages": [*problem.messages]} if problem.messages else {"prompt": problem.prompt}
     record = {"problem": problem.id, **asked, "check": dict(problem.check)}
     optional = {"question": problem.question, "code": problem.code}
-    return record | {field: text for field, text in optional.items() if text}
+    record |= {field: text for field, text in optional.items() if text}
+    return record | ({"solutions": [*solutions]} if solutions else {})

@@ -45,6 +45,7 @@ class KnownFindings:
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._lock = threading.Lock()
+        self._most_bytes = most_bytes
         self._found: ByteCache[Place, _Known] = ByteCache(most_bytes)
         self._running: dict[Place, Future[_Known]] = {}
 
@@ -52,6 +53,11 @@ class KnownFindings:
     def size(self) -> int:
         """About how many bytes the findings take."""
         return self._found.size
+
+    def forget(self) -> None:
+        """Forget all findings, so that a candidate is verified again."""
+        with self._lock:
+            self._found = ByteCache(self._most_bytes)
 
     def once(self, place: Place, identity: str, ask: Callable[[], Finding]) -> Finding:
         """The known finding if it holds for this identity, otherwise what `ask` finds.

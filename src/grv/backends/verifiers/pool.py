@@ -242,6 +242,10 @@ class CheckVerifier:
         evidence = {**finding.evidence, **how.reading(text, finding.verdict)}
         return Judged(replace(finding, conditions=conditions, evidence=evidence), key)
 
+    def forget(self) -> None:
+        """Forget the findings of this process, so that a candidate is verified again."""
+        self._known.forget()
+
     def folders(self) -> list[Path]:
         """The directories that the workers use now."""
         return self.engine.folders()
