@@ -7,6 +7,10 @@ filter compares only its low word. It compares both words of a pointer.
 No call lets a candidate cause its own SIGKILL: signals, timers, time limits and notifications that
 could are refused. So a child that died of SIGKILL was killed from outside, and its verdict is
 broken rather than failed.
+
+There are three filters. That of an `interpreter` starts no program. That of a `program` may replace
+itself by one, once it is confined, and starts no process. That of `tools` also starts processes,
+which stay in one process group: a signal to the group ends all of them at once.
 """
 
 from __future__ import annotations
@@ -161,8 +165,34 @@ _CONDITIONS: dict[str, Block] = {
 }
 
 
-def build(architecture: str) -> tuple[Instruction, ...]:
-    """The filter, with the placeholder `_PID` for the process's number.
+def _limiting_tools() -> Block:
+    # Only the process's own limits, under the number 0.
+    own = [_argument(0), Instruction(EQUAL, 1, 0, 0), _no]
+    return [*own, *_not_of_time(1)]
+
+
+def _signal_but_kill(index: int) -> Block:
+    return [_argument(index), *_if_equal(_SIGKILL, _no), _yes]
+
+
+# What replaces the actions of an interpreter. Signals of tools are confined by the process
+# namespace or by Landlock; `tools.py` requires one of them.
+_PROGRAM: dict[str, Block] = {"execve": [_yes], "wait4": [_yes], "waitid": [_yes]}
+_TOOLS: dict[str, Block] = _PROGRAM | {
+    "fork": [_yes],
+    "vfork": [_yes],
+    "clone": [_argument(0), *_if_any_bit(_CLONE_NAMESPACES, _no), _yes],
+    "prlimit64": _limiting_tools(),
+    "kill": _signal_but_kill(1),
+    "tkill": _signal_but_kill(1),
+    "tgkill": _signal_but_kill(2),
+    "fallocate": [_yes],
+}
+_MORE: dict[str, dict[str, Block]] = {"interpreter": {}, "program": _PROGRAM, "tools": _TOOLS}
+
+
+def build(architecture: str, profile: str = "interpreter") -> tuple[Instruction, ...]:
+    """The filter of a profile, with the placeholder `_PID` for the process's number.
 
     The filter is a binary search over ranges of numbers with the same action. On installation the
     kernel evaluates it once for every possible number; a linear filter would make that the most
@@ -177,6 +207,11 @@ def build(architecture: str) -> tuple[Instruction, ...]:
         actions[number] = [_no]
     for name, number in syscalls.numbers(syscalls.CONDITIONAL, architecture).items():
         actions[number] = _CONDITIONS[name]
+    every = f"{syscalls.ALLOWED} {syscalls.CONDITIONAL} {syscalls.DENIED} {syscalls.OF_TOOLS}"
+    everywhere = syscalls.numbers(every, architecture)
+    for name, action in _MORE[profile].items():
+        if name in everywhere:
+            actions[everywhere[name]] = action
     unknown = [_refuse(errno.ENOSYS)]
     ranges: list[tuple[int, Block]] = []  # first number of the range, action
     for number in range(max(actions) + 2):
@@ -213,8 +248,8 @@ class Assembled:
         code: the buffer that has it.
     """
 
-    def __init__(self, architecture: str) -> None:
-        program = build(architecture)
+    def __init__(self, architecture: str, profile: str = "interpreter") -> None:
+        program = build(architecture, profile)
         self._places = [8 * i + 4 for i, step in enumerate(program) if step.operand == _PID]
         code = b"".join(
             struct.pack("<HBBI", step.code, step.true, step.false, step.operand & 0xFFFFFFFF)
