@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .isolation.tool_jail import BUILT, WORK
 from .limits import NEEDED, Isolation, RunLimits
-from .run import Run
+from .run import Run, SandboxDied
 from .start import LOCALE
 from .worker import Worker
 
@@ -46,6 +46,10 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
     starts: tuple[str, ...] = ()
 
+    def with_arguments(self, *more: str) -> Step:
+        """The same with further arguments."""
+        return replace(self, argv=(*self.argv, *more))
+
 
 class ToolWorker(Worker):
     """One zygote that builds and runs programs in any language.
@@ -60,9 +64,12 @@ class ToolWorker(Worker):
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         super().__init__(isolation)
         self.has_built = ""
+        self._box = 0  # a number of the zygote's box, which is lost with the zygote
+        self._cleared = -1  # the box that was cleared last
 
     def _start(self) -> None:
         self.has_built = ""
+        self._box += 1
         super()._start()
 
     def path(self, folder: str, name: str = "") -> str:
@@ -93,6 +100,9 @@ class ToolWorker(Worker):
             stdin: the content of its standard input.
             joins: whether standard error goes where standard output goes.
             clears: whether `built` is emptied first.
+
+        Raises:
+            SandboxDied: the zygote has died, and with it what was built.
         """
         order = {
             "argv": self._filled(step.argv),
@@ -105,6 +115,10 @@ class ToolWorker(Worker):
         if clears:
             self.has_built = ""
         with self.run(mode, limits, stdin=stdin, capture=True, first=order, more=more) as run:
+            if clears:
+                self._cleared = self._box
+            elif self._cleared != self._box:
+                raise SandboxDied("what was built is lost")
             yield run
 
     def _filled(self, argv: Sequence[str]) -> list[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import abc
 import importlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ...conditions import Conditions
 from ...core.errors import UsageError
@@ -32,7 +33,11 @@ from .programs.checks import (
 from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
+if TYPE_CHECKING:
+    from .run import Checker, OwnCommands
+
 _MOST_REPEATS = 100
+_LONGEST_NAME = 100  # of a file
 _TOLERANCES = ("tolerance", "absolute_tolerance")
 
 
@@ -47,9 +52,11 @@ class TextCheck(abc.ABC):
 
     Attributes:
         judged_by: the version of the judge; 0 if others judge: a command, a server, a person.
+        in_jail: whether it runs something in the jail, so that verdicts depend on the isolation.
     """
 
     judged_by: ClassVar[int] = JUDGE
+    in_jail: ClassVar[bool] = False
 
     @abc.abstractmethod
     def compare(self, text: str) -> Finding:
@@ -103,6 +110,8 @@ class Check:
             return Conditions(self.digest, JUDGE, isolation.value)
         content = self.how.content()
         digest = checksum(f"{self.digest} {content}") if content else self.digest
+        if self.how.in_jail:
+            return Conditions(digest, self.how.judged_by, isolation.value)
         return Conditions(digest, self.how.judged_by)
 
 
@@ -208,6 +217,76 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
     )
 
 
+_RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
+
+
+def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
+    from .run import RunCheck, RunTest
+
+    record.only(*_RUN_FIELDS, "limits", "repeat")
+    own = None
+    if "run" in record.data:
+        own = _own_commands(record)
+    elif "build" in record.data or "source" in record.data:
+        raise record.wrong("run", "is missing; build and source belong to a run of your own")
+    language = record.text("language", "" if own else None)
+    checker = _checker(record)
+    tests = []
+    for test in record.each("tests"):
+        test.only("input", "output")
+        has_output = "output" in test.data or checker is None
+        tests.append(RunTest(test.text("input"), test.text("output") if has_output else None))
+    return RunCheck(
+        _language(record, language) if language else "",
+        tuple(tests),
+        limits,
+        record.number("tolerance", 1e-6),
+        record.number("absolute_tolerance", 0.0),
+        own,
+        checker,
+    )
+
+
+def _language(record: _Record, language: str) -> str:
+    from .languages.toolchains import LANGUAGES
+
+    if language not in LANGUAGES:
+        hint = did_you_mean(language, LANGUAGES)
+        there = ", ".join(LANGUAGES)
+        raise record.wrong("language", f"must be one of {there}, not {shown(language)}{hint}")
+    return language
+
+
+def _own_commands(record: _Record) -> OwnCommands:
+    from .run import OwnCommands
+
+    source = record.text("source")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", source) or len(source) > _LONGEST_NAME:
+        raise record.wrong("source", f"must be the name of a file, not {shown(source)}")
+    build = _arguments(record, "build") if "build" in record.data else ()
+    return OwnCommands(source, build, _arguments(record, "run"))
+
+
+def _arguments(record: _Record, name: str) -> tuple[str, ...]:
+    from .run import arguments
+
+    value: Any = record.data.get(name)
+    try:
+        return arguments(value)
+    except ValueError as exc:
+        raise record.wrong(name, f"{exc}, not {shown(value)}") from None
+
+
+def _checker(record: _Record) -> Checker | None:
+    from .run import Checker
+
+    if "checker" not in record.data:
+        return None
+    checker = _Record(record.data["checker"], f"{record.place}.checker")
+    checker.only("language", "program")
+    return Checker(_language(checker, checker.text("language")), checker.text("program"))
+
+
 def _function(record: _Record, limits: RunLimits, problem: Problem) -> FunctionCheck:
     record.only("kind", "entry_point", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = tuple(_function_test(test) for test in record.each("tests"))
@@ -282,7 +361,7 @@ class CheckKind:
         reads: the fields of the problem that the verdict depends on, besides the record. Problems
             with equal records share their verdicts if these are equal too.
         outside: what such a check does outside the sandbox, for the error that asks the user to
-            allow it; None if it does nothing there.
+            allow it, "" if this one does nothing there; None if no such check does.
     """
 
     parse: _Parser
@@ -316,6 +395,10 @@ def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
 
 
 def _runs_command(record: Mapping[str, Any]) -> str:
+    if record.get("jail") is True:
+        from .jailed_command import outside
+
+        return outside(record)
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
@@ -326,11 +409,18 @@ def _calls_server(record: Mapping[str, Any]) -> str:
 # By name, in the order of the alphabet.
 KINDS: Mapping[str, CheckKind] = {
     "asserts": program_check(_asserts, reads=("prompt",)),  # the program may begin with it
-    "command": text_check(".command", "CommandCheck", "argv", reads=(), outside=_runs_command),
+    "command": text_check(
+        ".command",
+        "CommandCheck",
+        *("argv", "jail", "readable", "run"),
+        reads=(),
+        outside=_runs_command,
+    ),
     "function": program_check(_function),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "run": program_check(_run),
     "stdin": program_check(_stdin),
 }
 

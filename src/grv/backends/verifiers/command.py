@@ -48,8 +48,8 @@ _LAST_READS = 4  # of the pipes, after the command has ended
 
 
 def is_command(problem: Problem) -> bool:
-    """Whether the problem's check runs a command."""
-    return problem.check.get("kind") == "command"
+    """Whether the problem's check runs a command with the user's rights."""
+    return problem.check.get("kind") == "command" and problem.check.get("jail") is not True
 
 
 def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
@@ -62,6 +62,8 @@ def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> N
     if outside is None:
         return
     does = outside(problem.check)
+    if not does:
+        return
     what = f"problem {problem.id}: its check {does}"
     if isolation is Isolation.STRICT:
         raise UsageError(f"{what}, which strict isolation forbids")
@@ -97,8 +99,15 @@ class CommandCheck(TextCheck):
         self._timeout = timeout_seconds
 
     @classmethod
-    def of(cls, problem: Problem) -> CommandCheck:
+    def of(cls, problem: Problem) -> TextCheck:
         """The check of a problem; its `limits.seconds` replace the 60 seconds."""
+        if "jail" in problem.check:
+            from .jailed_command import JailedCommandCheck
+
+            return JailedCommandCheck.of(problem)
+        for name in ("readable", "run"):
+            if name in problem.check:
+                raise UsageError(f'{name} needs "jail": true')
         seconds = problem.check.get("limits", {}).get("seconds", 60.0)
         return cls(problem.check.get("argv"), timeout_seconds=seconds)
 
@@ -119,7 +128,7 @@ class CommandCheck(TextCheck):
             except OSError as exc:
                 return Finding(Verdict.BROKEN, "checker could not start", {"detail": str(exc)})
         usage = Usage(seconds=time.monotonic() - started)
-        return Finding(*_verdict(evidence["exit"]), evidence, usage)
+        return Finding(*verdict_of(evidence["exit"]), evidence, usage)
 
 
 def named_files(argv: Sequence[str]) -> list[str]:
@@ -158,7 +167,8 @@ def _remove(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _verdict(status: int | None) -> tuple[Verdict, str]:
+def verdict_of(status: int | None) -> tuple[Verdict, str]:
+    """What an exit status means; None is a timeout."""
     match status:
         case None:
             return Verdict.BROKEN, "timeout"

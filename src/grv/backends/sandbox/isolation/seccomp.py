@@ -49,6 +49,7 @@ _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
 _UNIX_FAMILY = 1
 _STREAM = 1
+_PACKETS = 5
 # PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME
 _PRCTL_ALLOWED = (2, 3, 15, 16)
 # F_SETOWN, F_SETSIG and F_SETOWN_EX can signal other processes; F_SETLEASE and F_NOTIFY watch files
@@ -128,6 +129,12 @@ def _one_of(index: int, allowed: tuple[int, ...], otherwise: Instruction) -> Blo
     return [_argument(index), *tests, otherwise]
 
 
+def _connected_pair(*kinds: int) -> Block:
+    own = [_argument(0), Instruction(EQUAL, 1, 0, _UNIX_FAMILY), _no]
+    allowed = [step for kind in kinds for step in _if_equal(kind, _yes)]
+    return [*own, _argument(1), _mask(0xF), *allowed, _no]
+
+
 _CONDITIONS: dict[str, Block] = {
     "open": _opening(1),
     "openat": _opening(2),
@@ -145,15 +152,7 @@ _CONDITIONS: dict[str, Block] = {
         _no,
     ],
     # Event loops need a connected stream pair. A datagram socket could send to any address.
-    "socketpair": [
-        _argument(0),
-        Instruction(EQUAL, 1, 0, _UNIX_FAMILY),
-        _no,
-        _argument(1),
-        _mask(0xF),
-        *_if_equal(_STREAM, _yes),
-        _no,
-    ],
+    "socketpair": _connected_pair(_STREAM),
     "sendto": [
         _argument(4),
         Instruction(EQUAL, 1, 0, 0),
@@ -187,6 +186,7 @@ _TOOLS: dict[str, Block] = _PROGRAM | {
     "tkill": _signal_but_kill(1),
     "tgkill": _signal_but_kill(2),
     "fallocate": [_yes],
+    "socketpair": _connected_pair(_STREAM, _PACKETS),  # rustc starts its linker through one
 }
 _MORE: dict[str, dict[str, Block]] = {"interpreter": {}, "program": _PROGRAM, "tools": _TOOLS}
 
