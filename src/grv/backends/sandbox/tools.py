@@ -9,8 +9,8 @@ the scratch directory, empty at the start of each run. There are three kinds of 
 
 The child writes the files that the judge sends, then replaces itself by the program. So the zygote
 sees neither a program nor an input. Every process of a run is in one process group, which none of
-them can leave (seccomp.py): one signal ends all of them. The zygote watches how many they are, their
-resident memory and their files, every 10 ms.
+them can leave (seccomp.py): one signal ends all of them. Every 10 ms the zygote watches how many
+they are, their resident memory and their files.
 """
 
 from __future__ import annotations

@@ -149,7 +149,17 @@ class Worker:
         arguments = [here, str(theirs.fileno()), str(os.getpid()), self.isolation.value]
         with theirs, open(self.folder / "errors", "wb") as errors:
             self._zygote = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, *arguments, str(self.folder), self._kind],
+                [
+                    sys.executable,
+                    "-s",
+                    "-P",
+                    "-B",
+                    "-c",
+                    _BOOT,
+                    *arguments,
+                    str(self.folder),
+                    self._kind,
+                ],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd="/",

@@ -358,6 +358,7 @@ class CheckKind:
         runs_programs: whether candidates are programs, which run in the sandbox.
         for_guests: whether a client of a server may give such a check. It must run no command, call
             no server and read no file.
+        not_for_guests: the fields that such a client may not give: they name programs.
         reads: the fields of the problem that the verdict depends on, besides the record. Problems
             with equal records share their verdicts if these are equal too.
         outside: what such a check does outside the sandbox, for the error that asks the user to
@@ -367,13 +368,18 @@ class CheckKind:
     parse: _Parser
     runs_programs: bool = False
     for_guests: bool = False
+    not_for_guests: tuple[str, ...] = ()
     reads: tuple[str, ...] = ("id", "prompt")
     outside: Callable[[Mapping[str, Any]], str] | None = None
 
 
-def program_check(parse: _Parser, *, reads: tuple[str, ...] = ()) -> CheckKind:
+def program_check(
+    parse: _Parser, *, reads: tuple[str, ...] = (), not_for_guests: tuple[str, ...] = ()
+) -> CheckKind:
     """A kind whose candidates are programs."""
-    return CheckKind(parse, runs_programs=True, for_guests=True, reads=reads)
+    return CheckKind(
+        parse, runs_programs=True, for_guests=True, not_for_guests=not_for_guests, reads=reads
+    )
 
 
 def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
@@ -420,7 +426,7 @@ KINDS: Mapping[str, CheckKind] = {
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
-    "run": program_check(_run),
+    "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "stdin": program_check(_stdin),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...backends.protocols import Problem
 from ...backends.sandbox.limits import RunLimits
-from ...backends.verifiers.checks import DATA_KINDS
+from ...backends.verifiers.checks import DATA_KINDS, KINDS
 from ...core.errors import UsageError
 from ...files import is_number, shown
 from ...options import did_you_mean
@@ -60,6 +60,9 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         there = ", ".join(DATA_KINDS)
         hint = did_you_mean(kind, DATA_KINDS)
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
+    for name in KINDS[kind].not_for_guests if isinstance(kind, str) else ():
+        if name in check:
+            raise wrong(f"{PARAM}.{name}", "names a program, which only a check of the server may")
 
 
 def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> None:

@@ -32,7 +32,9 @@ def available(box: str, *, runs_files: bool = False) -> tuple[tuple[str, ...], s
         if "user" in without and os.getuid() != 0:
             continue  # only root can make the others where user namespaces are disabled
         names = tuple(name for name in WANTED if name not in without)
-        failure = kernel.problem_in_child(functools.partial(enter, names, box, runs_files=runs_files))
+        failure = kernel.problem_in_child(
+            functools.partial(enter, names, box, runs_files=runs_files)
+        )
         if not failure:
             return names, f"{', '.join(without)}: {problem}" if without else ""
         problem = problem or failure

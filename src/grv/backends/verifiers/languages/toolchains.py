@@ -199,7 +199,9 @@ def _java() -> Toolchain:
     if not os.path.exists(tool):
         raise NotInstalled("no java for programs in java: install a Java development kit")
     files = [path for folder in ("conf", "lib") for path in sorted((home / folder).rglob("*"))]
-    linked = [str(path) for path in files if path.is_symlink()]  # as to Debian's /etc/java-17-openjdk
+    linked = [
+        str(path) for path in files if path.is_symlink()
+    ]  # as to Debian's /etc/java-17-openjdk
     readable = _real([str(home / "conf"), *linked])
     grants = Grants(readable, _real([str(home / "bin"), str(home / "lib"), str(home / "release")]))
     machine = [f"-J{option}" for option in (*_SMALL_MACHINE, "-XX:TieredStopAtLevel=1", "-Xmx1g")]
@@ -260,7 +262,7 @@ def _typescript() -> Toolchain:
     package = Path(script).parents[1]
     beside = package.parent / "@typescript"  # the compiler itself, from version 7 on
     grants = Grants((), _real([node, str(package), str(beside)]))
-    options = ("--noCheck", "--noResolve", "--types", "", "--target", "es2022")
+    options = ["--noCheck", "--noResolve", "--types", "", "--target", "es2022"]
     options += ("--module", "commonjs", "--outDir", "{built}", "main.ts")
     build = Step((node, script, *options), grants, _NODE)
     running = Grants((), (node,))
