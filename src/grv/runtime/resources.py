@@ -67,13 +67,17 @@ def worst_seconds(check: Check) -> float:
     """The time of verifying one candidate if every test takes its full limit."""
     from ..backends.verifiers.checks import WholeTextCheck
     from ..backends.verifiers.groups import GroupCheck
+    from ..backends.verifiers.languages.building import BUILDING
     from ..backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
+    from ..backends.verifiers.run import RunCheck
 
     match check.how:
         case StdinCheck(tests, limits):
             seconds = len(tests) * limits.seconds
         case FunctionCheck(_, tests, limits):
             seconds = (len(tests) + 1) * limits.seconds
+        case RunCheck(_, tests, limits):
+            seconds = BUILDING.seconds + len(tests) * limits.seconds
         case AssertsCheck(limits=limits):
             seconds = limits.seconds + _TEST_SECONDS
         case GroupCheck(members):

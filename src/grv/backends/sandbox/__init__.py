@@ -9,9 +9,11 @@ jailed child per run.
         worker.py   one zygote and its runs, over link.py, the socket to it
         run.py      one run
         message.py  reads a candidate's message, within bounds
+        tool_worker.py  builds and runs programs in any language
         clock.py    measures the time of a candidate, without the machine's load
     zygote's side:
         zygote.py   forks and watches the children
+        tools.py    the same for programs in any language, and the tools that build them
         scratch.py  measures and empties the scratch directory
     child's side:
         interpreter.py  makes a forked child look like a fresh interpreter
@@ -22,6 +24,7 @@ jailed child per run.
         wire.py     frames on a pipe
         plain.py    values as tagged JSON
         kinds.py    more kinds of values, for tests
+    tree.py     the processes below a process
     start.py    how processes start, however grv was started
 
 Invariants:

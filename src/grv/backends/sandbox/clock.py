@@ -26,6 +26,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+from . import tree
 from .limits import End, RunLimits
 
 STARVED = 20.0  # after this many times the limit, and 10 s, of wall-clock time: no verdict
@@ -136,6 +137,48 @@ class Stopwatch:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+class TreeStopwatch(Stopwatch):
+    """Reads the counters of a process and of all that it has started.
+
+    Processor time is known to a hundredth of a second. A process that ended is counted by the one
+    that waited for it, or as it was last seen.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self._above = tree.parent(self._number) if self._number > 0 else 0
+        self._last: dict[int, float] = {}  # processor time of each process, when last seen
+
+    def _processes(self) -> list[int]:
+        return tree.descendants(self._above) if self._above > 0 else []
+
+    def processor_time(self) -> float | None:
+        """Processor time of all processes; None if they are gone or the kernel refuses."""
+        processes = self._processes()
+        if not processes:
+            return None
+        for process in processes:
+            self._last[process] = tree.processor_seconds([process], with_children=False)
+        return max(tree.processor_seconds(processes), sum(self._last.values()))
+
+    def look_at_threads(self) -> bool:
+        """Read the counters of every thread of every process; whether any thread is runnable."""
+        if not self.works:
+            return False
+        states = set()
+        main = f"{self._number}/{self._number}"
+        for process in self._processes():
+            with contextlib.suppress(OSError):
+                for name in os.listdir(f"/proc/{process}/task"):
+                    thread = f"/proc/{process}/task/{name}"
+                    with contextlib.suppress(OSError, IndexError, ValueError):  # it just ended
+                        states.add(_state(f"{thread}/stat"))
+                        if (place := f"{process}/{name}") != main:
+                            seconds = _waited(_first(f"{thread}/schedstat"))
+                            self._others[place] = max(seconds, self._others.get(place, 0.0))
+        return b"R" in states or states <= _ENDED
 
 
 class _OwnDelay(threading.local):

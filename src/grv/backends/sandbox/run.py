@@ -8,17 +8,19 @@ import select
 import signal
 import tempfile
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import VerifierError
 from . import message, wire
-from .clock import STARVED, RunClock, Stopwatch
+from .clock import STARVED, RunClock, Stopwatch, TreeStopwatch
 from .limits import End, ExitStatus, RunLimits
 from .link import Link
 
 READY_SECONDS = 60.0
 _END_SECONDS = 60.0
 _READY = RunLimits(READY_SECONDS)
+MODES_WITH_PROCESSES = ("build", "command")  # of tools.py
 _FULL = 1 << 16  # bytes in a full pipe
 
 
@@ -44,6 +46,7 @@ class Run:
         capture: bool = False,
         confined: bool = True,
         first: Any = None,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         self._link = link
         self._number = number
@@ -51,6 +54,7 @@ class Run:
         self._limits = limits
         self._answers = bytearray()
         self._watch = Stopwatch(0)
+        self._starts_processes = mode in MODES_WITH_PROCESSES
         self.clock = RunClock(_READY)
         self._unsent = memoryview(b"" if first is None else wire.frame(first))
         self._ended: ExitStatus | None = None
@@ -58,7 +62,7 @@ class Run:
         self.output = bytearray()
         self._cpu = limits.cpu_allowance(tests)
         names = ("memory_mb", "files_mb", "threads")
-        allowed: dict[str, float] = {name: int(getattr(limits, name)) for name in names}
+        allowed: dict[str, Any] = {name: int(getattr(limits, name)) for name in names}
         # "overdue" ends a run only if the judge is stuck; the judge itself measures each test.
         overdue = 2 * STARVED * limits.seconds * max(1, tests) + 600
         allowed |= {"cpu": self._cpu, "overdue": overdue}
@@ -71,7 +75,8 @@ class Run:
         self._write_some()  # it stays in the pipe until the child is ready and reads it
         theirs = (incoming, outgoing, _source(stdin), stdout)
         try:
-            link.send({"run": number, "mode": mode, "limits": allowed}, theirs)
+            order = {"run": number, "mode": mode, "limits": allowed, **(more or {})}
+            link.send(order, theirs)
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
@@ -80,7 +85,8 @@ class Run:
         """Return when the child's jail is in place. The clock starts at the time it reports."""
         match self.receive():
             case {"ready": {"pid": pid, "cpu": cpu, "waited": waited, "at": at}}:
-                self._watch = Stopwatch(int(pid))
+                watch = TreeStopwatch if self._starts_processes else Stopwatch
+                self._watch = watch(int(pid))
                 self.clock = RunClock(self._limits, self._watch)
                 self.clock.begin_from(cpu, waited, at)
             case {"setup": str(problem)}:
@@ -126,6 +132,11 @@ class Run:
             match self._move(deadline):
                 case End() as end:
                     return end
+
+    @property
+    def errors(self) -> bytes:
+        """What a program of tools.py has printed on standard error."""
+        return bytes(self._answers)
 
     def left_over(self) -> dict[str, Any] | End:
         """A message that the child sent before it ended."""

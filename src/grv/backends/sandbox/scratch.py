@@ -10,23 +10,40 @@ import contextlib
 import itertools
 import os
 import stat
+from collections.abc import Iterable
 
 _MOST_ENTRIES = 1000
 
 
-def overfull(path: str, most_bytes: int, *, is_mount: bool = False, process: int = 0) -> bool:
-    """Whether a process has written more into the directory than it may, or hides its files.
+def overfull(
+    path: str,
+    most_bytes: int,
+    *,
+    is_mount: bool = False,
+    processes: Iterable[int] = (),
+    most_entries: int = _MOST_ENTRIES,
+) -> bool:
+    """Whether processes have written more into the directory than they may, or hide their files.
 
     If the directory is a mount, its file system knows its usage, which includes files without a
-    name. Otherwise the tree is walked, and removed files that the process has open or mapped are
+    name. Otherwise the tree is walked, and removed files that the processes have open or mapped are
     added.
     """
     if is_mount:
         state = os.statvfs(path)
         used = (state.f_blocks - state.f_bfree) * state.f_frsize
-        return used > most_bytes or state.f_files - state.f_ffree - 1 > _MOST_ENTRIES
-    room = most_bytes - _nameless(process, os.stat(path).st_dev)
-    return room < 0 or _is_larger(path, room)
+        return used > most_bytes or state.f_files - state.f_ffree - 1 > most_entries
+    device = os.stat(path).st_dev
+    room = most_bytes - sum(_nameless(process, device) for process in processes)
+    return room < 0 or _size(path, room, most_entries) > room
+
+
+def used_bytes(path: str, *, is_mount: bool) -> int:
+    """The size of all files in the directory."""
+    if is_mount:
+        state = os.statvfs(path)
+        return (state.f_blocks - state.f_bfree) * state.f_frsize
+    return _size(path, 1 << 62, 1 << 62)
 
 
 def _nameless(process: int, device: int) -> int:
@@ -46,7 +63,8 @@ def _nameless(process: int, device: int) -> int:
     return total
 
 
-def _is_larger(path: str, most_bytes: int) -> bool:
+def _size(path: str, most_bytes: int, most_entries: int) -> int:
+    """The size of all files; more than `most_bytes` if that is clear before all are seen."""
     total = 0
     entries = 0
     waiting = [path]
@@ -57,15 +75,15 @@ def _is_larger(path: str, most_bytes: int) -> bool:
                     entries += 1
                     information = entry.stat(follow_symlinks=False)
                     total += 512 * information.st_blocks
-                    if total > most_bytes or entries > _MOST_ENTRIES:
-                        return True
+                    if total > most_bytes or entries > most_entries:
+                        return most_bytes + 1
                     if stat.S_ISDIR(information.st_mode):
                         waiting.append(entry.path)
         except FileNotFoundError:  # the candidate removed it
             continue
         except OSError:  # unreadable, or the path is too long for the kernel
-            return True
-    return False
+            return most_bytes + 1
+    return total
 
 
 def empty(path: str) -> None:

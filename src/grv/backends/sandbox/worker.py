@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ PREFIX = "grv-box-"  # of the folders that `sweep` removes
 # `main` returns in each child, whose program then runs here, on top of one frame only.
 _BOOT = """
 import os, sys
-folder, control, judge, level, scratch = sys.argv[1:6]
+folder, control, judge, level, scratch, kind = sys.argv[1:7]
 sys.modules["grv_sandbox"] = type(sys)("grv_sandbox")
 sys.modules["grv_sandbox"].__path__ = [folder]
 from grv_sandbox import interpreter
@@ -46,7 +46,7 @@ register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
 import random, threading
 os.register_at_fork = register
 from grv_sandbox.zygote import main
-task = main(int(control), int(judge), level, scratch)
+task = main(int(control), int(judge), level, scratch, kind)
 if task is not None:
     error = None
     try:
@@ -91,6 +91,9 @@ def _above_standard_streams(channel: socket.socket) -> socket.socket:
 
 class Worker:
     """One zygote. It is started when first needed, and again if it died."""
+
+    _kind = "python"  # what the zygote runs
+    _needed: tuple[str, ...] = NEEDED  # the pieces without which there is no jail
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         self.isolation = isolation
@@ -146,7 +149,17 @@ class Worker:
         arguments = [here, str(theirs.fileno()), str(os.getpid()), self.isolation.value]
         with theirs, open(self.folder / "errors", "wb") as errors:
             self._zygote = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, *arguments, str(self.folder)],
+                [
+                    sys.executable,
+                    "-s",
+                    "-P",
+                    "-B",
+                    "-c",
+                    _BOOT,
+                    *arguments,
+                    str(self.folder),
+                    self._kind,
+                ],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd="/",
@@ -172,7 +185,7 @@ class Worker:
         assert force is not None
         if self.isolation is Isolation.UNSAFE:
             return
-        lacking = [name for name in NEEDED if name in force.missing]
+        lacking = [name for name in self._needed if name in force.missing]
         less = Isolation.UNSAFE
         if not lacking and self.isolation is Isolation.STRICT:
             less = Isolation.JAIL
@@ -196,20 +209,23 @@ class Worker:
         capture: bool = False,
         first: Any = None,
         wait: bool = True,
+        more: Mapping[str, Any] | None = None,
     ) -> Iterator[Run]:
         """A context manager that gives a run, and ends it on exit.
 
         Args:
-            mode: "candidate" or "test".
+            mode: "candidate" or "test"; or one of tools.py.
             limits: what the child may use.
             tests: how many tests it will get.
             stdin: the content of its standard input.
             capture: whether to read its standard output.
             first: a message to send as soon as it is ready.
             wait: whether to wait until it is ready; otherwise the caller does.
+            more: further parts of the message to the zygote.
         """
         confined = self.isolation is not Isolation.UNSAFE
-        options = {"tests": tests, "stdin": stdin, "capture": capture, "first": first}
+        options: dict[str, Any] = {"tests": tests, "stdin": stdin, "capture": capture}
+        options |= {"first": first, "more": more}
         run = self._begin(
             functools.partial(Run, mode=mode, limits=limits, confined=confined, **options),
             wait=wait,

@@ -48,7 +48,7 @@ _WARM = (
     "time",
     "typing",
 )
-_TICK = 0.01  # seconds between checks of a child's threads and files
+TICK = 0.01  # seconds between checks of a child's threads and files
 _PROCESS_CLOCK = 2  # in the number of a clock of another process
 _SETUP_FAILED = 120  # exit code of a child whose jail could not be applied
 _THREAD_STACK = 8 << 20
@@ -82,14 +82,18 @@ class Zygote:
         self._buffer = b""
         self._descriptors: list[int] = []
         self._null = os.open("/dev/null", os.O_RDWR)
-        self._program = _new_file(box)
+        self._program = new_program_file(box)
         self._close_others = kernel.closing_from(1 + interpreter.PROGRAM)
-        self._start: list[Step] = [os.setsid, *start.heeding_requests_to_end()]
-        if kernel.is_linux:
-            self._start.append(functools.partial(kernel.die_with_parent, os.getpid()))
-        self._start.append(functools.partial(os.chdir, self._work))
+        self._start = self._starting()
         self._passed: list[int] = []
         self._steps: list[Step] = []
+
+    def _starting(self) -> list[Step]:
+        """What a child does first."""
+        steps: list[Step] = [os.setsid, *start.heeding_requests_to_end()]
+        if kernel.is_linux:
+            steps.append(functools.partial(kernel.die_with_parent, os.getpid()))
+        return [*steps, functools.partial(os.chdir, self._work)]
 
     def serve(self, hello: dict[str, Any]) -> Task:
         """Send the first message, then start runs until the judge closes the socket.
@@ -103,6 +107,7 @@ class Zygote:
                 continue
             passed = self._descriptors[:4]
             self._descriptors = self._descriptors[4:]
+            self._before(message)
             entering = self._entering(passed)
             confining = self._jail.steps(message["limits"])
             child = os.fork()
@@ -111,6 +116,9 @@ class Zygote:
             for descriptor in passed:
                 os.close(descriptor)
             self._send({"ended": message["run"]} | self._end_of(child, message))
+
+    def _before(self, message: dict[str, Any]) -> None:
+        """Prepare a run; for a subclass."""
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -144,11 +152,10 @@ class Zygote:
         try:
             cause = self._watch(pid, order)
         except BaseException:
-            _kill(pid)
+            kill(pid)
             os.waitpid(pid, 0)
             raise
-        if not self._jail.seccomp:
-            _kill(pid)  # its process group: it may have started others
+        self._after(pid)
         _, status, usage = os.wait4(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
@@ -163,6 +170,11 @@ class Zygote:
             "peak_mb": usage.ru_maxrss / 1024,
         }
 
+    def _after(self, pid: int) -> None:
+        """End what a child has left running; only one without a jail can."""
+        if not self._jail.seccomp:
+            kill(pid)  # its process group
+
     def _empty(self) -> None:
         """Remove what a run has left: outside its directory, only one without a jail can."""
         scratch.empty(self._work)
@@ -170,7 +182,7 @@ class Zygote:
             scratch.empty(self._box)
             os.mkdir(self._work, 0o700)
             os.close(self._program)
-            self._program = _new_file(self._box)
+            self._program = new_program_file(self._box)
             self._passed = []
 
     def _entering(self, passed: list[int]) -> list[Step]:
@@ -206,12 +218,16 @@ class Zygote:
             self._close_others()
             used |= {"cpu": time.process_time(), "at": time.monotonic()}
             wire.write(runner.OUTGOING, {"ready": used})
-            task = runner.task() if mode == "candidate" else tester.task()
+            task = self._task(mode)
             if task is not None:
                 return task
         except BaseException:
             pass
         os._exit(1)
+
+    def _task(self, mode: str) -> Task | None:
+        """What a confined child does, as the judge tells it; None for nothing."""
+        return runner.task() if mode == "candidate" else tester.task()
 
     def _watch(self, pid: int, order: dict[str, Any]) -> str:
         """Wait until the child ends, or kill it; why it was killed, "" if it was not."""
@@ -224,7 +240,7 @@ class Zygote:
             handle = None
         number = 0
         cause = ""
-        used = _processor_time(pid)
+        used = self._activity(pid)
         try:
             while not self._wait(handle, self._tick(overdue - limits["overdue"], handle)):
                 if handle is None and os.waitid(
@@ -232,25 +248,29 @@ class Zygote:
                 ):
                     break
                 before = used
-                used = _processor_time(pid)
+                used = self._activity(pid)
                 if used == before and not self._buffer and time.monotonic() < overdue:
                     continue  # it has not run, so it has started no thread and written nothing
                 # Most children end before they are checked, and never need this number.
                 number = number or (pid if handle is None else _outer_number(handle, pid))
                 cause = cause or self._objection(order, number, overdue)
                 if cause:
-                    _kill(pid)
+                    kill(pid)
         finally:
             if handle is not None:
                 self._poll.unregister(handle)
                 os.close(handle)
         return cause
 
+    def _activity(self, pid: int) -> float:
+        """A number that is the same as before if the child has not run since."""
+        return _processor_time(pid)
+
     def _tick(self, started: float, handle: int | None) -> float:
         """Seconds until the next check, which without a handle also looks for the child's end."""
         if handle is None:
-            return _TICK / 5
-        return _TICK if time.monotonic() - started < 1 else 5 * _TICK
+            return TICK / 5
+        return TICK if time.monotonic() - started < 1 else 5 * TICK
 
     def _objection(self, order: dict[str, Any], number: int, overdue: float) -> str:
         """Why the child must be killed now; "" if it may go on."""
@@ -260,15 +280,19 @@ class Zygote:
         limits = order["limits"]
         if time.monotonic() > overdue:
             return "overdue"
+        return self._excess(limits, number)
+
+    def _excess(self, limits: dict[str, Any], number: int) -> str:
+        """What the child uses too much of; "" if nothing."""
         if _threads(number) > limits["threads"]:
             return "threads"
         most = (limits["files_mb"] << 20) + _WORK_BYTES
-        if scratch.overfull(self._box, most, is_mount=self._is_mount, process=number):
+        if scratch.overfull(self._box, most, is_mount=self._is_mount, processes=[number]):
             return "files"
         return ""
 
 
-def _new_file(box: str) -> int:
+def new_program_file(box: str) -> int:
     """A descriptor of the file that each child writes its program to."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(program_file(box), flags, 0o644)
@@ -279,7 +303,8 @@ def _work(box: str) -> str:
     return os.path.join(box, "work")
 
 
-def _kill(pid: int) -> None:
+def kill(pid: int) -> None:
+    """Kill a child and its process group."""
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
@@ -341,8 +366,10 @@ def _fill_low_descriptors() -> None:
     os.close(descriptor)
 
 
-def main(control: int, judge: int, level: str, folder: str) -> Task | None:
+def main(control: int, judge: int, level: str, folder: str, kind: str) -> Task | None:
     """Serve on an open socket; `judge` is the process number of the judge.
+
+    `kind` is "python", or "tools" for programs in any language.
 
     Returns what to do in each child, and None in the zygote when the judge is gone.
     """
@@ -363,7 +390,7 @@ def main(control: int, judge: int, level: str, folder: str) -> Task | None:
     box = os.path.join(folder, "box")
     os.mkdir(box, 0o700)
     try:
-        return _prepare_and_serve(channel, watched, level, folder, box)
+        return _prepare_and_serve(channel, watched, level, folder, box, kind == "tools")
     except _Hangup:
         _tidy(folder, box)
     except OSError as exc:  # sent here, because the folder with the error file is removed
@@ -377,16 +404,21 @@ def main(control: int, judge: int, level: str, folder: str) -> Task | None:
 
 
 def _prepare_and_serve(
-    channel: socket.socket, watched: int | None, level: str, folder: str, box: str
+    channel: socket.socket,
+    watched: int | None,
+    level: str,
+    folder: str,
+    box: str,
+    has_tools: bool,
 ) -> Task:
     hello: dict[str, Any] = {"namespaces": [], "capabilities": True, "missing": {}}
     confined = level != "unsafe"
     if confined and kernel.is_linux:
-        names, problem = namespaces.available(box)
+        names, problem = namespaces.available(box, runs_files=has_tools)
         if problem:
             hello["missing"]["namespaces"] = problem
         if names:
-            namespaces.enter(names, box)
+            namespaces.enter(names, box, runs_files=has_tools)
             namespaces.become_first(lambda: _tidy(folder, box))
         hello["namespaces"] = names
     if kernel.is_linux:
@@ -401,10 +433,10 @@ def _prepare_and_serve(
     os.environ["HOME"] = os.environ["TMPDIR"] = _work(box)
     os.environ.pop("LD_BIND_NOW", None)  # it has done its work (worker.py)
     os.mkdir(_work(box), 0o700)
+    if has_tools:
+        return _serve_tools(channel, watched, box, hello, confined=confined)
     jail = Jail(_work(box), readable=box, confined=confined)
-    hello["landlock"] = jail.landlock
-    hello["seccomp"] = jail.seccomp
-    hello["missing"] |= jail.missing
+    _describe(jail, hello)
     for name in _WARM:
         importlib.import_module(name)
     _rehearse(jail)
@@ -416,6 +448,30 @@ def _prepare_and_serve(
     gc.collect()
     gc.freeze()
     return zygote.serve(hello)
+
+
+def _describe(jail: Jail, hello: dict[str, Any]) -> None:
+    hello["landlock"] = jail.landlock
+    hello["seccomp"] = jail.seccomp
+    hello["missing"] |= jail.missing
+
+
+def _serve_tools(
+    channel: socket.socket,
+    watched: int | None,
+    box: str,
+    hello: dict[str, Any],
+    *,
+    confined: bool,
+) -> Task:
+    from . import tools
+
+    own_numbers = "pid" in hello["namespaces"]
+    jail = tools.prepare(box, confined=confined, has_own_numbers=own_numbers)
+    _describe(jail, hello)
+    gc.collect()
+    gc.freeze()
+    return tools.ToolZygote(channel, watched, box, jail).serve(hello)
 
 
 def _rehearse(jail: Jail) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import abc
 import importlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ...conditions import Conditions
 from ...core.errors import UsageError
@@ -32,7 +33,11 @@ from .programs.checks import (
 from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
+if TYPE_CHECKING:
+    from .run import Checker, OwnCommands
+
 _MOST_REPEATS = 100
+_LONGEST_NAME = 100  # of a file
 _TOLERANCES = ("tolerance", "absolute_tolerance")
 
 
@@ -236,6 +241,76 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
     )
 
 
+_RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
+
+
+def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
+    from .run import RunCheck, RunTest
+
+    record.only(*_RUN_FIELDS, "limits", "repeat")
+    own = None
+    if "run" in record.data:
+        own = _own_commands(record)
+    elif "build" in record.data or "source" in record.data:
+        raise record.wrong("run", "is missing; build and source belong to a run of your own")
+    language = record.text("language", "" if own else None)
+    checker = _checker(record)
+    tests = []
+    for test in record.each("tests"):
+        test.only("input", "output")
+        has_output = "output" in test.data or checker is None
+        tests.append(RunTest(test.text("input"), test.text("output") if has_output else None))
+    return RunCheck(
+        _language(record, language) if language else "",
+        tuple(tests),
+        limits,
+        record.number("tolerance", 1e-6),
+        record.number("absolute_tolerance", 0.0),
+        own,
+        checker,
+    )
+
+
+def _language(record: _Record, language: str) -> str:
+    from .languages.toolchains import LANGUAGES
+
+    if language not in LANGUAGES:
+        hint = did_you_mean(language, LANGUAGES)
+        there = ", ".join(LANGUAGES)
+        raise record.wrong("language", f"must be one of {there}, not {shown(language)}{hint}")
+    return language
+
+
+def _own_commands(record: _Record) -> OwnCommands:
+    from .run import OwnCommands
+
+    source = record.text("source")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", source) or len(source) > _LONGEST_NAME:
+        raise record.wrong("source", f"must be the name of a file, not {shown(source)}")
+    build = _arguments(record, "build") if "build" in record.data else ()
+    return OwnCommands(source, build, _arguments(record, "run"))
+
+
+def _arguments(record: _Record, name: str) -> tuple[str, ...]:
+    from .run import arguments
+
+    value: Any = record.data.get(name)
+    try:
+        return arguments(value)
+    except ValueError as exc:
+        raise record.wrong(name, f"{exc}, not {shown(value)}") from None
+
+
+def _checker(record: _Record) -> Checker | None:
+    from .run import Checker
+
+    if "checker" not in record.data:
+        return None
+    checker = _Record(record.data["checker"], f"{record.place}.checker")
+    checker.only("language", "program")
+    return Checker(_language(checker, checker.text("language")), checker.text("program"))
+
+
 def _function(record: _Record, limits: RunLimits, problem: Problem) -> FunctionCheck:
     record.only("kind", "entry_point", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = tuple(_function_test(test) for test in record.each("tests"))
@@ -307,25 +382,28 @@ class CheckKind:
         runs_programs: whether candidates are programs, which run in the sandbox.
         for_guests: whether a client of a server may give such a check. It must run no command, call
             no server and read no file.
+        not_for_guests: the fields that such a client may not give: they name programs or files.
         reads: the fields of the problem that the verdict depends on, besides the record. Problems
             with equal records share their verdicts if these are equal too.
         outside: what such a check does outside the sandbox, for the error that asks the user to
             allow it; None if it does nothing there, "" if this record does not.
-        keeps_out: why a client of a server may not give this record, though it may give others of
-            the kind; "" if it may.
     """
 
     parse: _Parser
     runs_programs: bool = False
     for_guests: bool = False
+    not_for_guests: tuple[str, ...] = ()
     reads: tuple[str, ...] = ("id", "prompt")
     outside: Callable[[Mapping[str, Any]], str] | None = None
-    keeps_out: Callable[[Mapping[str, Any]], str] | None = None
 
 
-def program_check(parse: _Parser, *, reads: tuple[str, ...] = ()) -> CheckKind:
+def program_check(
+    parse: _Parser, *, reads: tuple[str, ...] = (), not_for_guests: tuple[str, ...] = ()
+) -> CheckKind:
     """A kind whose candidates are programs."""
-    return CheckKind(parse, runs_programs=True, for_guests=True, reads=reads)
+    return CheckKind(
+        parse, runs_programs=True, for_guests=True, not_for_guests=not_for_guests, reads=reads
+    )
 
 
 def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
@@ -377,15 +455,15 @@ def kinds_in(check: Mapping[str, Any]) -> set[str]:
 
 
 def _runs_command(record: Mapping[str, Any]) -> str:
+    if record.get("jail") is True:
+        from .jailed_command import outside
+
+        return outside(record)
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
 def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
-
-
-def _names_files(record: Mapping[str, Any]) -> str:
-    return "names files" if "databases" in record else ""
 
 
 _SCHEMA = ("schema", "fields", "tolerance")
@@ -400,15 +478,30 @@ GROUPS = ("all", "first")
 KINDS: Mapping[str, CheckKind] = {
     "all": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "asserts": program_check(_asserts, reads=("prompt",)),  # the program may begin with it
-    "command": text_check(".command", "CommandCheck", "argv", reads=(), outside=_runs_command),
+    "command": text_check(
+        ".command",
+        "CommandCheck",
+        "argv",
+        "jail",
+        "readable",
+        "run",
+        reads=(),
+        outside=_runs_command,
+    ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(
-        ".sql.check", "SqlCheck", *_SQL, for_guests=True, reads=(), keeps_out=_names_files
+        ".sql.check",
+        "SqlCheck",
+        *_SQL,
+        for_guests=True,
+        not_for_guests=("databases",),
+        reads=(),
     ),
     "stdin": program_check(_stdin),
     "text": limited_check(".text", "TextRules", *_TEXT, for_guests=True, reads=()),

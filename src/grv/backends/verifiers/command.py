@@ -38,7 +38,7 @@ from ..sandbox import start
 from ..sandbox.limits import Isolation
 from ..sandbox.start import UMASK, in_fixed_locale, notice_children, with_default_signals
 from ..sandbox.worker import PREFIX
-from .checks import KINDS, TextCheck, records_in
+from .checks import KINDS, TextCheck, WholeTextCheck, records_in
 
 _KEPT = 4_000  # bytes at the end of an output, for evidence
 _TICK_SECONDS = 0.05  # between two checks of the deadline
@@ -48,8 +48,8 @@ _LAST_READS = 4  # of the pipes, after the command has ended
 
 
 def is_command(problem: Problem) -> bool:
-    """Whether the problem's check runs a command, and nothing else."""
-    return problem.check.get("kind") == "command"
+    """Whether the problem's check runs a command with the user's rights, and nothing else."""
+    return problem.check.get("kind") == "command" and problem.check.get("jail") is not True
 
 
 def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> None:
@@ -74,7 +74,11 @@ def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> N
 def unprotected(problems: Iterable[Problem]) -> str:
     """The commands that the checks of some problems run, for a summary; "" if there are none."""
     records = (record for problem in problems for record in records_in(problem.check))
-    commands = (record for record in records if record.get("kind") == "command")
+    commands = (
+        record
+        for record in records
+        if record.get("kind") == "command" and record.get("jail") is not True
+    )
     named = {str(record["argv"][0]): None for record in commands}
     names = ", ".join([*named][:_NAMED])
     return names if len(named) <= _NAMED else f"{names} and {len(named) - _NAMED} more"
@@ -101,8 +105,15 @@ class CommandCheck(TextCheck):
         self._timeout = timeout_seconds
 
     @classmethod
-    def of(cls, problem: Problem) -> CommandCheck:
+    def of(cls, problem: Problem) -> WholeTextCheck:
         """The check of a problem; its `limits.seconds` replace the 60 seconds."""
+        if "jail" in problem.check:
+            from .jailed_command import JailedCommandCheck
+
+            return JailedCommandCheck.of(problem)
+        for name in ("readable", "run"):
+            if name in problem.check:
+                raise UsageError(f'{name} needs "jail": true')
         seconds = problem.check.get("limits", {}).get("seconds", 60.0)
         return cls(problem.check.get("argv"), timeout_seconds=seconds)
 
@@ -123,7 +134,7 @@ class CommandCheck(TextCheck):
             except OSError as exc:
                 return Finding(Verdict.BROKEN, "checker could not start", {"detail": str(exc)})
         usage = Usage(seconds=time.monotonic() - started)
-        return Finding(*_verdict(evidence["exit"]), evidence, usage)
+        return Finding(*verdict_of(evidence["exit"]), evidence, usage)
 
 
 def named_files(argv: Sequence[str]) -> list[str]:
@@ -162,7 +173,8 @@ def _remove(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _verdict(status: int | None) -> tuple[Verdict, str]:
+def verdict_of(status: int | None) -> tuple[Verdict, str]:
+    """What an exit status means; None is a timeout."""
     match status:
         case None:
             return Verdict.BROKEN, "timeout"

@@ -183,7 +183,7 @@ class LocalEngine:
 
     def folders(self) -> list[Path]:
         """The directories that the workers use now."""
-        workers = [worker for pair in self.pairs for worker in (pair.candidate, pair.test)]
+        workers = [worker for pair in self.pairs for worker in pair.workers]
         return [worker.folder for worker in workers if worker.folder is not None]
 
     def _is_off(self, job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""The two workers of one judging thread."""
+"""The workers of one judging thread."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from collections.abc import Iterator
 
 from ..sandbox.limits import Isolation, RunLimits
 from ..sandbox.run import Run, SandboxDied
+from ..sandbox.tool_worker import ToolWorker
 from ..sandbox.worker import Worker
 
 TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
 
 
 class WorkerPair:
-    """The workers of one judging thread: one for candidates, one for tests."""
+    """The workers of one judging thread: for candidates and tests, in Python and in any language.
+
+    Each starts when it is first used.
+
+    Attributes:
+        candidate: runs candidates in Python.
+        test: runs tests in Python.
+        tools: builds and runs candidates in any language.
+        checker: builds and runs what judges them. No candidate is ever in its box.
+    """
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
         self.candidate = Worker(isolation)
         self.test = Worker(isolation)
+        self.tools = ToolWorker(isolation)
+        self.checker = ToolWorker(isolation)
         self._spare: Run | None = None  # a process for the next test
         self._spare_mb = 0
         self._ending = contextlib.ExitStack()
@@ -59,17 +71,23 @@ class WorkerPair:
         with contextlib.suppress(SandboxDied):
             self._ending.close()
 
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """All workers."""
+        return (self.candidate, self.test, self.tools, self.checker)
+
     def interrupt(self) -> None:
-        """Stop both workers' runs, from another thread."""
-        self.candidate.interrupt()
-        self.test.interrupt()
+        """Stop the workers' runs, from another thread."""
+        for worker in self.workers:
+            worker.interrupt()
 
     def resume(self) -> None:
         """Clear the interruption."""
-        self.candidate.interrupted = self.test.interrupted = False
+        for worker in self.workers:
+            worker.interrupted = False
 
     def close(self) -> None:
-        """End both workers."""
+        """End the workers."""
         self._dismiss()
-        self.candidate.close()
-        self.test.close()
+        for worker in self.workers:
+            worker.close()

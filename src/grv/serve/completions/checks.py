@@ -65,9 +65,10 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         there = ", ".join(DATA_KINDS)
         hint = did_you_mean(kind, DATA_KINDS)
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
-    keeps_out = KINDS[kind].keeps_out if isinstance(kind, str) else None
-    if keeps_out is not None and (why := keeps_out(check)):
-        raise wrong(PARAM, f"a check that {why} must be one of the server's own")
+    for name in KINDS[kind].not_for_guests if isinstance(kind, str) else ():
+        if name in check:
+            why = "names a program or a file, which only a check of the server may"
+            raise wrong(f"{PARAM}.{name}", why)
 
 
 def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> float:

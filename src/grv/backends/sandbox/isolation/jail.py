@@ -14,7 +14,7 @@ from typing import Any
 
 from . import kernel, landlock, seccomp
 
-_MEBIBYTE = 1 << 20
+MEBIBYTE = 1 << 20
 Step = Callable[[], object]  # raises OSError or ValueError if it fails
 _OPEN_FILES = 128
 _STACK = 1 << 30
@@ -122,7 +122,7 @@ class Jail:
 
     def _limiting(self, limits: Mapping[str, Any]) -> list[Step]:
         steps: list[Step] = []
-        files = max(1, limits["files_mb"]) * _MEBIBYTE
+        files = max(1, limits["files_mb"]) * MEBIBYTE
         cpu = limits["cpu"]
         wanted = [
             (resource.RLIMIT_CORE, 0, 0),
@@ -131,7 +131,7 @@ class Jail:
             (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
         ]
         if kernel.is_linux:  # other systems refuse or ignore a limit on address space
-            space = self._bare + limits["memory_mb"] * _MEBIBYTE
+            space = self._bare + limits["memory_mb"] * MEBIBYTE
             wanted.append((resource.RLIMIT_AS, space, space))
         for kind, soft, hard in wanted:
             allowed = self._allowed[kind]

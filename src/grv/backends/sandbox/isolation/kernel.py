@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
+_PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 
@@ -84,6 +85,11 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _prctl("subreaper", _PR_SET_CHILD_SUBREAPER, 1)()
+
+
 def unshare(flags: int) -> None:
     """Move this process to new namespaces, of the kinds in `flags`."""
     _call("unshare", _libc.unshare(ctypes.c_int(flags)))
@@ -95,9 +101,9 @@ def mount_private() -> None:
     _call("mount", _libc.mount(None, b"/", None, flags, None))
 
 
-def mount_memory(path: str, options: str) -> None:
-    """Mount an empty in-memory file system (tmpfs) at `path`."""
-    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+def mount_memory(path: str, options: str, *, runs_files: bool = False) -> None:
+    """Mount an empty in-memory file system (tmpfs) at `path`; its files may run as programs."""
+    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | (0 if runs_files else _MS_NOEXEC))
     place = os.fsencode(path)
     text = options.encode()
     _call("mount tmpfs", _libc.mount(b"tmpfs", place, b"tmpfs", flags, text))

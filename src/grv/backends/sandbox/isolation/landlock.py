@@ -1,4 +1,4 @@
-"""The files that a candidate may open: its scratch directory, and what the interpreter needs.
+"""The files that a candidate may open: its scratch directory, and what its programs need.
 
 Landlock does not cover `stat`: a candidate can see that another file exists, and its size.
 """
@@ -55,8 +55,28 @@ def readable_paths() -> list[str]:
     return sorted(found)
 
 
-def ruleset(version: int, readable: Iterable[str], scratch: str | None) -> int:
-    """A file descriptor of the rules: read below `readable`, read and write below `scratch`."""
+def system_paths() -> list[str]:
+    """Paths that every program reads: system libraries, time zones."""
+    return sorted({os.path.realpath(path) for path in _SYSTEM if os.path.exists(path)})
+
+
+def ruleset(
+    version: int,
+    readable: Iterable[str],
+    scratch: str | None,
+    *,
+    own: Iterable[str] = (),
+    executable: Iterable[str] = (),
+) -> int:
+    """A file descriptor of the rules.
+
+    Args:
+        version: the kernel's Landlock version.
+        readable: what is read, with all below it.
+        scratch: what is read and written; None for nothing.
+        own: further directories that are read and written.
+        executable: what is read and started as a program.
+    """
     known = max(files for since, files in _FILES_BY_VERSION.items() if since <= version)
     size = 8 if version < 4 else 16 if version < 6 else 24
     network = _NETWORK if version >= 4 else 0
@@ -65,6 +85,8 @@ def ruleset(version: int, readable: Iterable[str], scratch: str | None) -> int:
     wanted = [(path, _READ) for path in readable]
     wanted += [("/dev/null", _READ_FILE | _WRITE_FILE)]
     wanted += [(scratch, _OWN)] if scratch is not None else []
+    wanted += [(path, _OWN) for path in own]
+    wanted += [(path, _READ | _EXECUTE) for path in executable]
     for path, access in wanted:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:

@@ -19,23 +19,29 @@ WANTED: Mapping[str, int] = {
     **{"ipc": 0x08000000, "uts": 0x04000000, "mount": 0x00020000},
 }
 _SCRATCH = "size=512m,nr_inodes=4096,mode=700"
+_TOOL_SCRATCH = "size=1g,nr_inodes=16384,mode=700"
 
 
-def available(box: str) -> tuple[tuple[str, ...], str]:
-    """The namespaces that work here, and a text that says which do not and why."""
+def available(box: str, *, runs_files: bool = False) -> tuple[tuple[str, ...], str]:
+    """The namespaces that work here, and a text that says which do not and why.
+
+    If `runs_files`, the scratch directory may contain programs that are started.
+    """
     problem = ""
     for without in ((), ("mount",), ("user",), ("user", "mount")):
         if "user" in without and os.getuid() != 0:
             continue  # only root can make the others where user namespaces are disabled
         names = tuple(name for name in WANTED if name not in without)
-        failure = kernel.problem_in_child(functools.partial(enter, names, box))
+        failure = kernel.problem_in_child(
+            functools.partial(enter, names, box, runs_files=runs_files)
+        )
         if not failure:
             return names, f"{', '.join(without)}: {problem}" if without else ""
         problem = problem or failure
     return (), problem
 
 
-def enter(names: tuple[str, ...], box: str) -> None:
+def enter(names: tuple[str, ...], box: str, *, runs_files: bool = False) -> None:
     """Move this process to new namespaces. Only its children get new process numbers."""
     uid = os.getuid()
     gid = os.getgid()
@@ -51,7 +57,7 @@ def enter(names: tuple[str, ...], box: str) -> None:
                 handle.write(text)
     if "mount" in names:
         kernel.mount_private()
-        kernel.mount_memory(box, _SCRATCH)
+        kernel.mount_memory(box, _TOOL_SCRATCH if runs_files else _SCRATCH, runs_files=runs_files)
 
 
 def become_first(afterwards: Callable[[], None]) -> None:

@@ -7,6 +7,10 @@ filter compares only its low word. It compares both words of a pointer.
 No call lets a candidate cause its own SIGKILL: signals, timers, time limits and notifications that
 could are refused. So a child that died of SIGKILL was killed from outside, and its verdict is
 broken rather than failed.
+
+There are three filters. That of an `interpreter` starts no program. That of a `program` may replace
+itself by one, once it is confined, and starts no process. That of `tools` also starts processes,
+which stay in one process group: a signal to the group ends all of them at once.
 """
 
 from __future__ import annotations
@@ -45,6 +49,7 @@ _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
 _UNIX_FAMILY = 1
 _STREAM = 1
+_PACKETS = 5
 # PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME
 _PRCTL_ALLOWED = (2, 3, 15, 16)
 # F_SETOWN, F_SETSIG and F_SETOWN_EX can signal other processes; F_SETLEASE and F_NOTIFY watch files
@@ -124,6 +129,12 @@ def _one_of(index: int, allowed: tuple[int, ...], otherwise: Instruction) -> Blo
     return [_argument(index), *tests, otherwise]
 
 
+def _connected_pair(*kinds: int) -> Block:
+    own = [_argument(0), Instruction(EQUAL, 1, 0, _UNIX_FAMILY), _no]
+    allowed = [step for kind in kinds for step in _if_equal(kind, _yes)]
+    return [*own, _argument(1), _mask(0xF), *allowed, _no]
+
+
 _CONDITIONS: dict[str, Block] = {
     "open": _opening(1),
     "openat": _opening(2),
@@ -141,15 +152,7 @@ _CONDITIONS: dict[str, Block] = {
         _no,
     ],
     # Event loops need a connected stream pair. A datagram socket could send to any address.
-    "socketpair": [
-        _argument(0),
-        Instruction(EQUAL, 1, 0, _UNIX_FAMILY),
-        _no,
-        _argument(1),
-        _mask(0xF),
-        *_if_equal(_STREAM, _yes),
-        _no,
-    ],
+    "socketpair": _connected_pair(_STREAM),
     "sendto": [
         _argument(4),
         Instruction(EQUAL, 1, 0, 0),
@@ -161,8 +164,35 @@ _CONDITIONS: dict[str, Block] = {
 }
 
 
-def build(architecture: str) -> tuple[Instruction, ...]:
-    """The filter, with the placeholder `_PID` for the process's number.
+def _limiting_tools() -> Block:
+    # Only the process's own limits, under the number 0.
+    own = [_argument(0), Instruction(EQUAL, 1, 0, 0), _no]
+    return [*own, *_not_of_time(1)]
+
+
+def _signal_but_kill(index: int) -> Block:
+    return [_argument(index), *_if_equal(_SIGKILL, _no), _yes]
+
+
+# What replaces the actions of an interpreter. Signals of tools are confined by the process
+# namespace or by Landlock; `tools.py` requires one of them.
+_PROGRAM: dict[str, Block] = {"execve": [_yes], "wait4": [_yes], "waitid": [_yes]}
+_TOOLS: dict[str, Block] = _PROGRAM | {
+    "fork": [_yes],
+    "vfork": [_yes],
+    "clone": [_argument(0), *_if_any_bit(_CLONE_NAMESPACES, _no), _yes],
+    "prlimit64": _limiting_tools(),
+    "kill": _signal_but_kill(1),
+    "tkill": _signal_but_kill(1),
+    "tgkill": _signal_but_kill(2),
+    "fallocate": [_yes],
+    "socketpair": _connected_pair(_STREAM, _PACKETS),  # rustc starts its linker through one
+}
+_MORE: dict[str, dict[str, Block]] = {"interpreter": {}, "program": _PROGRAM, "tools": _TOOLS}
+
+
+def build(architecture: str, profile: str = "interpreter") -> tuple[Instruction, ...]:
+    """The filter of a profile, with the placeholder `_PID` for the process's number.
 
     The filter is a binary search over ranges of numbers with the same action. On installation the
     kernel evaluates it once for every possible number; a linear filter would make that the most
@@ -177,6 +207,11 @@ def build(architecture: str) -> tuple[Instruction, ...]:
         actions[number] = [_no]
     for name, number in syscalls.numbers(syscalls.CONDITIONAL, architecture).items():
         actions[number] = _CONDITIONS[name]
+    every = f"{syscalls.ALLOWED} {syscalls.CONDITIONAL} {syscalls.DENIED} {syscalls.OF_TOOLS}"
+    everywhere = syscalls.numbers(every, architecture)
+    for name, action in _MORE[profile].items():
+        if name in everywhere:
+            actions[everywhere[name]] = action
     unknown = [_refuse(errno.ENOSYS)]
     ranges: list[tuple[int, Block]] = []  # first number of the range, action
     for number in range(max(actions) + 2):
@@ -213,8 +248,8 @@ class Assembled:
         code: the buffer that has it.
     """
 
-    def __init__(self, architecture: str) -> None:
-        program = build(architecture)
+    def __init__(self, architecture: str, profile: str = "interpreter") -> None:
+        program = build(architecture, profile)
         self._places = [8 * i + 4 for i, step in enumerate(program) if step.operand == _PID]
         code = b"".join(
             struct.pack("<HBBI", step.code, step.true, step.false, step.operand & 0xFFFFFFFF)

@@ -42,6 +42,10 @@ class ProgramCheck(abc.ABC):
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program."""
 
+    def worker(self, pair: WorkerPair) -> Worker:
+        """The worker that runs candidates."""
+        return pair.candidate
+
     def key(self, text: str) -> str:
         """Texts with equal keys fail together."""
         return key(self.program(text))
@@ -76,7 +80,7 @@ class ProgramCheck(abc.ABC):
         if program.error:
             return failed("syntax error", error=clean(program.error))
         finding = self.run(program.source, pair, seed)
-        evidence = clean(finding.evidence) | {"isolation": str(pair.candidate.in_force)}
+        evidence = clean(finding.evidence) | {"isolation": str(self.worker(pair).in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
 

@@ -60,6 +60,8 @@ def silent(run: Run, end: End, seconds: float, **evidence: Any) -> Finding:
     ended = ended or run.end()  # it still runs, but will not answer
     if run.out_of_cpu:
         return failed("timeout", cpu_seconds=round(ended.cpu_seconds, 2), **evidence)
+    if ended.cause == "memory":
+        return failed("memory", **evidence)
     if ended.cause in ("threads", "files"):
         return failed(f"too many {ended.cause}", **evidence)
     if ended.signal and not ended.cause:
