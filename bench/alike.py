@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from grv.comparing.evaluate import Figure, Numbers, resampled
+from grv.comparing.evaluate import Figure, resampled
 from grv.comparing.tune import learn
 from grv.core.values import Costs
 from grv.learning.history import History, PastProblem, past
@@ -32,7 +32,7 @@ from grv.policies import Learned, VerifyAll
 from grv.policies.learned.prior import ScorePart
 from grv.replay.kernels.dispatch import many_trials
 from grv.replay.orders import batches
-from grv.theory.scales import on_scale
+from grv.theory.scales import Numbers, on_scale
 
 LOGS = {
     "humaneval_codegen16b.parquet": (

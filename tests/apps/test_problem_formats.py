@@ -351,7 +351,6 @@ def test_nemo_gym_by_its_fields(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (("codecontests",), {**CONTEST, "public_tests": 3}, "public_tests must have the lists"),
         (("codecontests",), {**CONTEST, "checker": 3}, "field checker must be the text"),
         (("nemo-gym",), {"expected_answer": "1"}, "responses_create_params is missing"),
-        (("lean",), {"name": "x"}, "no field formal_statement"),
     ],
 )
 def test_a_broken_record_is_named_with_file_row_and_field(

@@ -200,6 +200,7 @@ def test_a_bad_record_is_the_callers_mistake(check: dict[str, Any]) -> None:
 def test_a_record_sets_the_command_and_its_time() -> None:
     record = {"kind": "command", "argv": ["sleep", "9"], "limits": {"seconds": 0.2}}
     check = CommandCheck.of(Problem("p", check=record))
+    assert isinstance(check, CommandCheck)
     assert check.compare("text").reason == "timeout"
 
 

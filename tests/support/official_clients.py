@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# It runs in an environment of its own, whose packages mypy does not see here.
 """A program that asks a server with the official client of its provider.
 
 It runs in an environment that has the clients, and not grv. `python official_clients.py KIND URL

@@ -15,7 +15,7 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
-from . import contests, lean, nemo_gym, promptfoo, queries, verl
+from . import contests, nemo_gym, promptfoo, queries, verl
 from .prompts import filled
 from .reading import read_records
 from .records import (
@@ -104,7 +104,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "spider": Format(queries.spider),
         "promptfoo": Format(promptfoo.promptfoo, promptfoo.promptfoo_records),
         "nemo-gym": Format(nemo_gym.nemo_gym),
-        "lean": Format(lean.lean),
     }
 )
 
