@@ -27,18 +27,22 @@ SUM: dict[str, Any] = {"kind": "run", "tests": [{"input": "3 4\n", "output": "7"
 SUM["tests"].append({"input": "-5 1000000000\n", "output": "999999995"})
 CPP = "#include <iostream>\nint main() { long a, b; std::cin >> a >> b; std::cout << a + b; }"
 PROGRAMS = {
-    "c": '#include <stdio.h>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }',
+    "c": "#include <stdio.h>\nint main() { long a, b;\n"
+    'scanf("%ld %ld", &a, &b); printf("%ld", a + b); }',
     "cpp": CPP,
-    "go": 'package main\nimport "fmt"\nfunc main() { var a, b int; fmt.Scan(&a, &b); fmt.Println(a + b) }',
+    "go": 'package main\nimport "fmt"\nfunc main() {\nvar a, b int\n'
+    "fmt.Scan(&a, &b)\nfmt.Println(a + b) }",
     "java": "import java.util.*;\npublic class Sum { public static void main(String[] args) {\n"
     "var in = new Scanner(System.in); System.out.println(in.nextLong() + in.nextLong()); } }",
     "javascript": "const [a, b] = require('fs').readFileSync('/dev/stdin', 'utf8').split(' ');\n"
     "console.log(Number(a) + Number(b));",
     "python": "print(sum(map(int, input().split())))",
     "rust": "fn main() { let mut s = String::new(); std::io::stdin().read_line(&mut s).unwrap();\n"
-    'let n: i64 = s.split_whitespace().map(|x| x.parse::<i64>().unwrap()).sum(); println!("{}", n); }',
+    "let n: i64 = s.split_whitespace().map(|x| x.parse::<i64>().unwrap()).sum();\n"
+    'println!("{}", n); }',
     "typescript": "import * as fs from 'fs';\n"
-    "const n: number[] = fs.readFileSync(0, 'utf8').split(' ').map(Number);\nconsole.log(n[0] + n[1]);",
+    "const n: number[] = fs.readFileSync(0, 'utf8').split(' ').map(Number);\n"
+    "console.log(n[0] + n[1]);",
 }
 
 
@@ -141,7 +145,7 @@ def test_a_bomb_of_processes_ends(verifier: CheckVerifier) -> None:
 def test_a_checker_decides_apart_from_the_candidate(verifier: CheckVerifier) -> None:
     program = "import sys\ni, o, e = (open(p).read() for p in sys.argv[1:])\n"
     program += "sys.exit(2 if not o.strip() else int(o.strip() not in ('7', '13')))"
-    fields = {"tests": [{"input": "91\n"}], "language": "python"}
+    fields: dict[str, Any] = {"tests": [{"input": "91\n"}], "language": "python"}
     fields["checker"] = {"language": "python", "program": program}
     assert found(verifier, "print(7)", **fields).verdict is Verdict.PASSED
     assert found(verifier, "print(13)", **fields).verdict is Verdict.PASSED
@@ -214,7 +218,8 @@ def test_a_missing_compiler_is_named(
 
 
 def test_the_program_of_a_text() -> None:
-    text = "<think>```cpp\nwrong\n```</think>First\n```cpp\none\n```\nthen\n```c++\ntwo\n```\n```\nin\n```"
+    text = "<think>```cpp\nwrong\n```</think>First\n```cpp\none\n```\nthen\n"
+    text += "```c++\ntwo\n```\n```\nin\n```"
     assert sources.find(text, "cpp").source == "two\n"
     assert sources.find(text, "rust").source == "in\n"
     assert sources.find("int main() {}", "cpp").source == "int main() {}"
