@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from ..sandbox.isolation.seccomp import NOT_YET_RUN
 from ..sandbox.limits import Isolation
+from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
 from . import suite
 
@@ -44,6 +45,10 @@ def examine(
     ):
         trials = suite.run_attacks(verifier, around)
         held = _reported("attacks that are held", trials, tell, verbose)
+        _tell_languages(tell)
+        trials = suite.run_tool_attacks(verifier, around)
+        name = "attacks by programs in other languages that are held"
+        held = _reported(name, trials, tell, verbose) and held
         damage = around.damage()
         folders = verifier.folders()
         verifier.close()
@@ -51,6 +56,15 @@ def examine(
     for line in damage:
         tell(f"DAMAGE {line}")
     return right and held and not damage
+
+
+def _tell_languages(tell: Callable[[str], None]) -> None:
+    """Report the compilers of this machine, and the languages whose attacks are not tried."""
+    for language, found in installed().items():
+        if isinstance(found, Toolchain):
+            tell(f"  {language}: {found.tool} {found.version}")
+        else:
+            tell(f"  {language}: not tried here: {found}")
 
 
 def _reported(

@@ -17,8 +17,9 @@ from ...core.errors import UsageError
 from ...core.values import Verdict
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, RunLimits
+from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
-from . import answers, ending, escaping, forging, harming, prying, right_programs
+from . import answers, ending, escaping, forging, harming, prying, right_programs, tools
 from .attack import Aim, Attack
 
 _GROUPS = (forging, prying, harming, escaping, ending)
@@ -114,7 +115,7 @@ def trials_of(attack: Attack, around: Surroundings) -> Iterator[tuple[str, Probl
         yield name, Problem(name, check=check), around.fill(attack.source)
 
 
-def held(attack: Attack, finding: Finding) -> bool:
+def held(attack: Attack | tools.ToolAttack, finding: Finding) -> bool:
     """Whether an attack failed, and for one of its reasons; or broke for a reason it names."""
     if finding.reason in attack.reasons:
         return finding.verdict is not Verdict.PASSED
@@ -139,6 +140,20 @@ def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial
     )
     for name, judged in verifier.find_all(others):
         yield Trial(name, judged.finding.verdict is Verdict.FAILED, judged.finding)
+
+
+def run_tool_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial]:
+    """The attacks on the second jail whose languages are installed here."""
+    if verifier.in_force.level is Isolation.UNSAFE:
+        raise UsageError("attacks do not run without a jail: they would damage this machine")
+    there = installed()
+    jobs = (
+        ((name, attack), problem, around.fill(attack.source))
+        for attack, name, problem in tools.trials(around.secret)
+        if isinstance(there[attack.language], Toolchain)
+    )
+    for (name, attack), judged in verifier.find_all(jobs):
+        yield Trial(name, held(attack, judged.finding), judged.finding)
 
 
 def run_right_programs(verifier: CheckVerifier) -> Iterator[Trial]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from ...sandbox.isolation.landlock import readable_paths
 from ...sandbox.tool_worker import Grants, Step
 
 _SECONDS = 60.0  # for a question to a tool
-_VERSION = re.compile(r"\d+(?:\.\d+)+[-+.\w]*|\bv?\d+\b")
+_VERSION = re.compile(r"\d+(?:\.\d+)*[-+.\w]*")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _on_path(language: str, name: str, package: str) -> str:
     return os.path.realpath(path)
 
 
-def _asked(*argv: str) -> str:
+def _asked(*argv: str, **variables: str) -> str:
     """What a tool prints, without spaces around it; "" if it fails."""
     try:
         done = subprocess.run(
@@ -111,6 +112,7 @@ def _asked(*argv: str) -> str:
             timeout=_SECONDS,
             stdin=subprocess.DEVNULL,
             cwd="/",
+            env=os.environ | variables,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -170,7 +172,8 @@ def _cpp() -> Toolchain:
 
 def _rust() -> Toolchain:
     proxy = _on_path("rust", "rustc", "rustc")
-    root = _asked("rustc", "--print", "sysroot")
+    home = pwd.getpwuid(os.getuid()).pw_dir  # rustup looks there, whatever HOME says
+    root = _asked("rustc", "--print", "sysroot") or _asked("rustc", "--print", "sysroot", HOME=home)
     tool = os.path.join(root, "bin", "rustc")  # the one on the path may be rustup's, which chooses
     if not os.path.exists(tool):
         raise NotInstalled(f"no rustc for programs in rust: {proxy} has no toolchain")
