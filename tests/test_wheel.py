@@ -66,12 +66,15 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "log.csv").write_text("\n".join([sample[0], *rows]) + "\n")
     (tmp_path / "log.parquet").write_bytes(b"PAR1")
     (tmp_path / "samples.eval").write_bytes(b"PK")
+    (tmp_path / "promptfoo.yaml").write_text("prompts: [hello]\n")
     label = {"problem": "p", "candidate": 0, "passed": True, "score": 1.0}
     (tmp_path / "labels.jsonl").write_text(json.dumps(label) + "\n")
     for kind, check in {
         "math": {"kind": "math", "answer": "42"},
         "http": {"kind": "http", "url": "http://localhost:9000/"},
         "stdin": {"kind": "stdin", "tests": [{"input": "", "output": "42"}]},
+        "schema": {"kind": "schema", "schema": {"type": "object"}},
+        "text": {"kind": "text", "matches": ["42"]},
     }.items():
         record = {"problem": "p", "prompt": "What is 6 times 7?", "check": check}
         (tmp_path / f"{kind}.jsonl").write_text(json.dumps(record) + "\n")
@@ -177,6 +180,9 @@ MISSING = [
     ("inspect", ["convert", "samples.eval", "-o", "new.csv"]),
     ("serve", ["dashboard", "some.ledger"]),
     ("ray", ["doctor", "--engine", "ray"]),
+    ("schema", ["doctor", "--problems", "schema.jsonl"]),
+    ("text", ["doctor", "--problems", "text.jsonl"]),
+    ("yaml", ["problems", "promptfoo", "promptfoo.yaml", "-o", "new.jsonl"]),
 ]
 
 

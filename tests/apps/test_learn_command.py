@@ -298,4 +298,4 @@ def test_a_live_run_is_learned_from_and_goes_by_what_was_learned(
     assert "verifying the best one saves " in shown
     wrong = grv(*live, "--out", "third", *policy, "--score", "length")
     assert wrong.code == 2
-    assert "prior.json is for the score 'logprob', not 'length'" in wrong.err
+    assert "prior.json is for the score 'auto', not 'length'" in wrong.err
