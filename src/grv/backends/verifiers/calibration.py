@@ -1,0 +1,146 @@
+"""What is known about the errors of a check: the file that `grv calibrate` writes.
+
+A calibration holds for one check, one model and one grading prompt. It is bound to them by
+checksums, and is refused for any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import UsageError
+from ...files import is_number, parse_json, shown
+from ...theory.confirmations import Errors
+
+FORMAT = "grv calibration 1"
+LEAST_AGREEMENT = 0.85  # with the gold labels, before a check may decide alone
+PERSISTENT = 0.2  # from this correlation on, asking again does not help
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A measured probability, its interval of 95 %, and the number of candidates behind it."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, data: object, name: str) -> Rate:
+        """The rate in a file; a UsageError names what is wrong."""
+        if not isinstance(data, Mapping):
+            raise UsageError(f"{name} must be a record, not {shown(data)}")
+        values = [data.get(field) for field in ("mean", "low", "high")]
+        count = data.get("n")
+        is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+        if not all(is_number(value) and 0 <= value <= 1 for value in values) or not is_count:
+            raise UsageError(f"{name} needs mean, low, high (from 0 to 1) and n")
+        mean, low, high = (float(value) for value in values if value is not None)
+        if not low <= mean <= high:
+            raise UsageError(f"{name}: its mean {mean:g} is outside of {low:g} to {high:g}")
+        assert isinstance(count, int)
+        return cls(mean, low, high, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The errors of one check.
+
+    Attributes:
+        check: a checksum of the check's record, without what differs between problems.
+        model: the model that judges; empty if none does.
+        prompt_sha256: the checksum of the grading prompt; empty if there is none.
+        false_pass: how often one call passes a wrong candidate.
+        false_fail: how often one call fails a right candidate.
+        agreement: how often one call agrees with the gold label; None without gold labels.
+        persistent: the correlation of two calls' errors on one candidate, from 0 to 1. At 1 the
+            same candidate is judged wrong every time. None if each candidate was judged once.
+        length_bias: the difference in mean length, in standard deviations, between candidates that
+            it passed wrongly and those that it failed rightly; None if there are too few.
+    """
+
+    check: str
+    model: str
+    prompt_sha256: str
+    false_pass: Rate
+    false_fail: Rate
+    agreement: Rate | None
+    persistent: float | None
+    length_bias: float | None = None
+
+    @property
+    def errors(self) -> Errors:
+        """The errors to assume: the upper ends of the intervals."""
+        return Errors(self.false_pass.high, self.false_fail.high)
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether another call on the same candidate repeats its errors, as far as is known."""
+        return self.persistent is None or self.persistent >= PERSISTENT
+
+    def why_not_alone(self, least: float = LEAST_AGREEMENT) -> str:
+        """Why the check may not decide alone; empty if it may."""
+        if self.agreement is not None and self.agreement.low < least:
+            return f"it agrees with the gold labels in {self.agreement.low:.0%} at least, not {least:.0%}"
+        if self.false_pass.high + self.false_fail.high >= 1:
+            return "its errors may be so frequent that its verdict says nothing"
+        if self.is_persistent:
+            return "its errors persist: asking again gives the same wrong verdict"
+        return ""
+
+    def to_text(self) -> str:
+        """The file."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def of(cls, data: object) -> Calibration:
+        """The calibration in a file's data; a UsageError says what is wrong."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise UsageError("this is no calibration of grv calibrate")
+        texts = {name: data.get(name) for name in ("check", "model", "prompt_sha256")}
+        for name, text in texts.items():
+            if not isinstance(text, str):
+                raise UsageError(f"{name} must be a string, not {shown(text)}")
+        numbers: dict[str, float | None] = {}
+        for name in ("persistent", "length_bias"):
+            value: Any = data.get(name)
+            if value is not None and not is_number(value):
+                raise UsageError(f"{name} must be a number or null, not {shown(value)}")
+            numbers[name] = value
+        agreement = data.get("agreement")
+        return cls(
+            str(texts["check"]),
+            str(texts["model"]),
+            str(texts["prompt_sha256"]),
+            Rate.of(data.get("false_pass"), "false_pass"),
+            Rate.of(data.get("false_fail"), "false_fail"),
+            None if agreement is None else Rate.of(agreement, "agreement"),
+            numbers["persistent"],
+            numbers["length_bias"],
+        )
+
+    @classmethod
+    def read(cls, path: str) -> Calibration:
+        """The calibration in a file; a UsageError names the file."""
+        try:
+            return cls.of(parse_json(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: {error}") from None
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+
+    def refuse_other(self, check: str, model: str, prompt_sha256: str) -> None:
+        """Refuse a check, a model or a grading prompt that was not calibrated."""
+        bound = {"model": (self.model, model), "check": (self.check, check)}
+        bound["grading prompt"] = (self.prompt_sha256, prompt_sha256)
+        for name, (known, given) in bound.items():
+            if known != given:
+                told = f" ({known} was, {given} was not)" if name == "model" else ""
+                raise UsageError(
+                    f"the calibration is for another {name}{told}; run grv calibrate again"
+                )
