@@ -122,9 +122,7 @@ class PassRates:
             for row in rows:
                 joint = [weight * likely for weight, likely in zip(weights, row, strict=True)]
                 whole = math.fsum(joint)
-                totals = [
-                    total + part / whole for total, part in zip(totals, joint, strict=True)
-                ]
+                totals = [total + part / whole for total, part in zip(totals, joint, strict=True)]
             sum_of_totals = math.fsum(totals)
             new = [total / sum_of_totals for total in totals]
             change = max(abs(a - b) for a, b in zip(new, weights, strict=True))

@@ -14,7 +14,9 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...files import is_number, parse_json, shown
+from ...text import checksum
 from ...theory.confirmations import Errors
+from ..protocols import Problem
 
 FORMAT = "grv calibration 1"
 LEAST_AGREEMENT = 0.85  # with the gold labels, before a check may decide alone
@@ -45,6 +47,34 @@ class Rate:
             raise UsageError(f"{name}: its mean {mean:g} is outside of {low:g} to {high:g}")
         assert isinstance(count, int)
         return cls(mean, low, high, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a calibration holds for; the fields are those of `Calibration`."""
+
+    check: str
+    model: str
+    prompt_sha256: str
+
+
+# The fields of a judge's record that are the same for all problems. Of other checks, only the kind
+# is: their tests and answers differ from problem to problem.
+_COMMON = ("kind", "model", "votes", "url", "temperature", "rubric")
+
+
+def binding(problem: Problem) -> Binding:
+    """What a calibration of a problem's check holds for."""
+    from .judge import PROMPT_SHA256
+
+    record = problem.check
+    if record.get("kind") != "judge":
+        return Binding(checksum(json.dumps([str(record.get("kind"))])), "", "")
+    common = {name: record[name] for name in _COMMON if name in record}
+    model = record.get("model")
+    models = model if isinstance(model, list) else [model]
+    text = json.dumps(common, sort_keys=True)
+    return Binding(checksum(text), ", ".join(map(str, models)), PROMPT_SHA256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +116,8 @@ class Calibration:
     def why_not_alone(self, least: float = LEAST_AGREEMENT) -> str:
         """Why the check may not decide alone; empty if it may."""
         if self.agreement is not None and self.agreement.low < least:
-            return f"it agrees with the gold labels in {self.agreement.low:.0%} at least, not {least:.0%}"
+            shown = f"{self.agreement.low:.0%}"
+            return f"it may agree with the gold labels in {shown} only; {least:.0%} are needed"
         if self.false_pass.high + self.false_fail.high >= 1:
             return "its errors may be so frequent that its verdict says nothing"
         if self.is_persistent:
@@ -134,11 +165,14 @@ class Calibration:
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
 
-    def refuse_other(self, check: str, model: str, prompt_sha256: str) -> None:
+    def refuse_other(self, given_for: Binding) -> None:
         """Refuse a check, a model or a grading prompt that was not calibrated."""
-        bound = {"model": (self.model, model), "check": (self.check, check)}
-        bound["grading prompt"] = (self.prompt_sha256, prompt_sha256)
-        for name, (known, given) in bound.items():
+        pairs = {
+            "model": (self.model, given_for.model),
+            "grading prompt": (self.prompt_sha256, given_for.prompt_sha256),
+            "check": (self.check, given_for.check),
+        }
+        for name, (known, given) in pairs.items():
             if known != given:
                 told = f" ({known} was, {given} was not)" if name == "model" else ""
                 raise UsageError(

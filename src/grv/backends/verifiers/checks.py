@@ -466,6 +466,12 @@ def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
 
+def _asks_model(record: Mapping[str, Any]) -> str:
+    place = "" if record.get("url") is None else f" at {shown_address(str(record['url']))}"
+    return f"sends candidates to the model {shown(record.get('model'))}{place}"
+
+
+_JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
 _SCHEMA = ("schema", "fields", "tolerance")
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
@@ -492,6 +498,7 @@ KINDS: Mapping[str, CheckKind] = {
     "function": program_check(_function),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
+    "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),

@@ -1,6 +1,6 @@
 """Verify with a model: checks of kind "judge".
 
-`{"kind": "judge", "model": "openai:gpt-4o-mini", "rubric": ["names a city"], "reference": "Paris"}`.
+`{"kind": "judge", "model": "openai:gpt-4o-mini", "rubric": ["names a city"]}`.
 The model is asked whether an answer is right, and says `{"verdict": "pass"}` or `"fail"`. With
 several models in `model`, the answer passes if more than half of them pass it, or as many as
 `votes` says.
@@ -23,7 +23,7 @@ from typing import Any
 
 from ...core.errors import GeneratorError, UsageError, VerifierError
 from ...core.values import Verdict
-from ...files import parse_json, shown
+from ...files import is_number, parse_json, shown
 from ..generators import GENERATORS, GeneratorOptions
 from ..generators.sampling import Sampling
 from ..protocols import Draft, Finding, Problem, Usage
@@ -74,6 +74,7 @@ class JudgeCheck(TextCheck):
         url: the address of the models' server; None is the provider's own.
         rubric: what a right answer must satisfy.
         reference: a right answer.
+        temperature: at 0, the same answer gets the same verdict again, right or wrong.
         seconds: the time limit for one answer.
     """
 
@@ -88,6 +89,7 @@ class JudgeCheck(TextCheck):
         url: str | None = None,
         rubric: Sequence[str] = (),
         reference: str = "",
+        temperature: float = 0.0,
         seconds: float = _SECONDS,
     ) -> None:
         self._problem = problem
@@ -96,6 +98,7 @@ class JudgeCheck(TextCheck):
         self.url = url
         self.rubric = tuple(rubric)
         self.reference = reference
+        self.temperature = temperature
         self._seconds = seconds
         for model in self.models:
             find(model, GENERATORS, "model")
@@ -123,6 +126,9 @@ class JudgeCheck(TextCheck):
         reference = record.get("reference", "")
         if not isinstance(reference, str):
             raise UsageError(f"reference must be a text, not {shown(reference)}")
+        temperature = record.get("temperature", 0.0)
+        if not is_number(temperature) or not 0 <= temperature <= 2:
+            raise UsageError(f"temperature must be from 0 to 2, not {shown(temperature)}")
         return cls(
             problem,
             models,
@@ -130,6 +136,7 @@ class JudgeCheck(TextCheck):
             url=url,
             rubric=points,
             reference=reference,
+            temperature=float(temperature),
             seconds=float(record.get("limits", {}).get("seconds", _SECONDS)),
         )
 
@@ -149,7 +156,7 @@ class JudgeCheck(TextCheck):
 
     async def _ask(self, model: str, text: str) -> Opinion:
         sampling = Sampling(
-            temperature=0.0,
+            temperature=self.temperature,
             max_tokens=_MOST_TOKENS,
             seed=None,
             system=INSTRUCTION,
