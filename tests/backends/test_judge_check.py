@@ -27,7 +27,7 @@ DIALECTS: dict[str, type[FakeServer]] = {
 def verifier(monkeypatch: pytest.MonkeyPatch) -> Iterator[CheckVerifier]:
     for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-a-key-of-some-length")
-    with CheckVerifier(workers=1, allow_commands=True) as made:
+    with CheckVerifier(workers=1, allow_commands=True, decides=False) as made:
         yield made
 
 

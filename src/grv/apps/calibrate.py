@@ -48,12 +48,6 @@ def calibrate(
     calls: int = option(
         3, "Calls on each candidate. Two or more show whether errors persist.", least=1, most=100
     ),
-    wrong: float = option(
-        0.05,
-        "The share of wrong answers that you accept; says how many labels are missing for it.",
-        least=1e-6,
-        most=0.5,
-    ),
     most: int | None = option(None, "Use at most this many candidates per problem.", least=1),
 ) -> None:
     """Measure how often a check passes wrong candidates and fails right ones.
@@ -81,7 +75,7 @@ def calibrate(
     first = next(iter(problems.values()))
     found = measured(first, candidates)
     write_whole(out, found.to_text())
-    say(*_told(found, candidates, wrong), f"{out}: the calibration")
+    say(*_told(found, candidates, verification.wrong), f"{out}: the calibration")
     reason = Calibration.read(out).why_not_alone()
     if reason:
         say(f"it may not decide alone: {reason}", _ADVICE)
@@ -158,7 +152,7 @@ def _judge(
     total = calls * len(texts)
     done = sum(min(calls, each.calls) for each in counts.values())
     with (
-        verification.verifier() as verifier,
+        verification.verifier(decides=False) as verifier,
         Path(record).open("a", encoding="utf-8") as file,
         progress("calling the check") as tell,
     ):

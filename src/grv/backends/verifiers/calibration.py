@@ -1,7 +1,8 @@
-"""What is known about the errors of a check: the file that `grv calibrate` writes.
+"""Checks that err: what is known about their errors, and whether they may decide a search.
 
-A calibration holds for one check, one model and one grading prompt. It is bound to them by
-checksums, and is refused for any other.
+The field `errors` of a check says how often one call errs, or the field `calibration` names the
+file that `grv calibrate` writes. A calibration holds for one check, one model and one grading
+prompt. It is bound to them by checksums, and is refused for any other.
 """
 
 from __future__ import annotations
@@ -165,6 +166,12 @@ class Calibration:
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
 
+    @property
+    def erring(self) -> Erring:
+        """What a search needs to know of it."""
+        why = self.why_not_alone()
+        return Erring(None if why else self.errors, why)
+
     def refuse_other(self, given_for: Binding) -> None:
         """Refuse a check, a model or a grading prompt that was not calibrated."""
         pairs = {
@@ -178,3 +185,66 @@ class Calibration:
                 raise UsageError(
                     f"the calibration is for another {name}{told}; run grv calibrate again"
                 )
+
+
+FIELDS = ("errors", "calibration")  # of the record of any check
+_ADVICE = (
+    'measure it with grv calibrate, or put a surer check behind it: {"kind": "first", "checks":'
+    " [THIS CHECK, A SURER ONE]}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Erring:
+    """That a check errs.
+
+    Attributes:
+        errors: how often one call errs; None if it may not decide a search.
+        why_not: why it may not; empty if it may.
+    """
+
+    errors: Errors | None
+    why_not: str = ""
+
+    def refuse(self, place: str) -> None:
+        """Raise a UsageError if the check may not decide a search."""
+        if self.why_not:
+            raise UsageError(f"{place}: it may not decide alone: {self.why_not}; {_ADVICE}")
+
+
+def erring_of(problem: Problem) -> Erring | None:
+    """What the record of a problem's check says about its errors; None if it does not err.
+
+    Raises:
+        UsageError: a field is wrong, or the calibration is for another check.
+    """
+    record = problem.check
+    is_judge = record.get("kind") == "judge"
+    if "errors" in record and "calibration" in record:
+        raise UsageError("give errors or a calibration, not both")
+    if any(name in record for name in FIELDS) and record.get("repeat", 1) != 1:
+        raise UsageError("repeat does not go with errors: they say how often to repeat")
+    if "calibration" in record:
+        path = record["calibration"]
+        if not isinstance(path, str):
+            raise UsageError(f"calibration must be the name of a file, not {shown(path)}")
+        calibration = Calibration.read(path)
+        calibration.refuse_other(binding(problem))
+        return calibration.erring
+    if "errors" in record:
+        if is_judge and not record.get("temperature"):
+            why = "at temperature 0 it repeats its verdict, so asking again does not help"
+            return Erring(None, f"{why}; give a temperature")
+        return Erring(_errors(record["errors"]))
+    return Erring(None, "nobody knows how often it errs") if is_judge else None
+
+
+def _errors(given: object) -> Errors:
+    if not isinstance(given, Mapping) or not given:
+        raise UsageError(f"errors must be a record with false_pass, not {shown(given)}")
+    for name, value in given.items():
+        if name not in ("false_pass", "false_fail"):
+            raise UsageError(f"errors.{name}: no such field; there are false_pass, false_fail")
+        if not is_number(value):
+            raise UsageError(f"errors.{name} must be a number, not {shown(value)}")
+    return Errors(float(given.get("false_pass", 0.0)), float(given.get("false_fail", 0.0)))
