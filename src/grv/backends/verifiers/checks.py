@@ -466,6 +466,7 @@ def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
 
+_PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
@@ -493,6 +494,7 @@ KINDS: Mapping[str, CheckKind] = {
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(

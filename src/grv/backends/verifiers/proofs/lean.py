@@ -1,0 +1,253 @@
+"""Proofs in Lean 4, by the user's toolchain.
+
+`theory` is the beginning of the file: imports and `open`. `statement` is the theorem without its
+proof, `theorem NAME ... : ...`. A candidate is the proof: `by` and tactics, or tactics alone, or
+`:=` and a term. It may repeat the beginning and the statement. Commands, strings and what runs code
+are refused before Lean sees them.
+
+Three runs in the jail, each a process of its own:
+
+    lean -o     compiles the theory and the statement with the candidate's proof
+    lean        prints the axioms of the theorem, from a file of ours that imports the result
+    leanchecker checks the compiled proof again with Lean's kernel, if it is installed
+
+The theorem may rest on the axioms of the record only. Packages such as Mathlib are found in
+LEAN_PATH: `lake env grv verify ...` in the folder of a project sets it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ....core.errors import UsageError
+from ....core.values import Verdict
+from ....files import shown
+from ...protocols import Finding
+from ...sandbox.isolation.tool_jail import BUILT
+from ...sandbox.limits import RunLimits
+from ...sandbox.tool_worker import Grants, Step
+from ..languages.building import ended
+from ..programs.findings import failed
+from ..worker_pair import WorkerPair
+from .check import NoProof, ProofCheck, broken
+from .provers import Prover, prover
+
+AXIOMS = ("propext", "Classical.choice", "Quot.sound")  # of Lean itself
+_LIMITS = RunLimits(seconds=120.0, memory_mb=8192, files_mb=256, threads=256)
+_MODULE = "GrvProof"
+_QUESTION = "GrvAxioms"
+_STATEMENT = re.compile(r"\s*(?:theorem|lemma)\s+([^\W\d][\w.'₀-₉]*)(?=[\s:({\[⦃])")
+_NO_PROOF_YET = re.compile(r"(?:\s*:=\s*(?:by\b)?\s*(?:sorry\b)?)?\s*\Z")
+_WORD = re.compile(r"[#@]?[^\W\d][\w.'!?]*|@\[|«")
+# Words that begin a command, or that only a command contains.
+_COMMANDS = frozenset(
+    """abbrev attribute axiom builtin_initialize class declare_syntax_cat def deriving elab
+    elab_rules end example export import inductive infix infixl infixr init_quot initialize instance
+    instance_priority irreducible_def lemma local macro macro_rules mutual namespace noncomputable
+    notation notation3 opaque partial postfix prefix prelude private protected public section
+    simproc structure syntax theorem universe unseal variable module meta scoped binder_predicate
+    register_option add_decl_doc""".split()
+)
+# Parts of names that leave a proof open, trust what is not proved, or run code.
+_UNSOUND = frozenset("sorry admit sorryAx native_decide native ofReduceBool ofReduceNat".split())
+_CODE = frozenset(
+    """run_tac run_cmd run_meta run_elab by_elab unsafe unsafeIO unsafeCast implemented_by
+    extern initialize macro_rules elab_rules skipKernelTC trustCompiler dbg_trace unsafeBaseIO
+    unsafeEIO""".split()
+)
+_OPTIONS = ("maxHeartbeats", "maxRecDepth", "synthInstance.maxHeartbeats")
+_ANSWER = re.compile(
+    r"'(?P<name>[^']+'*)' (?:depends on axioms: \[(?P<axioms>[^\[\]]*)\]"
+    r"|(?P<none>does not depend on any axioms))"
+)
+
+
+@dataclass(frozen=True)
+class LeanProof(ProofCheck):
+    """A proof in Lean 4; `axioms` are names, None allows those of Lean itself."""
+
+    languages: ClassVar[tuple[str, ...]] = ("lean", "lean4")
+
+    @classmethod
+    def allowed(cls, record: Mapping[str, Any], limits: RunLimits) -> RunLimits:
+        """Lean needs more than other programs: the record's limits change these."""
+        return _LIMITS.with_(record.get("limits", {}))
+
+    def check_record(self) -> None:
+        """Raise a UsageError that names the field that is wrong."""
+        if _STATEMENT.match(self.statement) is None:
+            raise UsageError(f"statement must be theorem NAME ..., not {shown(self.statement)}")
+        try:
+            bare = without_comments(self.statement)
+        except NoProof as problem:
+            raise UsageError(f"statement: {problem}") from None
+        if ":" not in bare:
+            raise UsageError("statement says nothing: it has no colon")
+        for axiom in self.axioms or ():
+            if not re.fullmatch(r"[^\W\d][\w.'!?]*", axiom):
+                raise UsageError(f"axioms: {shown(axiom)} is no name")
+
+    @functools.cached_property
+    def _claim(self) -> str:
+        """The statement without the beginning of a proof, as files of problems often have it."""
+        found = _NO_PROOF_YET.search(self.statement)
+        return self.statement[: found.start()] if found else self.statement
+
+    def proof_in(self, code: str) -> str:
+        """The proof, from `by` or from a term on."""
+        bare = without_comments(code)
+        place = _end_of_statement(bare, without_comments(self._claim))
+        if place is not None:
+            before = [line.split() for line in bare[: place[0]].splitlines() if line.strip()]
+            theory = [line.split() for line in without_comments(self.theory).splitlines()]
+            if any(line not in theory for line in before):
+                raise NoProof("has something before the theorem that the theory does not have")
+            code = code[place[1] :]
+            bare = bare[place[1] :]
+            if not bare.lstrip().startswith(":="):
+                raise NoProof("states something else than the statement")
+        if bare.lstrip().startswith(":="):
+            start = bare.index(":=") + 2
+            code = code[start:]
+            bare = bare[start:]
+        elif not re.match(r"\s*by\b", bare):
+            code = f"by\n{code}"
+        if not bare.strip() or bare.split() == ["by"]:
+            raise NoProof("has no proof")
+        _check_words(code, bare)
+        return code.rstrip()
+
+    def checked(self, proof: str, pair: WorkerPair, seed: int) -> Finding:
+        """The finding of Lean, of the list of axioms, and of the second check."""
+        program = prover("lean")
+        source = f"{self.theory}\n\n{self._claim} := {proof.lstrip()}\n"
+        compiling = _step(pair, program, program.path, "-o", f"{_MODULE}.olean", f"{_MODULE}.lean")
+        files = {f"{_MODULE}.lean": source}
+        with pair.tools.step(
+            "build", compiling, self.limits, files=files, joins=True, clears=True
+        ) as run:
+            problem = ended(pair.tools, run, self.limits, "the proof is wrong")
+        if problem is not None:
+            return problem
+        axioms = self._axioms(program, pair)
+        if isinstance(axioms, Finding):
+            return axioms
+        allowed = AXIOMS if self.axioms is None else self.axioms
+        extra = [name for name in axioms if name not in allowed]
+        if extra:
+            return failed("rests on other axioms", axioms=extra)
+        evidence = {"axioms": axioms, "checked_by": str(program)}
+        if not program.second:
+            return Finding(Verdict.PASSED, "", {**evidence, "second_check": "not installed"})
+        again = _step(pair, program, program.second, _MODULE)
+        with pair.tools.step("program", again, self.limits, joins=True) as run:
+            problem = ended(pair.tools, run, self.limits, "the second check refuses the proof")
+        if problem is not None:
+            return problem
+        second = os.path.basename(program.second)
+        return Finding(Verdict.PASSED, "", {**evidence, "second_check": second})
+
+    def _axioms(self, program: Prover, pair: WorkerPair) -> list[str] | Finding:
+        """The axioms that the compiled theorem rests on, or why they are not known."""
+        found = _STATEMENT.match(self.statement)
+        assert found is not None
+        name = found[1]
+        files = {f"{_QUESTION}.lean": f"import {_MODULE}\n\n#print axioms {name}\n"}
+        asking = _step(pair, program, program.path, f"{_QUESTION}.lean")
+        with pair.tools.step("program", asking, self.limits, files=files) as run:
+            problem = ended(pair.tools, run, self.limits, "lean does not find the theorem")
+            if problem is not None:
+                return problem
+            said = bytes(run.output).decode("utf-8", "replace")
+        return _listed(said, name)
+
+
+def _listed(said: str, name: str) -> list[str] | Finding:
+    """The axioms in the answer of `#print axioms`, which must be all that was printed."""
+    answer = _ANSWER.fullmatch(" ".join(said.split()))
+    if answer is None or answer["name"] != name:
+        return broken("lean did not list the axioms of the theorem", said=said[:900])
+    if answer["none"]:
+        return []
+    return [axiom.strip() for axiom in answer["axioms"].split(",") if axiom.strip()]
+
+
+def _step(pair: WorkerPair, program: Prover, *argv: str) -> Step:
+    """A program of the toolchain, which finds compiled files in the box and in LEAN_PATH."""
+    packages = [path for path in os.environ.get("LEAN_PATH", "").split(os.pathsep) if path]
+    packages = [os.path.realpath(path) for path in packages if os.path.isdir(path)]
+    grants = Grants((*program.grants.readable, *packages), program.grants.executable)
+    return Step(argv, grants, {"LEAN_PATH": os.pathsep.join([pair.tools.path(BUILT), *packages])})
+
+
+def without_comments(code: str) -> str:
+    """Code with spaces in place of its comments; raises NoProof if they cannot be told.
+
+    Strings are refused: a comment could begin in one.
+    """
+    parts: list[str] = []
+    place = start = depth = 0
+    while place < len(code):
+        pair = code[place : place + 2]
+        if pair == "/-":
+            if depth == 0:
+                parts.append(code[start:place])
+                start = place
+            depth += 1
+            place += 2
+        elif pair == "-/" and depth:
+            depth -= 1
+            place += 2
+            if depth == 0:
+                parts.append(_blank(code[start:place]))
+                start = place
+        elif pair == "--" and not depth:
+            parts.append(code[start:place])
+            end = code.find("\n", place)
+            end = len(code) if end < 0 else end
+            parts.append(" " * (end - place))
+            place = start = end
+        elif code[place] == '"' and not depth:
+            raise NoProof("a proof must not have strings")
+        else:
+            place += 1
+    if depth:
+        raise NoProof("a comment does not end")
+    return "".join([*parts, code[start:]])
+
+
+def _blank(comment: str) -> str:
+    return re.sub(r"[^\n]", " ", comment)
+
+
+def _end_of_statement(code: str, claim: str) -> tuple[int, int] | None:
+    """Where the statement begins and ends in code without comments; None if it is not there."""
+    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|\S", claim)))
+    found = re.search(rf"(?<![^\s]){pattern}(?=\s*:=)", code)
+    if found is not None:
+        return found.span()
+    if re.search(r"^\s*(?:theorem|lemma|example)\b", code, re.MULTILINE):
+        raise NoProof("states something else than the statement")
+    return None
+
+
+def _check_words(code: str, bare: str) -> None:
+    """Refuse what is more than a proof. Words that run code are refused in comments too."""
+    for word in _WORD.findall(code):
+        if not _CODE.isdisjoint(word.lstrip("#@").split(".")) or word.startswith("#eval"):
+            raise NoProof(f"must not have {shown(word)}")
+    for word in _WORD.findall(bare):
+        parts = word.lstrip("@").split(".")
+        is_command = word.startswith("#") or word in ("@[", "«") or parts[0] in _COMMANDS
+        if is_command:
+            raise NoProof(f"is more than a proof: it has {shown(word)}")
+        if not _UNSOUND.isdisjoint(parts):
+            raise NoProof(f"is incomplete or not checked: it has {shown(word)}")
+    for option in re.findall(r"\bset_option\s+(\S*)", bare):
+        if option not in _OPTIONS:
+            raise NoProof(f"must not set {shown(option)}")
