@@ -45,21 +45,17 @@ _STATEMENT = re.compile(r"\s*(?:theorem|lemma)\s+([^\W\d][\w.'₀-₉]*)(?=[\s:(
 _NO_PROOF_YET = re.compile(r"(?:\s*:=\s*(?:by\b)?\s*(?:sorry\b)?)?\s*\Z")
 _WORD = re.compile(r"[#@]?[^\W\d][\w.'!?]*|@\[|«")
 # Words that begin a command, or that only a command contains.
-_COMMANDS = frozenset(
-    """abbrev attribute axiom builtin_initialize class declare_syntax_cat def deriving elab
+_COMMANDS = """abbrev attribute axiom builtin_initialize class declare_syntax_cat def deriving elab
     elab_rules end example export import inductive infix infixl infixr init_quot initialize instance
     instance_priority irreducible_def lemma local macro macro_rules mutual namespace noncomputable
     notation notation3 opaque partial postfix prefix prelude private protected public section
     simproc structure syntax theorem universe unseal variable module meta scoped binder_predicate
-    register_option add_decl_doc""".split()
-)
+    register_option add_decl_doc"""
 # Parts of names that leave a proof open, trust what is not proved, or run code.
-_UNSOUND = frozenset("sorry admit sorryAx native_decide native ofReduceBool ofReduceNat".split())
-_CODE = frozenset(
-    """run_tac run_cmd run_meta run_elab by_elab unsafe unsafeIO unsafeCast implemented_by
+_UNSOUND = "sorry admit sorryAx native_decide native ofReduceBool ofReduceNat"
+_CODE = """run_tac run_cmd run_meta run_elab by_elab unsafe unsafeIO unsafeCast implemented_by
     extern initialize macro_rules elab_rules skipKernelTC trustCompiler dbg_trace unsafeBaseIO
-    unsafeEIO""".split()
-)
+    unsafeEIO"""
 _OPTIONS = ("maxHeartbeats", "maxRecDepth", "synthInstance.maxHeartbeats")
 _ANSWER = re.compile(
     r"'(?P<name>[^']+'*)' (?:depends on axioms: \[(?P<axioms>[^\[\]]*)\]"
@@ -238,15 +234,16 @@ def _end_of_statement(code: str, claim: str) -> tuple[int, int] | None:
 
 def _check_words(code: str, bare: str) -> None:
     """Refuse what is more than a proof. Words that run code are refused in comments too."""
+    commands, unsound, running = (set(words.split()) for words in (_COMMANDS, _UNSOUND, _CODE))
     for word in _WORD.findall(code):
-        if not _CODE.isdisjoint(word.lstrip("#@").split(".")) or word.startswith("#eval"):
+        if not running.isdisjoint(word.lstrip("#@").split(".")) or word.startswith("#eval"):
             raise NoProof(f"must not have {shown(word)}")
     for word in _WORD.findall(bare):
         parts = word.lstrip("@").split(".")
-        is_command = word.startswith("#") or word in ("@[", "«") or parts[0] in _COMMANDS
+        is_command = word.startswith("#") or word in ("@[", "«") or parts[0] in commands
         if is_command:
             raise NoProof(f"is more than a proof: it has {shown(word)}")
-        if not _UNSOUND.isdisjoint(parts):
+        if not unsound.isdisjoint(parts):
             raise NoProof(f"is incomplete or not checked: it has {shown(word)}")
     for option in re.findall(r"\bset_option\s+(\S*)", bare):
         if option not in _OPTIONS:

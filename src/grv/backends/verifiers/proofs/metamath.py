@@ -11,6 +11,7 @@ proof rests on, and `metamath`, which also checks the proofs in the theory.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -75,16 +76,18 @@ class MetamathProof(ProofCheck):
             known = part[:1] in (["$d"], ["$v"]) or part[1:2] in (["$e"], ["$f"])
             if not known:
                 raise UsageError(f"statement: {shown(' '.join(part))} is no hypothesis")
-        more = [part[1:] if part[0] == "$d" else part[2:] for part in [*hypotheses, theorem]]
-        if any(token.startswith("$") for part in more for token in part if part):
-            raise UsageError("statement has a keyword inside of a formula")
+        for part in [*hypotheses, theorem]:
+            formula = part[1:] if part[0] in ("$d", "$v") else part[2:]
+            if any(token.startswith("$") for token in formula):
+                raise UsageError(f"statement: {shown(' '.join(part))} has a keyword too many")
 
     @functools.cached_property
     def _labels(self) -> frozenset[str]:
         """The labels of the theory."""
         tokens = _COMMENT.sub(" ", self.theory).split()
-        pairs = zip(tokens, tokens[1:], strict=False)
-        return frozenset(label for label, keyword in pairs if keyword in _LABELLED)
+        return frozenset(
+            label for label, keyword in itertools.pairwise(tokens) if keyword in _LABELLED
+        )
 
     @functools.cached_property
     def _hypotheses(self) -> frozenset[str]:

@@ -62,11 +62,11 @@ _DECLARING = (
     "define-funs-rec",
 )
 # The symbols of SMT-LIB that a candidate may use, besides those of the theory.
-_CORE = "true false not => and or xor = distinct ite let forall exists match _ as Bool".split()
-_NUMBERS = "Int Real + - * / div mod abs <= < >= > to_real to_int is_int divisible".split()
-_OTHERS = "Array select store const String RegLan BitVec concat extract repeat zero_extend".split()
-_OTHERS += "sign_extend rotate_left rotate_right is".split()
-_KNOWN = frozenset([*_CORE, *_NUMBERS, *_OTHERS])
+_CORE = "true false not => and or xor = distinct ite let forall exists match _ as Bool"
+_NUMBERS = "Int Real + - * / div mod abs <= < >= > to_real to_int is_int divisible"
+_ARRAYS = "Array select store const is String RegLan"
+_BITS = "BitVec concat extract repeat zero_extend sign_extend rotate_left rotate_right"
+_KNOWN = frozenset(f"{_CORE} {_NUMBERS} {_ARRAYS} {_BITS}".split())
 _FAMILIES = re.compile(r"bv[a-z0-9]+|str\.[a-z_0-9.<>=+-]+|re\.[a-z_0-9+*.]+")
 _PREPARING = 5.0  # seconds at most for a look at the axioms
 _FILE = "proof.smt2"
