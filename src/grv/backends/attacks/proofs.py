@@ -121,6 +121,7 @@ _SMT_RUN = (
         "keeps the solver busy",
         f"(define-fun f ((n Int)) Bool (exists ((a Int) (b Int) (c Int)) {_CUBES}))",
         statement=_HARD,
+        limits={"seconds": 0.5},
     ),
     _smt("is large", f"(define-fun f ((n Int)) Int (+ {'n ' * 200_000}))"),
 )

@@ -79,10 +79,10 @@ class LeanProof(ProofCheck):
         if _STATEMENT.match(self.statement) is None:
             raise UsageError(f"statement must be theorem NAME ..., not {shown(self.statement)}")
         try:
-            bare = without_comments(self.statement)
+            bare = without_comments(self._claim)
         except NoProof as problem:
             raise UsageError(f"statement: {problem}") from None
-        if ":" not in bare:
+        if re.search(r":(?!=)", bare) is None:
             raise UsageError("statement says nothing: it has no colon")
         for axiom in self.axioms or ():
             if not re.fullmatch(r"[^\W\d][\w.'!?]*", axiom):
