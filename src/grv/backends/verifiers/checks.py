@@ -34,6 +34,7 @@ from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
 _MOST_REPEATS = 100
@@ -241,13 +242,14 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
     )
 
 
+_AROUND = ("prefix", "suffix", "stop")
 _RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
 
 
 def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
     from .run import RunCheck, RunTest
 
-    record.only(*_RUN_FIELDS, "limits", "repeat")
+    record.only(*_RUN_FIELDS, *_AROUND, "limits", "repeat")
     own = None
     if "run" in record.data:
         own = _own_commands(record)
@@ -268,7 +270,17 @@ def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         record.number("absolute_tolerance", 0.0),
         own,
         checker,
+        _completion(record),
     )
+
+
+def _completion(record: _Record) -> Completion:
+    from .languages.completing import Completion
+
+    stop: Any = record.data.get("stop", [])
+    if not isinstance(stop, list) or not all(isinstance(text, str) and text for text in stop):
+        raise record.wrong("stop", f"must be a list of texts, not {shown(stop)}")
+    return Completion(record.text("prefix", ""), record.text("suffix", ""), tuple(stop))
 
 
 def _language(record: _Record, language: str) -> str:

@@ -23,6 +23,7 @@ from ...protocols import Finding, Problem, Usage
 from ...sandbox.limits import DEFAULT_LIMITS, RunLimits
 from ..answers import code_in, one_of, spoken
 from ..checks import WholeTextCheck
+from ..languages.toolchains import NotInstalled
 from ..programs.findings import clean, failed
 from ..worker_pair import WorkerPair
 
@@ -147,7 +148,10 @@ class ProofCheck(WholeTextCheck):
             proof = self.read(text)
         except NoProof as reason:
             return failed(str(clean(str(reason))))
-        finding = self.checked(proof, pair, seed)
+        try:
+            finding = self.checked(proof, pair, seed)
+        except NotInstalled as missing:  # other problems are judged all the same
+            return broken(str(missing))
         evidence = clean(finding.evidence) | {"isolation": str(pair.tools.in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
