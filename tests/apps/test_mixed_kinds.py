@@ -118,8 +118,8 @@ def test_a_file_with_every_kind(
     ran = here("verify", file, "--out", tmp_path / "verdicts.jsonl", "--workers", "2")
     assert ran.code == 0, ran.err
     rows = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
-    wrong = [row for row in rows if (row["verdict"] == "passed") != (row["candidate"] == 0)]
-    assert not wrong
+    misjudged = [row for row in rows if (row["verdict"] == "passed") != (row["candidate"] == 0)]
+    assert not misjudged
     assert len(rows) == 2 * len(CASES)
     assert not [row for row in rows if row["verdict"] == "broken"]
     again = here("verify", file, "--out", tmp_path / "verdicts.jsonl")

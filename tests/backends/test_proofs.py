@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from grv.backends.attacks import answers, proofs, suite
 from grv.backends.protocols import Draft, Finding, Problem
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.pool import CheckVerifier
-from grv.backends.verifiers.proofs import jailed_metamath
+from grv.backends.verifiers.proofs import jailed_metamath, provers
 from grv.backends.verifiers.proofs.lean import without_comments
 from grv.backends.verifiers.proofs.provers import Prover, installed
 from grv.backends.verifiers.proofs.smt import parse, written
@@ -247,6 +248,38 @@ def test_definitions_that_a_solver_checks(
 
 
 @pytest.mark.parametrize(
+    ("check", "text", "verdict", "reason"),
+    [
+        (INVARIANT, "(define-fun inv ((n Int)) Bool (= (mod n 2) 0))", "passed", ""),
+        (INVARIANT, "(define-fun inv ((n Int)) Bool true)", "failed", "a constraint does not hold"),
+        (INVARIANT, "(define-fun inv ((n Int)) Bool (next n))", "failed", "the solver refuses it"),
+        ({**INVARIANT, "axioms": ["false"]}, "(define-fun inv ((n Int)) Bool true)", "broken", ""),
+        (SQUARE, "(define-fun root () Int 42)", "passed", ""),
+        (LARGER, "(define-fun larger ((a Thing) (b Thing)) Int (size a))", "failed", ""),
+    ],
+)
+def test_cvc5_is_the_solver_where_there_is_no_z3(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    check: dict[str, Any],
+    text: str,
+    verdict: str,
+    reason: str,
+) -> None:
+    cvc5 = shutil.which("cvc5")
+    if cvc5 is None:
+        pytest.skip("no cvc5")
+    (tmp_path / "cvc5").symlink_to(cvc5)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(provers, "in_environment", lambda name: None)
+    with CheckVerifier(workers=1) as verifier:
+        finding = find(verifier, check, text)
+    assert finding.verdict.value == verdict, finding
+    assert reason in finding.reason
+    assert verdict != "passed" or finding.evidence["checked_by"].startswith("cvc5 ")
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"axioms": ["(= 1 2)"]}, "axioms contradict each other"),
@@ -350,6 +383,16 @@ def test_without_lean_the_reason_says_what_to_install(
         finding = find(verifier, COMMUTES, "by omega")
     assert finding.verdict is Verdict.BROKEN
     assert finding.reason == "no lean for proofs in lean: install Lean 4 with elan"
+
+
+def test_a_theory_may_have_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lean = FakeLean(tmp_path / "lean", ANSWERS)
+    monkeypatch.setenv("PATH", f"{lean.programs}:/usr/bin:/bin")
+    notation = 'local notation "ℝ²" => ℝ × ℝ'
+    text = f"{notation}\ntheorem commutes (a b : Nat) : a + b = b + a := by omega"
+    with CheckVerifier(workers=1) as verifier:
+        finding = find(verifier, {**COMMUTES, "theory": notation}, text.replace(notation, ""))
+    assert finding.verdict is Verdict.PASSED
 
 
 def test_comments_of_lean_nest() -> None:

@@ -94,14 +94,21 @@ class LeanProof(ProofCheck):
         found = _NO_PROOF_YET.search(self.statement)
         return self.statement[: found.start()] if found else self.statement
 
+    @functools.cached_property
+    def _lines_of_theory(self) -> list[list[str]]:
+        try:
+            theory = without_comments(self.theory)
+        except NoProof:  # it has strings, as notations do
+            theory = self.theory
+        return [line.split() for line in theory.splitlines()]
+
     def proof_in(self, code: str) -> str:
         """The proof, from `by` or from a term on."""
         bare = without_comments(code)
         place = _end_of_statement(bare, without_comments(self._claim))
         if place is not None:
             before = [line.split() for line in bare[: place[0]].splitlines() if line.strip()]
-            theory = [line.split() for line in without_comments(self.theory).splitlines()]
-            if any(line not in theory for line in before):
+            if any(line not in self._lines_of_theory for line in before):
                 raise NoProof("has something before the theorem that the theory does not have")
             code = code[place[1] :]
             bare = bare[place[1] :]

@@ -70,8 +70,7 @@ def _metamath() -> Prover:
 
 
 def _smt() -> Prover:
-    beside = os.path.join(os.path.dirname(sys.executable), "z3")  # of the package z3-solver
-    z3 = beside if os.access(beside, os.X_OK) else shutil.which("z3")
+    z3 = in_environment("z3") or shutil.which("z3")
     if z3 is not None:
         return _alone("z3", z3, "--version")
     cvc5 = shutil.which("cvc5")
@@ -79,6 +78,12 @@ def _smt() -> Prover:
         advice = "pip install 'generate-rank-verify[smt]', or install z3 or cvc5"
         raise NotInstalled(f"no solver for proofs in smt: {advice}")
     return _alone("cvc5", cvc5, "--version")
+
+
+def in_environment(name: str) -> str | None:
+    """The path of a program that a package has put beside the interpreter, as z3-solver does."""
+    path = os.path.join(os.path.dirname(sys.executable), name)
+    return path if os.access(path, os.X_OK) else None
 
 
 def _lean() -> Prover:

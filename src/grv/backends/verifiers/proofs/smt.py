@@ -301,10 +301,14 @@ class SmtProof(ProofCheck):
 def _solved(lines: Sequence[str], pair: WorkerPair, limits: RunLimits) -> str | Finding:
     """What the solver prints, or why it did not end."""
     program = prover("smt")
-    options = ("-smt2",) if program.name == "z3" else ("--lang=smt2",)
+    beginning: list[str] = []
+    options = ("-smt2",)
+    if program.name == "cvc5":  # without a logic it prints advice
+        beginning = [] if lines[0].startswith("(set-logic ") else ["(set-logic ALL)"]
+        options = ("--lang=smt2",)
     step = Step((program.path, *options, _FILE), program.grants)
-    files = {_FILE: "\n".join([*lines, ""])}
-    with pair.tools.step("program", step, limits, files=files, joins=True, clears=True) as run:
+    files = {_FILE: "\n".join([*beginning, *lines, ""])}
+    with pair.tools.step("program", step, limits, files=files, clears=True) as run:
         problem = ended(pair.tools, run, limits, "the solver refuses it")
         return bytes(run.output).decode("utf-8", "replace") if problem is None else problem
 
