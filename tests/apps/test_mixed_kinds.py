@@ -94,7 +94,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
         "by simp_all",
     ),
 ]
-ELSEWHERE = {"http", "human"}  # they need a server, and a person
+ELSEWHERE = {"http", "human", "judge"}  # they need a server, a person, a model
 
 
 def test_a_file_with_every_kind(

@@ -150,23 +150,34 @@ def test_a_wrong_theory_is_broken(
     assert said in finding.reason
 
 
-def test_our_verifier_agrees_with_metamath_on_damaged_proofs(tmp_path: Path) -> None:
+DAMAGED = [(REFLEXIVE, PROOF), (REFLEXIVE, COMPRESSED), (SYMMETRIC, BACK), (DISJOINT, "tt tr dif")]
+
+
+@pytest.mark.parametrize(
+    ("check", "proof"), DAMAGED, ids=["long", "compressed", "back", "disjoint"]
+)
+def test_our_verifier_agrees_with_metamath_on_damaged_proofs(
+    tmp_path: Path, check: dict[str, str], proof: str
+) -> None:
     needs("metamath")
     rng = random.Random(7)
-    labels = ["tt", "tr", "tze", "tpl", "weq", "wim", "a1", "a2", "mp"]
+    labels = [*set(PROOF.split()), "tr", "ts", *proof.split()]
     agreed = {True: 0, False: 0}
-    for number in range(4 * examples(25)):
-        tokens = (PROOF if number % 2 else COMPRESSED).split()
+    for _ in range(2 * examples(25)):
+        tokens = proof.split()
         letters = list(tokens[-1])
         for _ in range(rng.choice((0, 1, 1, 2))):
-            if number % 2:
-                tokens[rng.randrange(len(tokens))] = rng.choice(labels)
-            else:
+            if proof == COMPRESSED:
                 letters[rng.randrange(len(letters))] = rng.choice("ABCDEFGHIJKLMNZU")
-        proof = " ".join(tokens if number % 2 else [*tokens[:-1], "".join(letters)])
-        request = {"theory": THEORY, "statement": "th1 $p |- t = t", "proof": proof}
+            else:
+                tokens[rng.randrange(len(tokens))] = rng.choice(labels)
+        tokens[-1] = "".join(letters) if proof == COMPRESSED else tokens[-1]
+        damaged = " ".join(tokens)
+        request = {"theory": check["theory"], "statement": check["statement"], "proof": damaged}
+        request["statement"] = " ".join(check["statement"].split())
         ours = "steps" in jailed_metamath.answer({**request, "axioms": None})
-        (tmp_path / "x.mm").write_text(f"{THEORY}\nth1 $p |- t = t $= {proof} $.\n")
+        text = f"{check['theory']}\n${{ {check['statement']} $= {damaged} $. $}}\n"
+        (tmp_path / "x.mm").write_text(text)
         said = subprocess.run(
             ["metamath", "read x.mm", "verify proof *", "exit"],
             cwd=tmp_path,
@@ -174,9 +185,9 @@ def test_our_verifier_agrees_with_metamath_on_damaged_proofs(tmp_path: Path) -> 
             text=True,
             check=True,
         ).stdout
-        assert ours == ("?Error" not in said and "Warning" not in said), (proof, said)
+        assert ours == ("?Error" not in said and "Warning" not in said), (damaged, said)
         agreed[ours] += 1
-    assert min(agreed.values()) > 10
+    assert min(agreed.values()) > 0
 
 
 INVARIANT: dict[str, Any] = {

@@ -272,14 +272,15 @@ class Proof:
                 may_mark = False
             elif "A" <= letter <= "T":
                 number = number * 20 + ord(letter) - ord("A")
+                may_mark = False
                 if number < len(labels):
                     self._step(labels[number])
+                    may_mark = labels[number] in self._database.assertions
                 elif number - len(labels) < len(marked):
                     self._push(marked[number - len(labels)])
                 else:
                     raise ProofError(f"step {number} does not exist")
                 number = 0
-                may_mark = True
             else:
                 raise ProofError(f"{letter} is not allowed")
         if number:
