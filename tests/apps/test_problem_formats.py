@@ -406,7 +406,7 @@ DOUBLE: dict[str, Any] = {
 CPP = {
     **DOUBLE,
     "language": "cpp",
-    "prompt": "#include<assert.h>\n#include<bits/stdc++.h>\n// Twice a number.\n"
+    "prompt": "#include<assert.h>\n#include<stdio.h>\n#include<stdlib.h>\n// Twice a number.\n"
     "long twice(long n) {\n",
     "tests": "}\nint main() {\n    auto candidate = twice;\n    assert(candidate((2)) == (4));\n"
     "    assert(candidate((-3)) == (-6));\n}\n",

@@ -16,7 +16,7 @@ from grv.backends.protocols import Draft, Finding, Problem
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.proofs import jailed_metamath, provers
-from grv.backends.verifiers.proofs.lean import without_comments
+from grv.backends.verifiers.proofs.lean import without_comments, without_proof
 from grv.backends.verifiers.proofs.provers import Prover, installed
 from grv.backends.verifiers.proofs.smt import parse, written
 from grv.core.errors import UsageError
@@ -411,6 +411,43 @@ def test_comments_of_lean_nest() -> None:
     bare = without_comments(code)
     assert bare.split() == ["a", "e", "g"]
     assert len(bare) == len(code)
+    assert without_comments("/- a --/ b -/ c").split() == ["b", "-/", "c"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "claim"),
+    [
+        ("theorem a : b := by\n  sorry\n", "theorem a : b"),
+        ("theorem a : b :=by", "theorem a : b"),
+        ("theorem a : b := sorry", "theorem a : b"),
+        ("theorem a : b :=", "theorem a : b"),
+        ("theorem a : standby", "theorem a : standby"),
+        ("theorem a : b := c", "theorem a : b := c"),
+    ],
+)
+def test_the_beginning_of_a_proof_is_left_out(statement: str, claim: str) -> None:
+    assert without_proof(statement) == claim
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        ({**REFLEXIVE, "theory": THEORY + "$( " * 500_000}, PROOF),
+        ({**REFLEXIVE, "statement": "th1 $p |- t = t" + " " * 500_000 + "x"}, "tt"),
+        ({**INVARIANT, "theory": ";" * 500_000 + "\n" + "(" * 1000 + ")" * 1000}, "x"),
+        (COMMUTES, "theorem " * 100_000),
+        (COMMUTES, "/- " * 300_000),
+        ({**COMMUTES, "statement": f"theorem a : {' ' * 500_000} x"}, "by " + " " * 900_000 + "x"),
+    ],
+    ids=["comments", "spaces", "brackets", "theorems", "openings", "long statement"],
+)
+@pytest.mark.timeout(60)  # quadratic time would be hours
+def test_reading_ends(check: dict[str, Any], text: str) -> None:
+    try:
+        how = parse_check(Problem("p", check=check)).how
+    except UsageError:
+        return
+    assert how.refutation(text) is None or how.key(text)
 
 
 @pytest.mark.parametrize(

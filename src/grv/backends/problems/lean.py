@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ..protocols import Problem
+from ..verifiers.proofs.lean import without_proof
 from .prompts import filled
 from .records import Converted, NotConverted, Record, Wanted
 
@@ -16,7 +17,6 @@ _STATEMENTS = ("formal_statement", "lean4_formalization", "lean4_statement")
 _HEADERS = ("header", "lean4_src_header")
 _INFORMAL = ("informal_prefix", "informal_statement", "nl_statement")
 _THEOREM = re.compile(r"^(?:theorem|lemma)\s", re.MULTILINE)
-_NO_PROOF = re.compile(r"\s*(?::=\s*(?:by\b)?\s*(?:sorry\b)?)?\s*\Z")
 
 
 def lean(record: Record, wanted: Wanted) -> Converted:
@@ -44,8 +44,7 @@ def check_of(record: Record) -> dict[str, Any]:
     if re.search(r"\bsorry\b", before):
         raise NotConverted("an answer is to be found besides the proof")
     theory = "\n".join(part for part in (_first(record, _HEADERS).strip(), before.strip()) if part)
-    end = _NO_PROOF.search(text)
-    statement = text[start : end.start() if end else len(text)]
+    statement = without_proof(text[start:])
     if re.search(r"\bsorry\b", statement):
         raise NotConverted("a statement with sorry in it")
     return {"kind": "proof", "system": "lean", "theory": theory, "statement": statement}

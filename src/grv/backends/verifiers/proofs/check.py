@@ -34,6 +34,7 @@ SYSTEMS: Mapping[str, tuple[str, str]] = {
     "smt": (".smt", "SmtProof"),
 }
 _LARGEST = 16 << 20  # characters of a theory
+_LONGEST = 1 << 20  # characters of a candidate: it is read outside of the jail
 
 
 class NoProof(Exception):
@@ -105,7 +106,7 @@ class ProofCheck(WholeTextCheck):
 
         It is in the last code block of the system's language, or else of none, or is the text.
         """
-        if len(text) > self.limits.output_bytes:
+        if len(text) > min(_LONGEST, self.limits.output_bytes):
             raise NoProof("is too long")
         answer = spoken(text)
         blocks = code_in(answer, self.languages)

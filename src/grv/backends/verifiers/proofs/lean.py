@@ -42,7 +42,8 @@ _LIMITS = RunLimits(seconds=120.0, memory_mb=8192, files_mb=256, threads=256)
 _MODULE = "GrvProof"
 _QUESTION = "GrvAxioms"
 _STATEMENT = re.compile(r"\s*(?:theorem|lemma)\s+([^\W\d][\w.'₀-₉]*)(?=[\s:({\[⦃])")
-_NO_PROOF_YET = re.compile(r"(?:\s*:=\s*(?:by\b)?\s*(?:sorry\b)?)?\s*\Z")
+_OPENING = re.compile(r'/-|--|"')
+_INSIDE = re.compile(r"/-|-/")
 _WORD = re.compile(r"[#@]?[^\W\d][\w.'!?]*|@\[|«")
 # Words that begin a command, or that only a command contains.
 _COMMANDS = """abbrev attribute axiom builtin_initialize class declare_syntax_cat def deriving elab
@@ -91,8 +92,7 @@ class LeanProof(ProofCheck):
     @functools.cached_property
     def _claim(self) -> str:
         """The statement without the beginning of a proof, as files of problems often have it."""
-        found = _NO_PROOF_YET.search(self.statement)
-        return self.statement[: found.start()] if found else self.statement
+        return without_proof(self.statement)
 
     @functools.cached_property
     def _lines_of_theory(self) -> list[list[str]]:
@@ -194,38 +194,43 @@ def without_comments(code: str) -> str:
     Strings are refused: a comment could begin in one.
     """
     parts: list[str] = []
-    place = start = depth = 0
-    while place < len(code):
-        pair = code[place : place + 2]
-        if pair == "/-":
-            if depth == 0:
-                parts.append(code[start:place])
-                start = place
-            depth += 1
-            place += 2
-        elif pair == "-/" and depth:
-            depth -= 1
-            place += 2
-            if depth == 0:
-                parts.append(_blank(code[start:place]))
-                start = place
-        elif pair == "--" and not depth:
-            parts.append(code[start:place])
-            end = code.find("\n", place)
-            end = len(code) if end < 0 else end
-            parts.append(" " * (end - place))
-            place = start = end
-        elif code[place] == '"' and not depth:
-            raise NoProof("a proof must not have strings")
-        else:
-            place += 1
-    if depth:
-        raise NoProof("a comment does not end")
-    return "".join([*parts, code[start:]])
+    place = 0
+    while (found := _OPENING.search(code, place)) is not None:
+        parts.append(code[place : found.start()])
+        match found[0]:
+            case '"':
+                raise NoProof("a proof must not have strings")
+            case "--":
+                end = code.find("\n", found.end())
+                place = len(code) if end < 0 else end
+            case _:
+                place = _end_of_comment(code, found.end())
+        parts.append(re.sub(r"[^\n]", " ", code[found.start() : place]))
+    return "".join([*parts, code[place:]])
 
 
-def _blank(comment: str) -> str:
-    return re.sub(r"[^\n]", " ", comment)
+def _end_of_comment(code: str, place: int) -> int:
+    """Where a comment ends that has begun before this place. Comments nest."""
+    depth = 1
+    while depth:
+        found = _INSIDE.search(code, place)
+        if found is None:
+            raise NoProof("a comment does not end")
+        depth += 1 if found[0] == "/-" else -1
+        place = found.end()
+    return place
+
+
+def without_proof(statement: str) -> str:
+    """A statement without `:= by sorry` or a part of it at its end.
+
+    >>> without_proof("theorem a : True := by sorry")
+    'theorem a : True'
+    """
+    text = statement.rstrip()
+    for ending in ("sorry", "by"):
+        text = text.removesuffix(ending).rstrip()
+    return text.removesuffix(":=").rstrip() if text.endswith(":=") else statement.rstrip()
 
 
 def _end_of_statement(code: str, claim: str) -> tuple[int, int] | None:

@@ -11,7 +11,6 @@ proof rests on, and `metamath`, which also checks the proofs in the theory.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,6 @@ from .check import NoProof, ProofCheck, broken
 from .provers import prover
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]+")
-_COMMENT = re.compile(r"(?<!\S)\$\((?!\S).*?(?<!\S)\$\)(?!\S)", re.DOTALL)
 _LABELLED = ("$a", "$e", "$f", "$p")
 _FILE = "proof.mm"
 _COMMANDS = ("set scroll continuous", f"read {_FILE}", "verify proof *", "exit")
@@ -84,10 +82,19 @@ class MetamathProof(ProofCheck):
     @functools.cached_property
     def _labels(self) -> frozenset[str]:
         """The labels of the theory."""
-        tokens = _COMMENT.sub(" ", self.theory).split()
-        return frozenset(
-            label for label, keyword in itertools.pairwise(tokens) if keyword in _LABELLED
-        )
+        labels = set()
+        before = ""
+        is_comment = False
+        for token in self.theory.split():
+            if token == "$(":
+                is_comment = True
+            elif token == "$)":
+                is_comment = False
+            elif not is_comment:
+                if token in _LABELLED:
+                    labels.add(before)
+                before = token
+        return frozenset(labels)
 
     @functools.cached_property
     def _hypotheses(self) -> frozenset[str]:
