@@ -333,6 +333,18 @@ ANSWERS = [
     LeanAnswer("decide", 1, "GrvProof.lean:4:3: error: failed to synthesize\n  Decidable"),
     LeanAnswer("hacked", axioms="'commutes' does not depend on any axioms", second=1),
     LeanAnswer("printing", axioms="'commutes' does not depend on any axioms\nand more"),
+    LeanAnswer(
+        "hiding",
+        messages="GrvProof.lean:4:40: warning: unused variable `h`",
+        axioms="'commutes' does not depend on any axioms",
+        inside="'commutes' depends on axioms: [propext,\n Classical.choice,\n evil]",
+    ),
+    LeanAnswer(
+        "forging",
+        messages="'commutes' does not depend on any axioms",
+        axioms="'commutes' depends on axioms: [evil]",
+        inside="",
+    ),
     LeanAnswer("renaming", axioms="'other' does not depend on any axioms"),
 ]
 
@@ -353,6 +365,8 @@ ANSWERS = [
         ("by simp", "failed", "the proof is wrong"),
         ("by decide", "failed", "the proof is wrong"),
         ("by trusting", "failed", "rests on other axioms"),
+        ("by hiding", "failed", "rests on other axioms"),
+        ("by forging", "failed", "rests on other axioms"),
         ("by hacked", "failed", "the second check refuses the proof"),
         ("by printing", "broken", "lean did not list the axioms of the theorem"),
         ("by renaming", "broken", "lean did not list the axioms of the theorem"),

@@ -1,7 +1,8 @@
 """A toolchain of Lean 4 that answers from a record: for tests on a machine without Lean.
 
 It is a folder with the programs `lean` and `leanchecker`, which run in the jail as the real ones
-do. It proves nothing. What the real ones would say to a source is told to it beforehand.
+do. It proves nothing. What the real ones would say to a source is told to it beforehand, in the
+form that Lean's source code and its users' files show.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LEAN = """case "$1" in
   done < "$3"
   show "$folder/recorded/$number.messages"
   IFS= read -r code < "$folder/recorded/$number.code"
-  [ "$code" = 0 ] && echo "$number" > "$2"
+  [ "$code" = 0 ] && echo "$number" > "$2" && show "$folder/recorded/$number.inside"
   exit "$code" ;;
 *) recall; show "$folder/recorded/$number.axioms" ;;
 esac
@@ -50,7 +51,8 @@ class LeanAnswer:
         contains: a part of a line. The last answer whose line is found counts.
         code: the exit code of compiling it.
         messages: what is printed then.
-        axioms: what `#print axioms` prints.
+        axioms: what `#print axioms` prints in a file that imports the compiled one.
+        inside: what it prints at the end of the source itself; None for the same.
         second: the exit code of the second check.
     """
 
@@ -58,6 +60,7 @@ class LeanAnswer:
     code: int = 0
     messages: str = ""
     axioms: str = ""
+    inside: str | None = None
     second: int = 0
 
 
@@ -90,8 +93,10 @@ class FakeLean:
         shutil.copy2(os.path.realpath("/bin/sh"), shell)
         unknown = LeanAnswer("", 1, "GrvProof.lean:1:0: error: unsolved goals")
         for number, answer in [("none", unknown), *enumerate(answers)]:
-            for name in ("messages", "axioms", "code", "second"):
+            for name in ("messages", "axioms", "inside", "code", "second"):
                 content = str(getattr(answer, name))
+                if name == "inside" and answer.inside is None:
+                    content = answer.axioms
                 (recorded / f"{number}.{name}").write_text(f"{content}\n" if content else "")
         cases = "\n".join(
             f"    *'{answer.contains}'*) number={number} ;;"

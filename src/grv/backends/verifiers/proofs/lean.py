@@ -11,8 +11,12 @@ Three runs in the jail, each a process of its own:
     lean        prints the axioms of the theorem, from a file of ours that imports the result
     leanchecker checks the compiled proof again with Lean's kernel, if it is installed
 
-The theorem may rest on the axioms of the record only. Packages such as Mathlib are found in
-LEAN_PATH: `lake env grv verify ...` in the folder of a project sets it.
+The theorem may rest on the axioms of the record only. They are printed at the end of the first run,
+too: from 4.30 on, Lean may list too few of an imported theorem (lean4 issue 15226). What the first
+run prints could be forged, so that it can only add axioms to those of the second.
+
+Packages such as Mathlib are found in LEAN_PATH: `lake env grv verify ...` in the folder of a
+project sets it.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ from .provers import Prover, prover
 AXIOMS = ("propext", "Classical.choice", "Quot.sound")  # of Lean itself
 _LIMITS = RunLimits(seconds=120.0, memory_mb=8192, files_mb=256, threads=256)
 _MODULE = "GrvProof"
-_QUESTION = "GrvAxioms"
+_ASKING = "GrvAxioms"
 _STATEMENT = re.compile(r"\s*(?:theorem|lemma)\s+([^\W\d][\w.'₀-₉]*)(?=[\s:({\[⦃])")
 _OPENING = re.compile(r'/-|--|"')
 _INSIDE = re.compile(r"/-|-/")
@@ -59,8 +63,8 @@ _CODE = """run_tac run_cmd run_meta run_elab by_elab unsafe unsafeIO unsafeCast 
     unsafeEIO"""
 _OPTIONS = ("maxHeartbeats", "maxRecDepth", "synthInstance.maxHeartbeats")
 _ANSWER = re.compile(
-    r"'(?P<name>[^']+'*)' (?:depends on axioms: \[(?P<axioms>[^\[\]]*)\]"
-    r"|(?P<none>does not depend on any axioms))"
+    r"'(?P<name>[^'\n]+'*)'\s+(?:depends\s+on\s+axioms:\s+\[(?P<axioms>[^\[\]]*)\]"
+    r"|does\s+not\s+depend\s+on\s+any\s+axioms)"
 )
 
 
@@ -77,7 +81,7 @@ class LeanProof(ProofCheck):
 
     def check_record(self) -> None:
         """Raise a UsageError that names the field that is wrong."""
-        if _STATEMENT.match(self.statement) is None:
+        if not self._name:
             raise UsageError(f"statement must be theorem NAME ..., not {shown(self.statement)}")
         try:
             bare = without_comments(self._claim)
@@ -93,6 +97,16 @@ class LeanProof(ProofCheck):
     def _claim(self) -> str:
         """The statement without the beginning of a proof, as files of problems often have it."""
         return without_proof(self.statement)
+
+    @functools.cached_property
+    def _name(self) -> str:
+        """The name of the theorem."""
+        found = _STATEMENT.match(self.statement)
+        return found[1] if found else ""
+
+    @property
+    def _question(self) -> str:
+        return f"#print axioms {self._name}\n"
 
     @functools.cached_property
     def _lines_of_theory(self) -> list[list[str]]:
@@ -128,18 +142,21 @@ class LeanProof(ProofCheck):
     def checked(self, proof: str, pair: WorkerPair, seed: int) -> Finding:
         """The finding of Lean, of the list of axioms, and of the second check."""
         program = prover("lean")
-        source = f"{self.theory}\n\n{self._claim} := {proof.lstrip()}\n"
+        source = f"{self.theory}\n\n{self._claim} := {proof.lstrip()}\n\n{self._question}"
         compiling = _step(pair, program, program.path, "-o", f"{_MODULE}.olean", f"{_MODULE}.lean")
         files = {f"{_MODULE}.lean": source}
         with pair.tools.step(
             "build", compiling, self.limits, files=files, joins=True, clears=True
         ) as run:
             problem = ended(pair.tools, run, self.limits, "the proof is wrong")
+            said = bytes(run.output).decode("utf-8", "replace")
         if problem is not None:
             return problem
-        axioms = self._axioms(program, pair)
-        if isinstance(axioms, Finding):
-            return axioms
+        inside = [axiom for answer in _ANSWER.finditer(said) for axiom in _names(answer)]
+        imported = self._axioms(program, pair)
+        if isinstance(imported, Finding):
+            return imported
+        axioms = sorted({*inside, *imported})
         allowed = AXIOMS if self.axioms is None else self.axioms
         extra = [name for name in axioms if name not in allowed]
         if extra:
@@ -157,27 +174,22 @@ class LeanProof(ProofCheck):
 
     def _axioms(self, program: Prover, pair: WorkerPair) -> list[str] | Finding:
         """The axioms that the compiled theorem rests on, or why they are not known."""
-        found = _STATEMENT.match(self.statement)
-        assert found is not None
-        name = found[1]
-        files = {f"{_QUESTION}.lean": f"import {_MODULE}\n\n#print axioms {name}\n"}
-        asking = _step(pair, program, program.path, f"{_QUESTION}.lean")
+        files = {f"{_ASKING}.lean": f"import {_MODULE}\n\n{self._question}"}
+        asking = _step(pair, program, program.path, f"{_ASKING}.lean")
         with pair.tools.step("program", asking, self.limits, files=files) as run:
             problem = ended(pair.tools, run, self.limits, "lean does not find the theorem")
             if problem is not None:
                 return problem
             said = bytes(run.output).decode("utf-8", "replace")
-        return _listed(said, name)
+        answer = _ANSWER.fullmatch(said.strip())
+        if answer is None or answer["name"] != self._name:
+            return broken("lean did not list the axioms of the theorem", said=said[:900])
+        return _names(answer)
 
 
-def _listed(said: str, name: str) -> list[str] | Finding:
-    """The axioms in the answer of `#print axioms`, which must be all that was printed."""
-    answer = _ANSWER.fullmatch(" ".join(said.split()))
-    if answer is None or answer["name"] != name:
-        return broken("lean did not list the axioms of the theorem", said=said[:900])
-    if answer["none"]:
-        return []
-    return [axiom.strip() for axiom in answer["axioms"].split(",") if axiom.strip()]
+def _names(answer: re.Match[str]) -> list[str]:
+    """The axioms in an answer of `#print axioms`."""
+    return (answer["axioms"] or "").replace(",", " ").split()
 
 
 def _step(pair: WorkerPair, program: Prover, *argv: str) -> Step:
