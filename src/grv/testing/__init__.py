@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .servers import FakeGemini as FakeGemini
     from .servers import FakeOpenai as FakeOpenai
     from .servers import FakeResponses as FakeResponses
+    from .servers import FakeText as FakeText
 
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
@@ -41,6 +42,7 @@ _HOMES = {
     "FakeGemini": "servers",
     "FakeOpenai": "servers",
     "FakeResponses": "servers",
+    "FakeText": "servers",
     "GeneratorContract": "contracts_backends",
     "LedgerContract": "contracts_ledger",
     "PolicyContract": "contracts",
@@ -55,6 +57,7 @@ __all__ = [
     "FakeGemini",
     "FakeOpenai",
     "FakeResponses",
+    "FakeText",
     "GeneratorContract",
     "LedgerContract",
     "PolicyContract",
