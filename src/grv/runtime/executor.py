@@ -321,7 +321,7 @@ class Executor:
             return
         drafts = {id: self.draft(id) for id in ids}
         keys = await self._keys(drafts.values())
-        scores = await self._scores(self.backends.scorer, "score", drafts, keys)
+        scores, reserved = await self._scores(self.backends.scorer, "score", drafts, keys)
         entries = [
             Scored(
                 id,
@@ -334,7 +334,7 @@ class Executor:
             )
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
-        await self.record.write(*entries, *self._settled_drafts(ids, entries))
+        await self.record.write(*entries, *self._settled_drafts(ids, entries, reserved))
         self.caller.complaints.notice(getattr(self.backends.scorer, "notices", ()))
         self.caller.complaints.ranked(self.ranked_by)
         await self.caller.check_scores(list(drafts.values()), scores)
@@ -344,16 +344,21 @@ class Executor:
         if not ids:
             return
         attempts = ReservedAttempts(self, "score", ids)
-        if attempts.reserved:  # the price of a candidate includes its score
+        if attempts.reserved and self.meter is None:  # a candidate's price includes its score
             await attempts.begin()
         entries = [Scored(id, None, DROPPED, self.record.made[id].broken) for id in ids]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
 
-    def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
-        """With measured costs: return what drafts and scores did not cost of their reserve."""
+    def _settled_drafts(
+        self, ids: Sequence[int], scored: Sequence[Scored], scoring: float = 0.0
+    ) -> list[Entry]:
+        """With measured costs: return what drafts and scores did not cost of their reserve.
+
+        `scoring` is what the attempt to score has reserved besides.
+        """
         if self.meter is None:
             return []
-        reserved = self.reserves.of("generate", len(ids), measured=True)
+        reserved = self.reserves.of("generate", len(ids), measured=True) + scoring
         paid = self.record.paid(self.meter, ("generate",), ids)
         paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
@@ -376,14 +381,13 @@ class Executor:
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
             drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
-            scores = await self._scores(self.backends.second, "rescore", drafts)
+            scores, reserved = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
                 ScoredAgain(id, score.value, score.reason, score.usage.as_data())
                 for id, score in zip(missing, scores, strict=True)
             ]
             if self.meter is not None:
                 paid = sum(self.meter.cost("rescore", score.usage) for score in scores)
-                reserved = self.reserves.of("rescore", len(missing), measured=True)
                 entries.append(Settled("rescore", tuple(missing), reserved - paid))
             await self.record.write(*entries)
         second = {id: self.record.scored_again[id].score for id in ids}
@@ -391,8 +395,11 @@ class Executor:
 
     async def _scores(
         self, scorer: Scorer, call: Call, given: Mapping[int, Draft], keys: Sequence[_Keyed] = ()
-    ) -> list[Score]:
-        """One score per candidate: a finite number, or None with a reason."""
+    ) -> tuple[list[Score], float]:
+        """One score per candidate: a finite number, or None with a reason.
+
+        And what is still reserved for them: nothing, if no attempt had a result.
+        """
         ids = list(given)
         drafts = list(given.values())
         ask = partial(scorer.score, self.problem, drafts)
@@ -409,8 +416,8 @@ class Executor:
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
-            return [Score(None, reason=str(error))] * len(drafts)
-        return [checked_score(score) for score in scores]
+            return [Score(None, reason=str(error))] * len(drafts), 0.0
+        return [checked_score(score) for score in scores], attempts.reserved + attempts.held
 
     def _earlier(self, first: int) -> list[Arrived]:
         """The candidates of the same generator that arrived before one."""

@@ -30,6 +30,7 @@ TRAINED = "trained:"
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Generator, Problem, Scorer, Verifier
+    from ...backends.scorers.bounded import Effort
     from ...core.search import Policy
     from ...ledger.entries import Call
     from ...runtime.executor import Backends
@@ -208,6 +209,7 @@ def backends_of(
     """
     from ...backends import by_name
     from ...backends.scorers.auto import AUTO, AutoScorer
+    from ...backends.scorers.bounded import BoundedScorer
     from ...backends.scorers.trained.scorer import PairedScorer
     from ...runtime.executor import Backends
 
@@ -236,6 +238,9 @@ def backends_of(
             ranking = _trained(first, given, getattr(options, "ledger_path", None))
         else:
             ranking = scorer(first)
+        longest = _longest_scored(options)
+        if longest is not None and _effort(models, first, problems) is not None:
+            ranking = BoundedScorer(ranking, longest)
         with status("preparing"):
             generator = by_name.generator(
                 models.generator,
@@ -375,16 +380,39 @@ def with_guess(
         spending = dataclasses.replace(spending, costs=FromPrices(guess.generate, guess.verify))
     budgets = (spending.budget, spending.total_budget)
     has_budget = any(map(math.isfinite, budgets))
-    if spending.most is None and has_budget and not _has_paid_score(options.models):
-        most = pricing.highest(sent, sampling.max_tokens)
+    first, second = options.models.scores
+    if spending.most is None and has_budget and _effort(options.models, second, sent) is None:
+        effort = _effort(options.models, first, sent)
+        most = pricing.highest(sent, sampling.max_tokens, effort)
         spending = dataclasses.replace(spending, most=most)
     return spending
 
 
-def _has_paid_score(models: Models) -> bool:
-    """Whether another model scores candidates; what that can cost has no known bound."""
-    names = [score.partition(":")[0] for score in models.scores if score]
-    return any(name == "judge" or name in REWARDS for name in names)
+def _effort(models: Models, score: str | None, problems: Sequence[Problem]) -> Effort | None:
+    """The most that a model does to score one candidate; None if no model does."""
+    from ...backends.scorers.bounded import Effort
+    from ...backends.scorers.judge import judge_effort, parse_judge
+
+    name, _, argument = (score or "").partition(":")
+    if name == "judge":
+        return judge_effort(parse_judge(argument)[0])
+    if name in REWARDS:
+        system = len(models.reward.score_system.encode())
+        question = max((len(problem.question.encode()) for problem in problems), default=0)
+        step = len((models.score_step or "").encode())
+        return Effort(own_bytes=system + question, candidate_factor=1 + step)
+    return None
+
+
+def _longest_scored(options: BackendOptions) -> int | None:
+    """The most bytes of a candidate that a model scores, if a budget reserves what that costs."""
+    from ...backends.scorers.bounded import BYTES_PER_TOKEN
+
+    spending: Spending | None = getattr(options, "spending", None)
+    limit = options.sampling.max_tokens
+    if spending is None or spending.most is None or not spending.most.score or limit is None:
+        return None
+    return BYTES_PER_TOKEN * limit
 
 
 def _with_system(problem: Problem, system: str) -> Problem:

@@ -95,25 +95,34 @@ def _draft(choice: Mapping[str, Any]) -> Draft:
         _text(choice) or "",
         _logprobs(choice),
         thought or "",
-        is_cut=finish == "length" and (thought is not None or _is_null(choice)),
+        is_cut=finish == "length",
+        may_think=thought is not None or _is_null(choice),
     )
 
 
-def draft_of(text: str, logprobs: tuple[float, ...] | None, thought: str, *, is_cut: bool) -> Draft:
+def draft_of(
+    text: str,
+    logprobs: tuple[float, ...] | None,
+    thought: str,
+    *,
+    is_cut: bool,
+    may_think: bool = True,
+) -> Draft:
     """The draft of a text, which is never changed; one that cannot be kept is broken.
 
     Args:
         text: the answer.
         logprobs: those of its tokens.
         thought: what the model thought before it.
-        is_cut: whether its tokens ran out while the model may have been thinking.
+        is_cut: whether its tokens ran out.
+        may_think: whether they may have run out while the model was thinking.
     """
-    if is_cut and not text.strip():
+    if is_cut and may_think and not text.strip():
         return Draft("", None, broken=ONLY_THOUGHT)
     joined = _joined(text)
     if joined is None:
         return Draft("", None, broken=HALF_A_CHARACTER)
-    return Draft(joined, logprobs, reasoning=_joined(thought) or "")
+    return Draft(joined, logprobs, reasoning=_joined(thought) or "", is_cut=is_cut)
 
 
 def refused(refusal: str) -> str:

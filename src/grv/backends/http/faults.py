@@ -32,6 +32,10 @@ _QUOTA = re.compile(
     r"insufficient[_ ]quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
 )
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid", re.IGNORECASE)  # Gemini, status 400
+# An unknown model with status 400, as at OpenRouter, or as servers behind a gateway say it.
+_NO_MODEL = re.compile(
+    r"model_not_found|not a valid model|invalid model (?:name|id)|model ?not ?exist", re.IGNORECASE
+)
 _MODERATED = re.compile(
     r"content_filter|content_policy|content management policy|invalid_prompt|moderation|flagged",
     re.IGNORECASE,
@@ -73,6 +77,8 @@ def of_response(
         return Cause("stop", unpaid=unpaid, hint=_HINTS[402])
     if status == 400 and _BAD_KEY.search(body):
         return Cause("stop", unpaid=unpaid, hint=_HINTS[401])
+    if status in (400, 422) and _NO_MODEL.search(complaint(body)):
+        return Cause("stop", unpaid=unpaid, hint=_HINTS[404])
     if status in (400, 403) and _MODERATED.search(body):
         return Cause("call", final=True, unpaid=unpaid, hint=REWORD)
     if status in _HINTS:
