@@ -290,10 +290,11 @@ class ReservedAttempts:
     async def missed(self, error: BackendError) -> None:
         """Record that an attempt has no result, and return its reserve if it was not paid for."""
         unpaid = error.unpaid
-        returned = self.reserved if unpaid else 0.0
-        if error.at_most is not None:
-            lost = 0 if unpaid else error.at_most
-            self.held += self.reserved * max(0, len(self.ids) - lost) / len(self.ids)
+        number = len(self.ids)
+        lost = number if error.at_most is None else min(number, error.at_most)
+        returned = self.reserved * (1.0 if unpaid else (number - lost) / number)
+        if error.at_most is not None and self.call in ("score", "rescore"):
+            self.held += returned
             returned = 0.0
         reason = str(error) or "no result"
         await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))

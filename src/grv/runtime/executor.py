@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -232,13 +233,9 @@ class Executor:
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         missing = [id for id in wanted if id not in self.record.made]
-        size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
-        batches = [missing[at : at + size] for at in range(0, len(missing), size)]
         unscored = sum(id not in self.record.scored for id in wanted)
         spare = self.reserves.verification + self._reserved_for("score", unscored)
-        errors = await together([partial(self._make, batch, spare) for batch in batches])
-        if errors:
-            raise errors[0]
+        await self._make_all(missing, spare)
         there = list(takewhile(self.record.made.__contains__, wanted))  # fewer if there are no more
         await self._score([id for id in there if id not in self.record.scored])
         await self._key_again([id for id in there if self._has_old_key(id)])
@@ -284,6 +281,19 @@ class Executor:
     def _reserved_for(self, call: Call, n: int) -> float:
         return self.reserves.of(call, n, measured=self.meter is not None)
 
+    @property
+    def _batch(self) -> int:
+        """How many candidates one call asks for at most; it falls if the server makes fewer."""
+        return getattr(self.backends.generator, "batch", None) or sys.maxsize
+
+    async def _make_all(self, ids: Sequence[int], spare: float) -> None:
+        """Generate drafts for these candidates, with calls side by side."""
+        size = min(self._batch, len(ids))
+        batches = [ids[at : at + size] for at in range(0, len(ids), size or 1)]
+        errors = await together([partial(self._make, batch, spare) for batch in batches])
+        if errors:
+            raise errors[0]
+
     async def _make(self, ids: Sequence[int], spare: float) -> None:
         """Generate drafts for these candidates. The budget must cover `spare` besides.
 
@@ -292,6 +302,9 @@ class Executor:
         """
         left = list(ids)
         while left:
+            if self._batch < len(left):
+                await self._make_all(left, spare)
+                return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
             drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)

@@ -412,7 +412,11 @@ class DialectGenerator(DialectClient):
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)
-        answer, seconds = await self.answer(problem, asked, first=first)
+        try:
+            answer, seconds = await self.answer(problem, asked, first=first)
+        except BackendError as error:
+            error.at_most = min(n, self.batch or n)
+            raise
         try:
             texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
             made = billed(texts, self.dialect.usage(answer), seconds)

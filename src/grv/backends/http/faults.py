@@ -206,7 +206,7 @@ _NAMED = (
     r"[`'\"][\w.]*?\bNAME[`'\"]|^(?:[\w.]+\.)?NAME:"
     r"|(?<![\w.])NAME(?: parameter| value)? (?:is|are|must|may|can|cannot|should|does|do|has|not)\b"
     r"|(?:unknown|unsupported|unrecognized|unexpected|invalid|no)"
-    r"(?: parameter| field| argument| value| name)?s?:? NAME\b"
+    r"(?: param| parameter| field| argument| value| name)?s?:? NAME\b"
 )
 
 
