@@ -198,6 +198,8 @@ class Endpoint(Failures[_Error]):
                     cause = replace(cause, hint=_BARE)
             case self._httpx2.TimeoutException():
                 message = "no answer in time"
+            case self._httpx2.RemoteProtocolError():
+                message = f"the answer broke off: {error_line(exc, most=10_000)}"
             case self._httpx2.InvalidURL():
                 message = error_line(exc, named=True, most=10_000)
             case _:

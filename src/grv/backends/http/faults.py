@@ -28,6 +28,7 @@ _HINTS = {
     501: "check the address of the server; it often ends in /v1",
 }
 _NO_SERVER = "check that the server runs and that its address is right"
+_BROKE_OFF = "check the server and what is between: a proxy may close connections too early"
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
 )
@@ -108,6 +109,8 @@ def of_exception(error: BaseException) -> Cause:
                 return Cause("wait")
             case httpx2.RemoteProtocolError() if "without sending a response" in str(each):
                 return Cause("wait")
+            case httpx2.RemoteProtocolError():
+                return Cause(hint=_BROKE_OFF)
     return THIS_CALL
 
 
