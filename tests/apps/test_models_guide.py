@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from grv.testing.compatible import COMPATIBLE
+from grv.testing.compatible import COMPATIBLE, Compatible
 from grv.testing.servers import (
     FakeAnthropic,
     FakeGemini,
@@ -67,7 +68,20 @@ def lines() -> list[Line]:
 
 
 LINES = lines()
-every = pytest.mark.parametrize("line", LINES, ids=[line.provider for line in LINES])
+
+
+def each(providers: Callable[[Line], bool]) -> pytest.MarkDecorator:
+    """The lines of some providers."""
+    chosen = [line for line in LINES if providers(line)]
+    return pytest.mark.parametrize("line", chosen, ids=[line.provider for line in chosen])
+
+
+def like(line: Line) -> Compatible:
+    """How the provider differs from OpenAI; not at all if it has an interface of its own."""
+    return COMPATIBLE.get(line.provider, COMPATIBLE["OpenAI"])
+
+
+every = each(lambda line: True)
 
 
 def text(prompt: str, index: int) -> str:
@@ -163,10 +177,8 @@ def test_more_candidates_than_llama_cpp_has_slots(monkeypatch: pytest.MonkeyPatc
     assert set(asked) == {8, 1}
 
 
-@every
+@each(lambda line: bool(line.variables))
 def test_a_wrong_key_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not line.variables:
-        pytest.skip("it takes every key")
     set_key(line, monkeypatch, "sk-wrong-0123456789abcdef")
     with fake(line) as server:
         ran = run(line, server, monkeypatch)
@@ -176,10 +188,8 @@ def test_a_wrong_key_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatc
     assert "sk-wrong" not in ran.err
 
 
-@every
+@each(lambda line: not like(line).any_model)
 def test_an_unknown_model_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    if line.provider in COMPATIBLE and COMPATIBLE[line.provider].any_model:
-        pytest.skip("it has one model, whatever its name")
     set_key(line, monkeypatch)
     with fake(line) as server:
         server.model = "another"
@@ -199,10 +209,8 @@ def test_an_overloaded_server_of_each_provider(line: Line, monkeypatch: pytest.M
     assert ran.code == 0, ran.err
 
 
-@every
+@each(lambda line: like(line).moderates)
 def test_a_moderated_prompt_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    if line.provider in COMPATIBLE and not COMPATIBLE[line.provider].moderates:
-        pytest.skip("it moderates no prompts")
     write("What is 6 * 7?", "Something forbidden")
     set_key(line, monkeypatch)
     with fake(line) as server:

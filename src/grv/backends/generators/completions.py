@@ -39,6 +39,17 @@ class Moderated(ValueError):
     """The server withholds its answer because of what the prompt says."""
 
 
+class FailedInside(ValueError):
+    """An answer that says that the server failed, although its status is 200.
+
+    `status` is the status that it should have; None if it says none.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(f"an error instead of an answer: {message}")
+        self.status = status
+
+
 def drafts(answer: object, seconds: float = 0.0, *, most: int | None = None) -> list[Draft]:
     """The drafts of an answer, at least one and at most `most`; a ValueError if there is none."""
     return billed(texts(answer)[:most], usage(answer), seconds)
@@ -247,8 +258,12 @@ def _choices(answer: object) -> list[Any]:
     match answer:
         case {"choices": [*choices]}:
             known = [each for each in choices if isinstance(each, Mapping)]
+        case {"error": {"message": str(message), "code": int(code)}}:  # as OpenRouter does
+            raise FailedInside(message, code if 400 <= code < 600 else None)
+        case {"error": {"message": str(message)} | str(message)}:
+            raise FailedInside(message)
         case {"error": error}:
-            raise ValueError(f"an error instead of an answer: {error}")
+            raise FailedInside(str(error))
         case _:
             raise ValueError("an answer without choices")
     if all(isinstance(each.get("index"), int) for each in known):

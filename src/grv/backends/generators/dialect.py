@@ -18,12 +18,12 @@ from urllib.parse import quote
 from ...core.errors import BackendError, GeneratorError, UsageError
 from ...options import from_arguments
 from ..http.endpoint import Endpoint, said, status
-from ..http.faults import REWORD, Cause, blamed
+from ..http.faults import REWORD, THIS_CALL, Cause, blamed, of_response
 from ..http.service import Service
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem, Usage
 from .chat import Message, keys_in, messages_of
-from .completions import Moderated, billed, seed_of
+from .completions import FailedInside, Moderated, billed, seed_of
 from .sampling import EFFORTS, Sampling, check_batch
 
 KEY_INSIDE = "the answer contains a whole key, so grv has not kept its text"
@@ -260,6 +260,13 @@ class DialectClient:
         """The error for an answer that cannot be read."""
         return self._endpoint.failure(str(exc), problem_id)
 
+    def failed_inside(self, exc: FailedInside, problem_id: str) -> BackendError:
+        """The error for an answer that says that the server failed. It may be paid for."""
+        cause = THIS_CALL
+        if exc.status is not None:
+            cause = replace(of_response(exc.status, str(exc), {}), unpaid=False)
+        return self._endpoint.failure(str(exc), problem_id, cause)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
@@ -413,21 +420,27 @@ class DialectGenerator(DialectClient):
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)
         try:
-            answer, seconds = await self.answer(problem, asked, first=first)
+            made = await self._made(problem, asked, first)
         except BackendError as error:
             error.at_most = min(n, self.batch or n)
             raise
-        try:
-            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
-            made = billed(texts, self.dialect.usage(answer), seconds)
-        except Moderated as exc:
-            cause = Cause(final=True, hint=REWORD)
-            raise self._endpoint.failure(str(exc), problem.id, cause) from None
-        except ValueError as exc:
-            raise self.unreadable(exc, problem.id) from self._endpoint.cause(exc)
         if len(made) == 1 < asked:
             self.batch = 1
         return [self._checked(draft) for draft in made]
+
+    async def _made(self, problem: Problem, n: int, first: int) -> list[Draft]:
+        """The drafts of one request, with what they used."""
+        answer, seconds = await self.answer(problem, n, first=first)
+        try:
+            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
+            return billed(texts, self.dialect.usage(answer), seconds)
+        except Moderated as exc:
+            cause = Cause(final=True, hint=REWORD)
+            raise self._endpoint.failure(str(exc), problem.id, cause) from None
+        except FailedInside as exc:
+            raise self.failed_inside(exc, problem.id) from None
+        except ValueError as exc:
+            raise self.unreadable(exc, problem.id) from self._endpoint.cause(exc)
 
     def _checked(self, draft: Draft) -> Draft:
         """The draft as it is; without its text, if that contains a key."""
