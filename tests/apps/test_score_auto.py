@@ -147,7 +147,6 @@ def test_a_run_of_the_former_default_goes_on_and_pays_nothing_twice() -> None:
 WITHOUT = {
     "openai": {"logprobs": False, "most": 1},
     "anthropic": {},
-    "gemini": {"refuses": ["responseLogprobs"]},
 }
 
 
@@ -156,7 +155,7 @@ WITHOUT = {
 def test_a_killed_run_goes_on_with_the_scores_that_it_started_with(name: str) -> None:
     """Killed while a problem with a trained score is searched."""
     write(12)
-    kinds = {"openai": FakeOpenai, "anthropic": FakeAnthropic, "gemini": FakeGemini}
+    kinds = {"openai": FakeOpenai, "anthropic": FakeAnthropic}
     with kinds[name](slow, **WITHOUT[name]) as server:
         process = start(*command(name, server))
         while process.poll() is None and not (trained() and unfinished()):
