@@ -330,6 +330,25 @@ def test_the_reserve_for_a_judge_covers_what_it_reads_and_says() -> None:
     assert unknown.highest([Problem("p", "x")], 10, effort) is None
 
 
+def test_a_judge_without_a_price_is_named(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    asked: list[object] = ["solve", problems(tmp_path, 1), "-o", tmp_path / "out", "--dry-run"]
+    asked += ["--generator", "openai:m", "--base-url", "http://127.0.0.1:1/v1"]
+    asked += ["--prices", tmp_path / "prices.toml", "--costs", "measured", "--max-tokens", 9]
+    ran = grv(*asked, "--total-budget", "5usd", "--score", "judge:other")
+    assert ran.code == 2
+    assert "the price of other, which scores, is unknown" in ran.err
+
+
+def test_an_interface_with_a_limit_of_its_own_needs_no_other(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    asked: list[object] = ["solve", problems(tmp_path, 1), "-o", tmp_path / "out", "--dry-run"]
+    asked += ["--base-url", "http://127.0.0.1:1", "--prices", tmp_path / "prices.toml"]
+    asked += ["--costs", "measured", "--total-budget", "5usd", "--generator"]
+    assert grv(*asked, "anthropic:m").code == 0
+    assert grv(*asked, "gemini:m").code == 2
+
+
 def both_prices(folder: Path) -> Path:
     """Prices of the generator's model and of the judge's."""
     path = folder / "both.toml"

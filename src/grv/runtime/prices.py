@@ -215,6 +215,11 @@ class Meter:
         """Whether a list has the price of the model, or its server may say what it charges."""
         return bool(self.server.url) or self.dollars("generate", Usage(1, 1)) is not None
 
+    @property
+    def has_price(self) -> bool:
+        """Whether a list has the price of the model."""
+        return self.of_model(Usage(1, 1)) is not None
+
     def priced(self, call: Call, usage: Usage) -> Usage:
         """The usage with its dollars, if they are known; an amount that makes no sense is not."""
         dollars = self.dollars(call, usage)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 DIALECTS = ("openai", "responses", "anthropic", "gemini")  # interfaces that take chats
+INTERFACES = (*DIALECTS, "openai-text")
 
 
 @dataclass(frozen=True)

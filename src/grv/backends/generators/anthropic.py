@@ -132,6 +132,7 @@ ANTHROPIC = Dialect(
     },
     lacks=frozenset({"n", "seed", "logprobs"}),
     most=1,
+    usual=MOST_TOKENS,
     formats=("text", "json_schema"),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
     items=7,

@@ -96,6 +96,7 @@ class Dialect:
         lacks: options that it cannot express.
         most: the most candidates of a request.
         least: the least limit of tokens that a request may have.
+        usual: the limit of requests that name none, if the dialect always sends one.
         likely: the tokens with which an answer could have begun, with their log-probabilities.
         formats: the types of `--response-format` that it can express.
         efforts: the levels of `--effort` that it can express.
@@ -114,6 +115,7 @@ class Dialect:
     lacks: frozenset[str] = frozenset()
     most: int | None = None
     least: int = 1
+    usual: int | None = None
     likely: Callable[[object], dict[str, float]] = lambda answer: {}
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
     efforts: tuple[str, ...] = EFFORTS
