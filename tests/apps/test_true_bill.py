@@ -428,6 +428,16 @@ def test_a_meter_is_read_as_it_was_written() -> None:
     assert meter.dollars("score", NOTHING) == 0.0
 
 
+def test_a_model_that_verifies_has_no_known_bound() -> None:
+    meter = Meter(Prices({"m": {"prompt": 1.0, "completion": 2.0}}), "m")
+    plain = {"kind": "math", "answer": "4"}
+    judge = {"kind": "judge", "model": "openai:j"}
+    both = {"kind": "first", "checks": [plain, judge]}
+    for check in (judge, both):
+        assert meter.highest([Problem("p", "x", check)], 50) is None
+    assert meter.highest([Problem("p", "x", plain)], 50) is not None
+
+
 def test_an_image_has_no_known_bound() -> None:
     prices = Prices({"m": {"prompt": 1.0, "completion": 2.0}})
     part = {"type": "image_url", "image_url": {"url": "https://h/a.png"}}

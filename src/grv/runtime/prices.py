@@ -274,6 +274,8 @@ class Meter:
         is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
         if not problems or not is_bounded or any(map(_has_image, problems)):
             return None
+        if any(_asks_model(problem.check) for problem in problems):
+            return None
         prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
         prompt += _TOKENS_AROUND
         completion = max_tokens or 0
@@ -343,6 +345,13 @@ def _has_image(problem: Problem) -> bool:
     contents = [message.get("content") for message in problem.messages]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return any(part.get("type") != "text" for part in parts)
+
+
+def _asks_model(check: object) -> bool:
+    """Whether a check, or one within it, is a model's judgement, whose cost has no known bound."""
+    if isinstance(check, Mapping):
+        return check.get("kind") == "judge" or any(map(_asks_model, check.values()))
+    return isinstance(check, list | tuple) and any(map(_asks_model, check))
 
 
 def meters_of(about: Mapping[str, Any]) -> dict[str, Meter]:
