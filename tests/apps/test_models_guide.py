@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from grv.backends.generators import INSTEAD_OF
 from grv.testing.compatible import COMPATIBLE, Compatible
 from grv.testing.servers import (
     FakeAnthropic,
@@ -148,6 +149,15 @@ def said(ran: Ran) -> list[str]:
 def test_every_provider_has_a_line() -> None:
     named = {line.provider for line in LINES}
     assert named == {*OWN, "OpenAI, chats", *COMPATIBLE}
+
+
+def test_the_name_of_a_provider_says_what_to_write() -> None:
+    for name, instead in INSTEAD_OF.items():
+        ran = here("solve", "problems.jsonl", "-o", "answers.jsonl", "--generator", f"{name}:m")
+        assert (ran.code, ran.err) == (2, f"grv: for {name}, write --generator {instead}\n")
+        provider = {"claude": "Anthropic", "google": "Gemini"}.get(name, name)
+        (line,) = (line for line in LINES if line.provider.casefold() == provider.casefold())
+        assert " ".join(line.words).endswith(f"--generator {instead}")
 
 
 @every
