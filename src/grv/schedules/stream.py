@@ -50,9 +50,12 @@ class Stream:
 
 
 class StreamSchedule:
-    """The schedule of a stream. Searches that have begun go first, in the order of the file."""
+    """The schedule of a stream. Searches that have begun go first, in the order of the file.
 
-    def __init__(self, budget: float, problems: int) -> None:
+    Until `first` searches have ended, the cap is an equal share of what is left.
+    """
+
+    def __init__(self, budget: float, problems: int, first: int = FIRST) -> None:
         self._budget = budget
         self._remaining = problems  # those that have not begun
         self._new: deque[tuple[int, float, float, float]] = deque()
@@ -61,7 +64,7 @@ class StreamSchedule:
         self._caps: dict[int, float] = {}  # of searches that have begun and not ended
         self._spent: dict[int, float] = {}
         self._paid = 0.0  # by searches that have ended or were capped
-        self._curve = SpendingCurve()
+        self._curve = SpendingCurve(first)
 
     def add(
         self,
@@ -142,7 +145,8 @@ class SpendingCurve:
     3.5
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = FIRST) -> None:
+        self._first = first
         self._ended: list[tuple[float, bool]] = []
         self._fitted = 0  # how many had ended when the curve was fitted
         self._times: list[float] = []
@@ -155,7 +159,7 @@ class SpendingCurve:
 
     def cap(self, share: float) -> float:
         """The L with E min(T, L) = share; infinite if every search costs less than that."""
-        if len(self._ended) < FIRST:
+        if len(self._ended) < self._first:
             return share
         if len(self._ended) >= _GROWTH * self._fitted:
             self._fit()
