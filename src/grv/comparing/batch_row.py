@@ -85,10 +85,11 @@ def batch_words(rows: Sequence[BatchRow]) -> list[str]:
         if not same:
             continue
         best = sorted(same, key=lambda row: -row.solved)
-        solved = ", ".join(f"{row.schedule} {100 * row.solved:.0f} %" for row in best)
+        first, *others = best
+        rest = "".join(f", {row.schedule} {100 * row.solved:.0f} %" for row in others)
         lines.append(
-            f"With {_share_words(share)} ({budget:.4g}), of the {same[0].solvable} solvable"
-            f" problems are solved by {same[0].policy}: {solved}."
+            f"With {_share_words(share)} ({budget:.4g}), {first.schedule} solves"
+            f" {100 * first.solved:.0f} % of the {first.solvable} solvable problems{rest}."
         )
     return lines
 
