@@ -21,6 +21,7 @@ from grv.policies import Learning, Varied
 from grv.replay.batch import Course, CourseSteps, run_batch
 from grv.replay.engine import replay
 from grv.replay.orders import Orders
+from grv.report.inputs import parse_comparison, read_comparison
 from grv.schedules import SCHEDULES
 
 COSTS = grv.Costs(1, 10)
@@ -184,9 +185,13 @@ def test_rows_are_saved_and_read_again(tmp_path: Path) -> None:
 
     assert record["settings"]["total_budget"] == "50%"
     assert record["settings"]["schedule"] == "least-spent,in-order"
-    assert tuple(map(BatchRow.from_json, record["batches"])) == found.batches
+    assert read_comparison(str(tmp_path / "found.json")).batches == found.batches
     measured = BatchRow("least-spent", "default", Measured(1, 10), 5, 0.5, 2, 1, 0.5, 0, 1)
-    assert BatchRow.from_json(measured.to_json()) == measured
+    record["batches"] = [measured.to_json()]
+    assert parse_comparison(record).batches == (measured,)
+    record["batches"] = [{**measured.to_json(), "solved": "all"}]
+    with pytest.raises(grv.LogError, match="not what grv compare --json writes"):
+        parse_comparison(record)
     plain = grv.compare(["default"], batch_log(), COSTS, jobs=1).to_json()
     assert "batches" not in plain
     assert "schedule" not in plain["settings"]

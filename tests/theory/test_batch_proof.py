@@ -155,9 +155,8 @@ def test_with_weights_the_level_of_a_problem_is_its_weight_times_the_common_one(
     schedule = parse("least-spent").begin()
     left = budget
     places = [0] * len(batch)
-    for problem, course in enumerate(batch):
-        first = float(course.levels[0])
-        schedule.add(problem, weight=weights[problem], next_cost=first)
+    for place, each in enumerate(batch):
+        schedule.add(place, weight=weights[place], next_cost=float(each.levels[0]))
     solved = set()
     while (problem := schedule.ask()) is not None:
         course = batch[problem]
@@ -174,9 +173,9 @@ def test_with_weights_the_level_of_a_problem_is_its_weight_times_the_common_one(
         following = 0.0 if ended else float(course.levels[places[problem]]) - spent - cost
         schedule.tell(problem, spent=spent + cost, next_cost=following, ended=ended)
 
-    for problem, course in enumerate(batch):
-        if course.solved and course.cost <= weights[problem] * limit:
-            assert problem in solved
+    for place, each in enumerate(batch):
+        if each.solved and each.cost <= weights[place] * limit:
+            assert place in solved
 
 
 @given(courses=COURSES, factor=st.floats(1.1, 5), share=st.floats(0.05, 1))

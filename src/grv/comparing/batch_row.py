@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,6 @@ class BatchRow:
         if isinstance(self.costs, Measured):
             record["costs"]["measured"] = True
         return record
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> BatchRow:
-        """The row of such a record."""
-        costs = dict(record["costs"])
-        kind = Measured if costs.pop("measured", False) else Costs
-        return cls(**{**record, "costs": kind(costs["generate"], costs["verify"])})
 
 
 def batch_cells(rows: Sequence[BatchRow]) -> tuple[list[str], list[list[str]]]:
