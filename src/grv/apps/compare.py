@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..comparing.settings import TableSettings
+from ..core.errors import UsageError
 from ..logs.reading_options import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_named_cost, parse_score
@@ -72,6 +73,10 @@ def compare(
     if generators:
         from .compare_generators import compare_by_generator
 
+        if settings.total_budget is not None:
+            raise UsageError(
+                "--total-budget replays batches of one generator: leave out --generator"
+            )
         compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
         return
     _compare_policies(log, settings, reading, score, json, csv, pairs=pairs)
