@@ -195,9 +195,10 @@ class _Bandit:
     """UCB1 over problems. Each step of a search draws one candidate."""
 
     def __init__(self, scores: Sequence[Floats]) -> None:
-        self._sums = [np.cumsum(each) for each in scores]
-        self._steps: dict[int, int] = {}  # of the problems that wait
-        self._out: dict[int, int] = {}
+        self._sums: list[list[float]] = [np.cumsum(each).tolist() for each in scores]
+        self._waiting = np.zeros(len(scores), dtype=np.bool_)
+        self._number = np.zeros(len(scores))  # steps taken
+        self._mean = np.full(len(scores), np.inf)  # those without a candidate come first
         self._taken = 0
 
     def add(
@@ -211,24 +212,17 @@ class _Bandit:
         ended: bool = False,
     ) -> None:
         """Add a problem, which waits."""
-        if not ended:
-            self._steps[problem] = 0
+        self._waiting[problem] = not ended
 
     def ask(self) -> int | None:
-        """The problem with the highest bound; those without a candidate first."""
-        if not self._steps:
+        """The problem with the highest bound; of equal ones, the first in the file."""
+        if not self._waiting.any():
             return None
         self._taken += 1
-        problem = max(self._steps, key=self._bound)
-        self._out[problem] = self._steps.pop(problem)
+        bonus = np.sqrt(2 * math.log(self._taken) / np.maximum(self._number, 1))
+        problem = int(np.argmax(np.where(self._waiting, self._mean + bonus, -np.inf)))
+        self._waiting[problem] = False
         return problem
-
-    def _bound(self, problem: int) -> tuple[float, int]:
-        number = self._steps[problem]
-        if number == 0:
-            return math.inf, -problem
-        mean = float(self._sums[problem][number - 1]) / number
-        return mean + math.sqrt(2 * math.log(self._taken) / number), -problem
 
     def tell(
         self,
@@ -240,9 +234,11 @@ class _Bandit:
         expected: float | None = None,
     ) -> bool:
         """Report a step."""
-        number = self._out.pop(problem) + 1
-        if not ended:
-            self._steps[problem] = min(number, len(self._sums[problem]))
+        sums = self._sums[problem]
+        number = min(int(self._number[problem]) + 1, len(sums))
+        self._number[problem] = number
+        self._mean[problem] = sums[number - 1] / number
+        self._waiting[problem] = not ended
         return not ended
 
 
