@@ -10,6 +10,8 @@ from ...comparing.batches import batch_rows
 from ...comparing.comparison import Comparison
 from ...comparing.rows import parse_row, runs_live
 from ...comparing.settings import TotalBudgets
+from ...policies import DEFAULT
+from ...policies.spec import spec
 from .. import columns as c
 from ..drawing import Axis, Drawing, Layer
 from ..part import Dataset, Part, RowCollector, TableSchema, price_name
@@ -41,8 +43,9 @@ BATCH = TableSchema(
             Axis("share", zero=True),
             Axis("solved", zero=True),
             (
+                Layer("band", "share", "low", y2="high", by="series"),
                 Layer("line", "share", "solved", by="series"),
-                Layer("interval", "share", "low", y2="high", by="series"),
+                Layer("points", "share", "solved", by="series"),
             ),
         ),
     ),
@@ -53,7 +56,7 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
     """The batches of a log."""
     how = dataset.request
     settings = dataclasses.replace(how, total_budget=how.total_budget or _BUDGETS)
-    policies = [name for name in how.policies if runs_live(name)] or ["default"]
+    policies = [name for name in how.policies if runs_live(name)] or [spec(DEFAULT)]
     kinds = {number: (name, parse_row(name)) for number, name in enumerate(policies)}
     limits = dataclasses.replace(how.limits, cascade=dataset.cascade)
     with dataset.progress.stage():
