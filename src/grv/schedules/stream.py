@@ -3,7 +3,9 @@
 With the money left and the number of problems left, a cap L spends the money exactly if
 E min(T, L) = left / remaining, where T is what the search of a problem costs until it ends by
 itself. The law of T is the Kaplan-Meier curve of the earlier problems: those that were capped are
-censored, since all that is known is that they cost more.
+censored, since all that is known is that they cost more. One search that never ends is added to
+them. Without it, a few cheap problems would say that every search ends, and the first impossible
+problem would get all the money.
 """
 
 from __future__ import annotations
@@ -141,8 +143,8 @@ class SpendingCurve:
     >>> curve = SpendingCurve()
     >>> for spent in (2, 2, 4, 4, 6, 6):
     ...     curve.add(spent, capped=spent == 6)
-    >>> round(curve.cap(3.0), 9)  # all spend 2; the third unit is spent by 2/3 of them
-    3.5
+    >>> round(curve.cap(3.0), 9)  # all spend 2; five of seven, one of which never ends, spend more
+    3.4
     """
 
     def __init__(self, first: int = FIRST) -> None:
@@ -158,24 +160,20 @@ class SpendingCurve:
         self._ended.append((spent, capped))
 
     def cap(self, share: float) -> float:
-        """The L with E min(T, L) = share; infinite if every search costs less than that."""
+        """The L with E min(T, L) = share."""
         if len(self._ended) < self._first:
             return share
         if len(self._ended) >= _GROWTH * self._fitted:
             self._fit()
         place = bisect_right(self._areas, share) - 1
-        missing = share - self._areas[place]
-        survival = self._survival[place]
-        if survival <= 0:
-            return math.inf
-        return self._times[place] + missing / survival
+        return self._times[place] + (share - self._areas[place]) / self._survival[place]
 
     def _fit(self) -> None:
         self._fitted = len(self._ended)
         self._times = [0.0]
         self._areas = [0.0]
         self._survival = [1.0]
-        at_risk = self._fitted
+        at_risk = self._fitted + 1  # with the search that never ends
         # At equal spending, those that ended come before those that were capped.
         for spent, capped in sorted(self._ended):
             if not capped:
