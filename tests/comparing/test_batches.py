@@ -69,6 +69,7 @@ def test_unsolvable_problems_count_and_least_spent_is_not_stopped_by_them() -> N
         assert spread.budget == ordered.budget
 
 
+@pytest.mark.slow
 def test_a_share_is_of_what_the_default_policy_needs_for_all_solvable_problems() -> None:
     log = batch_log()
     found = grv.compare(["verify-all", "default"], log, COSTS, total_budget="50%", jobs=1)
@@ -87,6 +88,7 @@ def test_hindsight_solves_everything_with_all_the_money_of_the_dearest_order() -
     assert rows_of(found, "hindsight")[0].solved == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_gives_a_share_that_rises_with_the_budget(name: str) -> None:
     found = grv.compare(
@@ -102,6 +104,7 @@ def test_every_baseline_gives_a_share_that_rises_with_the_budget(name: str) -> N
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if name != "cheapest-predicted"])
 def test_every_rule_gives_a_share(name: str) -> None:
     found = grv.compare(["default"], batch_log(), COSTS, total_budget="40%", schedule=name, jobs=1)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import grv
 from grv.logs.log import Log, LoggedProblem
@@ -32,6 +33,7 @@ def sentences(report: Report) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_report_has_the_curve_and_says_what_half_the_money_buys() -> None:
     request = ReportRequest(policies=("varied", "verify-all", "adaptive"), orders=2, jobs=1)
     report = make_report([ReportSource("log", log=batch_log())], request)
