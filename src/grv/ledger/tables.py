@@ -23,12 +23,16 @@ from ..files import is_number, typed
 from .batch import Batch, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
-from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
+from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, Standing
 from .rows import TOO_LARGE, Database, SearchSummary, read_rows, read_search, restored
 from .seals import Seals
 from .view import SearchView
 
 _AT_ONCE = 500  # parameters of a query
+_STANDINGS = (
+    "SELECT id, searches.paid, outcome, (SELECT MAX(number) FROM entries WHERE search = id)"
+    " FROM searches WHERE id IN ({})"
+)
 _Last = tuple[str, int, str]  # search, number and seal of an entry
 
 
@@ -72,6 +76,7 @@ class TableLedger(ABC):
         self._last: _Last | None = None  # an entry that must stay; None before the first one
         self._lock = threading.RLock()
         self._feed: Feed | None = None
+        self._followed: Counter[str] = Counter()  # schedules that runs of this process follow
 
     _db: Database
     _failures: tuple[type[Exception], ...]  # what the database raises
@@ -214,6 +219,45 @@ class TableLedger(ABC):
         with self._using() as db:
             row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
         return float(row[0]) if row is not None and is_number(row[0]) else 0.0
+
+    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+        """How far each of these searches is."""
+        standings: dict[str, Standing] = {}
+        for first in range(0, len(searches), _AT_ONCE):
+            some = searches[first : first + _AT_ONCE]
+            with self._using() as db:
+                rows = db.execute(_STANDINGS.format(", ".join("?" * len(some))), some).fetchall()
+            for search, paid, outcome, last in rows:
+                entries = int(last) + 1 if is_number(last) else 0
+                ended = outcome if isinstance(outcome, str) else None
+                standings[str(search)] = Standing(entries, amount(paid), ended)
+        return [standings.get(search, Standing()) for search in searches]
+
+    def follow(self, schedule: str) -> str | None:
+        """Note that this process follows a schedule; or return another one that is followed."""
+        with self._using() as db:
+            if self._followed:
+                other = next((each for each in self._followed if each != schedule), None)
+            else:
+                other = self._follow(db, schedule)
+            if other is None:
+                self._followed[schedule] += 1
+            return other
+
+    def leave(self, schedule: str) -> None:
+        """Follow a schedule no more."""
+        with self._using() as db:
+            self._followed = +(self._followed - Counter([schedule]))
+            if not self._followed:
+                self._leave(db, schedule)
+
+    @abstractmethod
+    def _follow(self, db: Database, schedule: str) -> str | None:
+        """Note it for other processes; or return the schedule that one of them follows."""
+
+    @abstractmethod
+    def _leave(self, db: Database, schedule: str) -> None:
+        """Take back the note."""
 
     def restore(self, search: str, entries: Sequence[tuple[Entry, float]], paid: float) -> None:
         """Append the entries of another ledger with their times, and what was paid for them.
