@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +13,7 @@ import anyio.to_thread
 from ..backends.callables import in_thread
 from ..backends.protocols import Problem
 from ..conditions import Conditions
-from ..core.values import Reason
+from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Entry
 from .budget import RunBudget
 from .calls import Caller
@@ -30,6 +30,44 @@ def nothing() -> None:
     """Do nothing after a step."""
 
 
+async def no_wait() -> None:
+    """Give way to no other search."""
+
+
+@dataclass(frozen=True)
+class OpenSearch:
+    """A search that was read from the ledger and can go on, one turn at a time.
+
+    Attributes:
+        loop: carries out its steps.
+        config: how to search, as it was decided for this search.
+        record: what the ledger has of it.
+        experience: learns from its end.
+        models: are trained again after its end.
+    """
+
+    loop: Loop
+    config: SearchConfig
+    record: SearchRecord
+    experience: Experience
+    models: OwnModels
+
+    async def turn(self) -> Solution | None:
+        """Search until a new verdict is told, or to the end; None if the search has to go on."""
+        solution = await self.loop.turn()
+        return None if solution is None else await self._ended(solution)
+
+    async def stop(self, why: str) -> Solution:
+        """End the search, because there is no money for it."""
+        return await self._ended(await self.loop.end(Stop(Reason.OUT_OF_BUDGET, why=why)))
+
+    async def _ended(self, solution: Solution) -> Solution:
+        await self.experience.add(self.record)
+        if self.record.ended is not None:
+            self.models.ended()
+        return replace(solution, policy=self.config.policy_name)
+
+
 @dataclass(frozen=True)
 class LiveSearch:
     """The search for the answer to one problem, with all that it works with.
@@ -43,6 +81,7 @@ class LiveSearch:
         on_step: called after each step.
         outside: the context in which the search only waits: for another caller that runs the same
             search, or for a verdict from outside.
+        give_way: waits for the next turn of the search, after each verdict.
     """
 
     problem: Problem
@@ -52,6 +91,7 @@ class LiveSearch:
     budget: RunBudget
     on_step: Callable[[], None] = nothing
     outside: Callable[[], AbstractContextManager[None]] = nullcontext
+    give_way: Callable[[], Awaitable[None]] = no_wait
 
     @cached_property
     def id(self) -> str:
@@ -81,23 +121,33 @@ class LiveSearch:
 
     async def run(self) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
+        search = await self.open()
+        while (solution := await search.turn()) is None:
+            await self.give_way()
+        return solution
+
+    async def open(self, *, newest: bool = False) -> OpenSearch:
+        """The search, read from the ledger. The caller has its claim.
+
+        Args:
+            newest: whether a search that learns and has waited takes the newest prior, instead of
+                the one that it had.
+        """
         record = await SearchRecord.open(self.writer, self.id, await self._conditions())
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
-        newest = None
+        trained = None
         if self.config.is_auto and not record.scorer:
             learns = self.config.learns and not self.config.is_named
-            newest = await in_thread(partial(models.newest, learns=learns))
+            trained = await in_thread(partial(models.newest, learns=learns))
         config = self.config.recorded(record.started)
-        if config is None:
-            own = None if newest is None else newest.prior
-            config = self.config.chosen(own or await experience.prior())
-        model = None if newest is None else newest.model
-        solution = await Loop(self, config, record, model).solution()
-        await experience.add(record)
-        if record.ended is not None:
-            models.ended()
-        return replace(solution, policy=config.policy_name)
+        if config is None or newest:
+            own = None if trained is None else trained.prior
+            prior = own or await experience.prior()
+            if config is None or prior is not None:
+                config = self.config.chosen(prior)
+        model = None if trained is None else trained.model
+        return OpenSearch(Loop(self, config, record, model), config, record, experience, models)
 
     async def recorded(self, entries: Sequence[Entry]) -> Solution | None:
         """The solution of a search that has ended; None if it has to start or to continue.
