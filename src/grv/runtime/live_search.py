@@ -52,6 +52,23 @@ class OpenSearch:
     experience: Experience
     models: OwnModels
 
+    @property
+    def spent(self) -> float:
+        """What it has possibly paid."""
+        return self.record.tally.paid
+
+    @property
+    def next_cost(self) -> float:
+        """What it will spend until its next verdict, as it expects."""
+        return self.loop.to_verdict
+
+    async def is_outdated(self) -> bool:
+        """Whether there is a newer prior than the one that decides."""
+        if not self.config.learns or not _may_change_prior(self.record):
+            return False
+        prior = await self.experience.prior()
+        return prior is not None and prior is not self.config.prior
+
     async def turn(self) -> Solution | None:
         """Search until a new verdict is told, or to the end; None if the search has to go on."""
         solution = await self.loop.turn()
@@ -66,6 +83,12 @@ class OpenSearch:
         if self.record.ended is not None:
             self.models.ended()
         return replace(solution, policy=self.config.policy_name)
+
+
+def _may_change_prior(record: SearchRecord) -> bool:
+    """Whether a new prior says what the scores on record mean: not those of a trained score."""
+    first = next(iter(record.made.values()), None)
+    return not record.scorer or (first is not None and bool(first.logprobs))
 
 
 @dataclass(frozen=True)
@@ -141,7 +164,7 @@ class LiveSearch:
             learns = self.config.learns and not self.config.is_named
             trained = await in_thread(partial(models.newest, learns=learns))
         config = self.config.recorded(record.started)
-        if config is None or newest:
+        if config is None or (newest and _may_change_prior(record)):
             own = None if trained is None else trained.prior
             prior = own or await experience.prior()
             if config is None or prior is not None:

@@ -133,10 +133,7 @@ class Loop:
     @property
     def to_verdict(self) -> float:
         """What the search will spend until its next verdict, as it expects; 0 if it ends."""
-        asked = self._portfolio.ask()
-        if isinstance(asked.action, Stop):
-            return 0.0
-        return next(m.to_verdict for m in self._portfolio.members if m.name == asked.name)
+        return self._portfolio.to_verdict
 
     async def _begin(self) -> None:
         scorer = await self._pin_scorers()
