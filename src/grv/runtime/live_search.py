@@ -170,7 +170,10 @@ class LiveSearch:
             if config is None or prior is not None:
                 config = self.config.chosen(prior)
         model = None if trained is None else trained.model
-        return OpenSearch(Loop(self, config, record, model), config, record, experience, models)
+        loop = Loop(self, config, record, model)
+        if record.made:
+            await loop.catch_up()
+        return OpenSearch(loop, config, record, experience, models)
 
     async def recorded(self, entries: Sequence[Entry]) -> Solution | None:
         """The solution of a search that has ended; None if it has to start or to continue.

@@ -130,10 +130,19 @@ class Loop:
         spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(stop.reason.value, stop.why or spent)
 
+    async def catch_up(self) -> None:
+        """Tell the search what is recorded, as far as its course needs no call."""
+        if not self._has_begun:
+            await self._begin()
+        await self._steps(calls=False)
+
     @property
     def to_verdict(self) -> float:
         """What the search will spend until its next verdict, as it expects; 0 if it ends."""
-        return self._portfolio.to_verdict
+        request = self._request()
+        if isinstance(request.action, Stop):
+            return 0.0
+        return max(0.0, self._portfolio.to_verdict - request.price(request.action, recorded=True))
 
     async def _begin(self) -> None:
         scorer = await self._pin_scorers()
@@ -210,13 +219,18 @@ class Loop:
         search = next(m.search for m in self._portfolio.members if m.name == asked.name)
         return LoopRequest(action, executor, search.arrived, search.pool.costs)
 
-    async def _steps(self) -> Stop | None:
-        """Carry out steps until a new verdict is told; the end of the search, if it comes first."""
+    async def _steps(self, *, calls: bool = True) -> Stop | None:
+        """Carry out steps until a new verdict is told; the end of the search, if it comes first.
+
+        Without `calls`, only steps whose results are recorded.
+        """
         deadline = self._config.limits.pace.deadline
         self._told_at = time.monotonic()
         is_new = False
         while not isinstance(action := (request := self._request()).action, Stop):
             if is_new:
+                return None
+            if not calls and not request.executor.is_recorded(action, request.seen):
                 return None
             self._config.check_step(action)
             recorded = self._record.upcoming

@@ -228,7 +228,7 @@ def solve(
 
 @_door
 def solve_many(
-    problems: Iterable[Problem | str],
+    problems: GivenProblems,
     *,
     generator: Generating | Mapping[str, Generating],
     scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
@@ -261,12 +261,16 @@ def solve_many(
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
+    Problems may arrive while others are searched, from an asynchronous iterator. With a total
+    budget, grv solves as many of them as it can for the money; see `schedule`.
+
     A search that another caller runs already, in this process or in another one, is joined: its
     result is yielded here too. Errors are those of `solve`. The options are
     described in `grv.runtime.SolveOptions`.
     """
     options = _options(dict(locals()))
-    return SolveCall.of(many_problems(problems), options).solutions()
+    asked = problems if isinstance(problems, AsyncIterable) else many_problems(problems)
+    return SolveCall.of(asked, options).solutions()
 
 
 @_door
@@ -387,18 +391,20 @@ def _options(given: Mapping[str, Any]) -> SolveOptions:
 class SolveCall:
     """One call of `solve` or of a counterpart: what is asked, and how to search."""
 
-    problems: Sequence[Problem]
+    problems: Sequence[Problem] | AsyncIterable[Problem | str]
     options: SolveOptions
     config: SearchConfig
 
     @classmethod
-    def of(cls, problems: Sequence[Problem], options: SolveOptions) -> SolveCall:
+    def of(
+        cls, problems: Sequence[Problem] | AsyncIterable[Problem | str], options: SolveOptions
+    ) -> SolveCall:
         """The call; a UsageError if the options do not fit together."""
         config = config_of(options)
         total_budget = float(options.get("total_budget", math.inf))
         warn_without_limit(config, total_budget, stacklevel=_TO_CALLER)
         skipped = options.get("skip", ())
-        for problem in problems:
+        for problem in problems if isinstance(problems, Sequence) else ():
             if problem.id not in skipped:
                 config.conditions(problem)  # refuses a check that the verifier cannot carry out
         return cls(problems, options, config)
