@@ -14,9 +14,11 @@ import pytest
 from grv import Costs
 from grv.backends.protocols import Problem
 from grv.core.errors import UsageError
-from grv.ledger.entries import Found, Intended
-from grv.ledger.ledger import MemoryLedger
+from grv.learning.prior_file import from_text
+from grv.ledger.entries import Found, Intended, Started
+from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.ledger.view import SearchView
 from grv.runtime import turns
 from grv.runtime.options import Calls
 from grv.runtime.progress import Progress
@@ -279,3 +281,70 @@ async def test_wide_searches_several_answers_and_generators_give_way_too(
     widest = more.get("width", 1)
     assert max(first) < 8 * widest  # all have a verdict before one has its second turn
     assert ledger.possibly_paid(None) <= 8 * 11 * 4.0
+
+
+async def learning(ledger: Ledger, steps: int = 10**9) -> dict[str, tuple[str, float]]:
+    """A run of the policy `learning` under one budget, killed after some steps."""
+    left = steps
+
+    def kill(progress: Progress) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Crash
+
+    how: dict[str, Any] = {"policy": "learning", "total_budget": 18 * 11 * 6.0, "at_once": 1}
+    how |= {"identity": {"generator": "made up", "score": "made up"}, "progress": kill}
+    found = Batch(18).solutions(ledger, **how)
+    return {each.problem: (each.policy, each.bill.total) async for each in found}
+
+
+@pytest.mark.slow
+async def test_a_search_that_waits_takes_the_newest_prior_and_a_resumed_run_repeats_it(
+    tmp_path: Path,
+) -> None:
+    whole = MemoryLedger()
+    expected = await learning(whole)
+    with closing(SqliteLedger(tmp_path / "whole")) as ledger:
+        assert await learning(ledger) == expected
+        searches = [each.id for each in ledger.searches()]
+        starts = {search: starts_of(ledger, search) for search in searches}
+    priors = [len({start.prior for start in some}) for some in starts.values()]
+    assert max(priors) >= 2  # some were begun without a prior, and went on with one
+    crashes = 0
+    for steps in (90, 60, 40, 10**9):
+        with closing(SqliteLedger(tmp_path / "killed")) as ledger:
+            try:
+                found = await learning(ledger, steps)
+            except* Crash:
+                crashes += 1
+    assert crashes >= 2
+    assert found == expected
+    with closing(SqliteLedger(tmp_path / "killed")) as ledger:
+        for search in searches:
+            assert starts_of(ledger, search) == starts[search]
+
+
+@pytest.mark.slow
+async def test_the_fit_counts_open_searches_and_a_prior_changes_at_doublings(
+    tmp_path: Path,
+) -> None:
+    with closing(SqliteLedger(tmp_path / "ledger")) as ledger:
+        await learning(ledger)
+        changes = 0
+        for each in ledger.searches():
+            view = SearchView(())
+            last = 0.0
+            for entry in ledger.read(each.id):
+                if isinstance(entry, Started) and view.started is not None:
+                    assert view.tally.paid >= 2 * last
+                    last = view.tally.paid
+                    evidence = from_text(entry.prior, "history").evidence
+                    assert evidence.problems > evidence.passed >= 6  # all that had ended passed
+                    changes += 1
+                view.add(entry)
+        assert changes
+
+
+def starts_of(ledger: Ledger, search: str) -> list[Started]:
+    return [entry for entry in ledger.read(search) if isinstance(entry, Started)]

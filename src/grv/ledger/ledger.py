@@ -122,6 +122,19 @@ class Ledger(Protocol):
         """
         ...
 
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last.
+
+        Args:
+            search: the one that ended.
+            most: how many to return; the first ones.
+
+        Returns:
+            each with its last settings and the number of entries that it had, in the order of their
+            first entries. What was written later does not change this.
+        """
+        ...
+
     def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
         """How far each of these searches is."""
         ...
@@ -203,6 +216,7 @@ class MemoryLedger:
         self._followed: Counter[str] = Counter()
         self._ended: dict[str, None] = {}  # searches in the order of their ends
         self._outcomes: dict[str, str] = {}  # by search
+        self._order: list[tuple[str, bool]] = []  # of all entries: the search, whether it ends
         self._listeners = Listeners()
         self._lock = threading.RLock()
 
@@ -219,6 +233,7 @@ class MemoryLedger:
             self._totals[account] = total + charge
             self._paid[search] = paid + charge
             self._entries.setdefault(search, []).extend(entries)
+            self._order += [(search, isinstance(entry, Ended)) for entry in entries]
             self._note_ends(search, entries)
         self._listeners.tell(search, entries)
 
@@ -266,6 +281,16 @@ class MemoryLedger:
     def _settings(self, search: str) -> Data:
         started = [each for each in self._entries[search] if isinstance(each, Started)]
         return started[-1].about if started else {}
+
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last."""
+        with self._lock:
+            ends = [place for place, each in enumerate(self._order) if each == (search, True)]
+            before = self._order[: ends[-1]] if ends else []
+            ended = {name for name, is_end in before if is_end}
+            counts = Counter(name for name, _ in before if name not in ended and name != search)
+            first = list(counts.items())[:most]
+            return [(name, self._settings(name), count) for name, count in first]
 
     def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
         """How far each of these searches is."""

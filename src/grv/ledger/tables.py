@@ -325,13 +325,32 @@ class TableLedger(ABC):
         )
         with self._using() as db:
             rows = db.execute(query).fetchall()
+        return list(_settings(rows).items())
+
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last."""
+        query = (
+            "SELECT search, COUNT(*) FROM entries WHERE search != ? AND position <"
+            " (SELECT MAX(position) FROM entries WHERE search = ? AND kind = 'ended')"
+            " GROUP BY search HAVING SUM(CASE WHEN kind = 'ended' THEN 1 ELSE 0 END) = 0"
+            " ORDER BY MIN(position) LIMIT ?"
+        )
+        with self._using() as db:
+            counts = db.execute(query, (search, search, most)).fetchall()
         settings: dict[str, Data] = {}
-        for search, body in rows:
-            with suppress(LedgerError):  # the reader of the search reports it
-                entry = from_text("started", str(body))
-                if isinstance(entry, Started):
-                    settings[str(search)] = entry.about
-        return list(settings.items())
+        for first in range(0, len(counts), _AT_ONCE):
+            some = [str(name) for name, _ in counts[first : first + _AT_ONCE]]
+            places = ", ".join("?" * len(some))
+            starts = (
+                f"SELECT search, body FROM entries WHERE search IN ({places})"
+                " AND kind = 'started' ORDER BY search, number"
+            )
+            settings |= _settings(self.select(starts, some))
+        return [
+            (str(name), settings[str(name)], int(count))
+            for name, count in counts
+            if str(name) in settings
+        ]
 
     def so_far(self, searches: Sequence[str] | None = None) -> dict[str, SoFar]:
         """What searches have bought so far; by default those that have no bill yet."""
@@ -436,6 +455,17 @@ class TableLedger(ABC):
         except (LedgerError, ValueError) as error:
             message = f"{self.path}: the index of searches is broken: {error}"
             raise LedgerError(message, path=self.path) from error
+
+
+def _settings(starts: Iterable[Sequence[Any]]) -> dict[str, Data]:
+    """The last settings of each search, from the search and the body of each start."""
+    settings: dict[str, Data] = {}
+    for search, body in starts:
+        with suppress(LedgerError):  # the reader of the search reports it
+            entry = from_text("started", str(body))
+            if isinstance(entry, Started):
+                settings[str(search)] = entry.about
+    return settings
 
 
 def first_line(error: Exception) -> str:

@@ -64,7 +64,7 @@ class OpenSearch:
 
     async def is_outdated(self) -> bool:
         """Whether there is a newer prior than the one that decides."""
-        if not self.config.learns or not _may_change_prior(self.record):
+        if not (self.config.waits and _may_change_prior(self.record)):
             return False
         prior = await self.experience.prior()
         return prior is not None and prior is not self.config.prior
@@ -86,9 +86,15 @@ class OpenSearch:
 
 
 def _may_change_prior(record: SearchRecord) -> bool:
-    """Whether a new prior says what the scores on record mean: not those of a trained score."""
+    """Whether a search that has begun may take another prior.
+
+    It may if it has spent twice as much as at its last start: so all its courses together cost at
+    most three times what one of them may cost (docs/theory/batch-learning.md). A prior does not say
+    what the scores of a trained model mean, so a search with such a score keeps its own.
+    """
     first = next(iter(record.made.values()), None)
-    return not record.scorer or (first is not None and bool(first.logprobs))
+    is_own = not record.scorer or (first is not None and bool(first.logprobs))
+    return is_own and record.tally.paid >= 2 * record.paid_at_start
 
 
 @dataclass(frozen=True)
@@ -149,12 +155,10 @@ class LiveSearch:
             await self.give_way()
         return solution
 
-    async def open(self, *, newest: bool = False) -> OpenSearch:
+    async def open(self) -> OpenSearch:
         """The search, read from the ledger. The caller has its claim.
 
-        Args:
-            newest: whether a search that learns and has waited takes the newest prior, instead of
-                the one that it had.
+        If searches wait for each other, one that learns may take a newer prior than it had.
         """
         record = await SearchRecord.open(self.writer, self.id, await self._conditions())
         experience = Experience.of(self.config, self.writer)
@@ -164,7 +168,7 @@ class LiveSearch:
             learns = self.config.learns and not self.config.is_named
             trained = await in_thread(partial(models.newest, learns=learns))
         config = self.config.recorded(record.started)
-        if config is None or (newest and _may_change_prior(record)):
+        if config is None or (self.config.waits and _may_change_prior(record)):
             own = None if trained is None else trained.prior
             prior = own or await experience.prior()
             if config is None or prior is not None:

@@ -17,8 +17,9 @@ schedule knows is a lower bound, and the ledger is right:
 3. What a search will spend until its next verdict is known once it was opened. If that is more than
    was assumed, the schedule is told and asked again. So a run that was killed takes the same order.
 
-A search that learns takes the newest prior when it goes on after it has waited. The ledger records
-that as a new start, and the search runs again from its first step over the same candidates.
+A search that learns takes the newest prior when it goes on after it has waited, if it has spent
+twice as much as when it took its last one. The ledger records that as a new start, and the search
+runs again from its first step over the same candidates.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -114,6 +115,7 @@ class Turns:
 
     def __init__(self, run: SolveRun, skipped: int, expected: int | None) -> None:
         self.run = run
+        self._config = replace(run.config, waits=run.gives_way)
         self.writer = LedgerWriter(run.ledger)
         self.budget = RunBudget(run.total_budget, self.writer)
         at_once = run.at_once or 2 * run.caller.calls.concurrency
@@ -268,7 +270,7 @@ class Turns:
     def _search(self, problem: Problem) -> LiveSearch:
         return LiveSearch(
             problem,
-            self.run.config,
+            self._config,
             self.writer,
             self.run.caller,
             self.budget,
@@ -385,9 +387,9 @@ class Turns:
     async def _opened(self, place: int, search: LiveSearch, standing: Standing) -> OpenSearch:
         """The search, from memory if it is there and nothing has changed, or from the ledger."""
         warm = self._warm.take(place, standing.entries)
-        if warm is not None and not (self.run.gives_way and await warm.is_outdated()):
+        if warm is not None and not await warm.is_outdated():
             return warm
-        return await search.open(newest=self.run.gives_way)
+        return await search.open()
 
     async def _turns(self, place: int, opened: OpenSearch) -> Solution | None:
         """Let an open search have turns as long as it is next; the solution, if it has ended."""

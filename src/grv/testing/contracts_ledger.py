@@ -176,6 +176,21 @@ class LedgerContract:
         assert [search for search, _ in ledger.ended_searches()] == ["a", "c"]
         assert list(ledger.read("a"))[1] == Started("p", {"seed": "again"}, prior="a text")
 
+    def test_searches_that_were_open_when_another_one_ended(self, ledger: Ledger) -> None:
+        end = Ended("solved", 0, 1, 1, 11.0)
+        for search in ("a", "b", "c", "d"):
+            ledger.append(search, [Started("p", {"seed": search})])
+        ledger.append("b", LIFE[1:4])
+        ledger.append("d", [end])
+        ledger.append("c", [end])
+        ledger.append("a", LIFE[1:4])
+        ledger.append("b", [end])
+        expected = [("a", {"seed": "a"}, 1), ("b", {"seed": "b"}, 4)]
+        assert list(ledger.open_at_end("c", 9)) == expected
+        assert list(ledger.open_at_end("c", 1)) == expected[:1]
+        assert list(ledger.open_at_end("b", 9)) == [("a", {"seed": "a"}, 4)]
+        assert list(ledger.open_at_end("a", 9)) == []
+
     def test_how_far_searches_are_can_be_asked(self, ledger: Ledger) -> None:
         ledger.append("a", [*LIFE[:2], Intended("verify", (0,), 2.5)])
         ledger.append("b", LIFE)
