@@ -89,7 +89,7 @@ def _may_change_prior(record: SearchRecord) -> bool:
     """Whether a search that has begun may take another prior.
 
     It may if it has spent twice as much as at its last start: so all its courses together cost at
-    most three times what one of them may cost (docs/theory/batch-learning.md). A prior does not say
+    most three times what one of them may cost (docs/theory/guard.md). A prior does not say
     what the scores of a trained model mean, so a search with such a score keeps its own.
     """
     first = next(iter(record.made.values()), None)
