@@ -95,10 +95,10 @@ def choosing(problems: int, turns: int = 200_000) -> float:
     spent = [0.0] * problems
     before = time.process_time()
     for _ in range(turns):
-        place = schedule.ask()
-        assert place is not None
-        spent[place] += TURN
-        schedule.tell(place, spent=spent[place], next_cost=TURN)
+        chosen = schedule.ask()
+        assert chosen is not None
+        spent[chosen] += TURN
+        schedule.tell(chosen, spent=spent[chosen], next_cost=TURN)
     return 1e6 * (time.process_time() - before) / turns
 
 
