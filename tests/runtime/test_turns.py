@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ from grv.core.errors import UsageError
 from grv.learning.prior_file import from_text
 from grv.ledger.entries import Found, Intended, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
+from grv.ledger.postgres import PostgresLedger
 from grv.ledger.sqlite import SqliteLedger
+from grv.ledger.tables import TableLedger
 from grv.ledger.view import SearchView
 from grv.runtime import turns
 from grv.runtime.options import Calls
 from grv.runtime.progress import Progress
 from grv.testing.fakes import Crash
 from support.batches import COSTS, Batch, order_of, pure
+from support.postgres import Server
 
 pytestmark = pytest.mark.anyio
 RULES = ("least-spent", "in-order", "doubling", "cheapest-predicted", "stream")
@@ -161,20 +164,30 @@ async def test_a_total_budget_can_be_raised(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_paid_twice_by_two_runs_on_one_ledger(tmp_path: Path) -> None:
+    await two_runs(lambda: SqliteLedger(tmp_path / "ledger"))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+async def test_nothing_is_paid_twice_by_two_runs_on_one_database(postgres: Server) -> None:
+    address = postgres.new_database()
+    await two_runs(lambda: PostgresLedger(address))
+
+
+async def two_runs(opened: Callable[[], TableLedger]) -> None:
     total = 30 * 11 * 2.0
     expected = pure(Batch(30), "least-spent", "verify-all", total)
-    path = tmp_path / "ledger"
     solved: list[set[str]] = []
 
     async def run(seconds: float) -> None:
-        with closing(SqliteLedger(path)) as ledger:
+        with closing(opened()) as ledger:
             how: dict[str, Any] = {"policy": "verify-all", "total_budget": total, "at_once": 2}
             solved.append(await Batch(30, seconds=seconds).solved(ledger, **how))
 
     async with anyio.create_task_group() as group:
         group.start_soon(run, 0.002)
         group.start_soon(run, 0.003)
-    with closing(SqliteLedger(path)) as ledger:
+    with closing(opened()) as ledger:
         assert total - 44 <= ledger.possibly_paid(None) <= total
         spent = Counter[str]()
         for name in order_of(ledger):
