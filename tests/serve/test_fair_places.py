@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import openai
 import pytest
 
 from grv.serve.searches import Places
-
-pytestmark = pytest.mark.anyio
+from support.serving import Model, check, key_hash, serving, write_job
 
 
 @pytest.fixture
@@ -40,6 +44,7 @@ class Server:
                     await self.places.give_way(client, 11.0 * (turn + 1))
 
 
+@pytest.mark.anyio
 async def test_ten_requests_are_not_delayed_by_a_thousand_beyond_their_share() -> None:
     server = Server(8)
     async with anyio.create_task_group() as group:
@@ -60,6 +65,7 @@ async def test_ten_requests_are_not_delayed_by_a_thousand_beyond_their_share() -
     assert server.most == 8
 
 
+@pytest.mark.anyio
 async def test_what_a_client_spent_before_does_not_keep_it_out() -> None:
     server = Server(1)
     server.places.charge("old", 1e9)
@@ -70,6 +76,7 @@ async def test_what_a_client_spent_before_does_not_keep_it_out() -> None:
     assert Counter(server.turns) == {"new": 40, "old": 20}
 
 
+@pytest.mark.anyio
 async def test_a_client_that_was_away_has_no_right_to_all_places() -> None:
     server = Server(1)
     async with anyio.create_task_group() as group:
@@ -82,6 +89,7 @@ async def test_a_client_that_was_away_has_no_right_to_all_places() -> None:
     assert late[-1] - late[0] >= 30  # in turns with the other, not 20 at once
 
 
+@pytest.mark.anyio
 async def test_of_one_client_the_search_that_has_spent_least_goes_first() -> None:
     server = Server(1)
     ends: list[str] = []
@@ -98,6 +106,7 @@ async def test_of_one_client_the_search_that_has_spent_least_goes_first() -> Non
     assert ends[-1] == "long"
 
 
+@pytest.mark.anyio
 async def test_a_place_survives_a_search_that_is_cancelled_while_it_waits() -> None:
     server = Server(1)
     async with anyio.create_task_group() as group:
@@ -116,3 +125,38 @@ async def test_a_place_survives_a_search_that_is_cancelled_while_it_waits() -> N
         group.cancel_scope.cancel()
     assert Counter(server.turns)["b"] == 6
     assert server.most == 1
+
+
+@pytest.mark.slow
+def test_a_server_lets_a_client_with_few_requests_pass_one_with_many(tmp_path: Path) -> None:
+    keys = {name: f"{name}-{'x' * 20}" for name in ("rich", "poor")}
+    clients = [f'[clients.{name}]\nkey = "{key_hash(key)}"\n' for name, key in keys.items()]
+    (tmp_path / "clients.toml").write_text("\n".join(clients))
+    with Model(every=0, seconds=0.02) as model:
+        write_job(tmp_path, model, budget=12, policy="verify-all")  # four turns each
+        bounds = ("--searches", 2, "--queue", 38, "--clients", tmp_path / "clients.toml")
+        with serving(tmp_path, *bounds) as server:
+
+            def ask(name: str, number: int) -> None:
+                with (
+                    openai.OpenAI(base_url=server.url, api_key=keys[name], max_retries=0) as made,
+                    suppress(openai.UnprocessableEntityError),  # no candidate is right
+                ):
+                    made.chat.completions.create(
+                        model="m",
+                        messages=[{"role": "user", "content": f"{name} {number}"}],
+                        extra_body={"grv": check()},
+                    )
+
+            with ThreadPoolExecutor(44) as pool:
+                asked = [pool.submit(ask, "rich", number) for number in range(40)]
+                until = time.monotonic() + 60
+                while len(model.served) < 10 and time.monotonic() < until:
+                    time.sleep(0.01)
+                asked += [pool.submit(ask, "poor", number) for number in range(4)]
+                for each in asked:
+                    each.result(timeout=120)
+            ends = [event["client"] for event in server.events("search")]
+    assert Counter(ends) == {"rich": 40, "poor": 4}
+    last = max(place for place, name in enumerate(ends) if name == "poor")
+    assert last < 16  # with equal shares; in order of arrival it would be after 40

@@ -143,8 +143,8 @@ class Ledger(Protocol):
         """Note that this process follows a schedule, until `leave` or until it ends.
 
         Returns:
-            None, or another schedule that a live process follows on this ledger. Then nothing is
-            noted: the processes of one ledger follow one schedule.
+            None, or another schedule that a live process follows on this ledger; empty if its name
+            is not known. Then nothing is noted: the processes of one ledger follow one schedule.
         """
         ...
 

@@ -218,7 +218,7 @@ class PostgresLedger(TableLedger):
                 (_SCHEDULE,),
             ).fetchall()
             if any(int(number) != own for (number,) in rows):
-                return "another one"  # the locks are numbers, not names
+                return ""  # the locks are numbers, not names
             db.execute("SELECT pg_advisory_lock_shared(?::int, ?::int)", (_SCHEDULE, own))
         finally:
             with suppress(*self._failures):  # the connection may be lost

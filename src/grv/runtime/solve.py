@@ -21,7 +21,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,7 @@ from ..backends.callables import (
 )
 from ..backends.protocols import Generator as MakesDrafts
 from ..backends.protocols import Problem, Scorer, Verifier
-from ..core.errors import GrvError, UsageError
+from ..core.errors import GrvError, LedgerError, UsageError
 from ..core.limits import Limits
 from ..core.pace import Pace
 from ..core.search import Policy
@@ -531,14 +531,15 @@ class SolveRun:
         name = written(self.rule)
         other = await anyio.to_thread.run_sync(self.ledger.follow, name)
         if other is not None:
+            followed = f"--schedule {other}" if other else "another schedule"
             raise UsageError(
-                f"a run on this ledger follows --schedule {other}, and this one would follow"
-                f" {name}: wait for its end, give the same schedule, or use another ledger"
+                f"a run on this ledger follows {followed}, and this one would follow {name}: wait"
+                " for its end, give the same schedule, or use another ledger"
             )
         try:
             yield
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(LedgerError):  # then it is left already
                 await anyio.to_thread.run_sync(self.ledger.leave, name)
 
 

@@ -39,7 +39,7 @@ from ..core.errors import LedgerError
 from ..core.values import Reason
 from ..ledger.entries import Entry
 from ..ledger.ledger import ROUNDING, Standing
-from ..schedules import Schedule
+from ..schedules import InOrder, Schedule
 from .budget import SHARE_SPENT, Gate, RunBudget
 from .calls import GRACE_SECONDS
 from .ledger_writer import JOIN_SECONDS, LedgerWriter
@@ -124,7 +124,9 @@ class Turns:
         self.problems = skipped + (expected or 0)
         self._expected = expected
         self._schedule: Schedule
-        self._first_cost = run.config.chosen(None).portfolio().to_verdict
+        self._first_cost = 0.0  # of a search that has not begun; an order of the file needs none
+        if not isinstance(run.rule, InOrder):
+            self._first_cost = run.config.chosen(None).portfolio().to_verdict
         self._arrived = 0  # problems
         self._open: dict[int, Problem] = {}  # those that have no solution yet, by place
         self._known: dict[int, _Known] = {}
