@@ -24,6 +24,7 @@ from grv.ledger.view import SearchView
 from grv.runtime import turns
 from grv.runtime.options import Calls
 from grv.runtime.progress import Progress
+from grv.schedules import CheapestPredicted
 from grv.testing.fakes import Crash
 from support.batches import COSTS, Batch, order_of, pure
 from support.postgres import Server
@@ -296,7 +297,7 @@ async def test_wide_searches_several_answers_and_generators_give_way_too(
     assert ledger.possibly_paid(None) <= 8 * 11 * 4.0
 
 
-async def learning(ledger: Ledger, steps: int = 10**9) -> dict[str, tuple[str, float]]:
+async def learning(ledger: Ledger, steps: int = 10**9, **more: Any) -> dict[str, tuple[str, float]]:
     """A run of the policy `learning` under one budget, killed after some steps."""
     left = steps
 
@@ -308,7 +309,7 @@ async def learning(ledger: Ledger, steps: int = 10**9) -> dict[str, tuple[str, f
 
     how: dict[str, Any] = {"policy": "learning", "total_budget": 18 * 11 * 6.0, "at_once": 1}
     how |= {"identity": {"generator": "made up", "score": "made up"}, "progress": kill}
-    found = Batch(18).solutions(ledger, **how)
+    found = Batch(18).solutions(ledger, **how, **more)
     return {each.problem: (each.policy, each.bill.total) async for each in found}
 
 
@@ -361,3 +362,18 @@ async def test_the_fit_counts_open_searches_and_a_prior_changes_at_doublings(
 
 def starts_of(ledger: Ledger, search: str) -> list[Started]:
     return [entry for entry in ledger.read(search) if isinstance(entry, Started)]
+
+
+@pytest.mark.slow
+async def test_the_prior_predicts_where_the_user_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+    real = CheapestPredicted.key
+
+    def key(self: CheapestPredicted, level: float, expected: float) -> float:
+        told.append(expected)
+        return real(self, level, expected)
+
+    monkeypatch.setattr(CheapestPredicted, "key", key)
+    await learning(MemoryLedger(), schedule="cheapest-predicted")
+    assert told[0] == 0.0  # no prior yet
+    assert len(set(told)) > 5

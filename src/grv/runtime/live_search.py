@@ -62,6 +62,11 @@ class OpenSearch:
         """What it will spend until its next verdict, as it expects."""
         return self.loop.to_verdict
 
+    @property
+    def prediction(self) -> float | None:
+        """What it is predicted to cost in all, by the prior that decides; None without one."""
+        return self.loop.prediction
+
     async def is_outdated(self) -> bool:
         """Whether there is a newer prior than the one that decides."""
         if not (self.config.waits and _may_change_prior(self.record)):

@@ -15,6 +15,8 @@ import anyio
 from ..core.errors import BackendError
 from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task, Verify
 from ..ledger.entries import Ended, Failed, Told
+from ..policies.learned.prediction import predicted_cost
+from ..policies.learned.prior import Prior
 from ..policies.portfolio.portfolio import sum_of
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
 from .executor import Executor
@@ -143,6 +145,18 @@ class Loop:
         if isinstance(request.action, Stop):
             return 0.0
         return max(0.0, self._portfolio.to_verdict - request.price(request.action, recorded=True))
+
+    @property
+    def prediction(self) -> float | None:
+        """What the search is predicted to cost, if a prior of one generator decides."""
+        if not isinstance(self._config.prior, Prior):
+            return None
+        (member,) = self._portfolio.members
+        turns = member.search.trace
+        verified = [id for turn in turns for id in getattr(turn.action, "ids", ())]
+        pool = member.search.pool
+        judged = [id for id in verified if id in pool.verdicts]
+        return predicted_cost(self._config.prior, pool, judged, pool.costs)
 
     async def _begin(self) -> None:
         scorer = await self._pin_scorers()

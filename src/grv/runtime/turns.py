@@ -39,7 +39,7 @@ from ..core.errors import LedgerError
 from ..core.values import Reason
 from ..ledger.entries import Entry
 from ..ledger.ledger import ROUNDING, Standing
-from ..schedules import InOrder, Schedule
+from ..schedules import CheapestPredicted, InOrder, Schedule
 from .budget import SHARE_SPENT, Gate, RunBudget
 from .calls import GRACE_SECONDS
 from .ledger_writer import JOIN_SECONDS, LedgerWriter
@@ -115,7 +115,7 @@ class Turns:
 
     def __init__(self, run: SolveRun, skipped: int, expected: int | None) -> None:
         self.run = run
-        self._config = replace(run.config, waits=run.gives_way)
+        self._config = replace(run.config, waits=True) if run.gives_way else run.config
         self.writer = LedgerWriter(run.ledger)
         self.budget = RunBudget(run.total_budget, self.writer)
         at_once = run.at_once or 2 * run.caller.calls.concurrency
@@ -401,7 +401,8 @@ class Turns:
         while True:
             if not is_next:
                 entries = len(opened.record.entries)
-                if not self._tell(place, _Known(entries, opened.spent, opened.next_cost)):
+                known = _Known(entries, opened.spent, opened.next_cost)
+                if not self._tell(place, known, self._prediction(place, opened)):
                     return await opened.stop(SHARE_SPENT)
                 if not self._is_chosen(place):
                     self._releasing.add(place)
@@ -413,10 +414,18 @@ class Turns:
                 self._schedule.tell(place, spent=opened.spent, ended=True)
                 return solution
 
-    def _tell(self, place: int, known: _Known) -> bool:
+    def _prediction(self, place: int, opened: OpenSearch) -> float | None:
+        """What a search is predicted to cost, if the schedule asks and the user does not say."""
+        if not isinstance(self.run.rule, CheapestPredicted):
+            return None
+        return None if self._open[place].expected_cost is not None else opened.prediction
+
+    def _tell(self, place: int, known: _Known, expected: float | None = None) -> bool:
         """Tell the schedule how far a search is; whether it may have another turn."""
         self._known[place] = known
-        return self._schedule.tell(place, spent=known.spent, next_cost=known.next_cost)
+        return self._schedule.tell(
+            place, spent=known.spent, next_cost=known.next_cost, expected=expected
+        )
 
     def _is_chosen(self, place: int) -> bool:
         """Whether the search that waits since a moment is the next one."""
