@@ -14,6 +14,7 @@ import pytest
 from grv import Costs
 from grv.backends.protocols import Problem
 from grv.core.errors import UsageError
+from grv.core.values import Measured
 from grv.learning.prior_file import from_text
 from grv.ledger.entries import Found, Intended, Started
 from grv.ledger.ledger import Ledger, MemoryLedger
@@ -23,6 +24,7 @@ from grv.ledger.tables import TableLedger
 from grv.ledger.view import SearchView
 from grv.runtime import turns
 from grv.runtime.options import Calls
+from grv.runtime.prices import Meter, Prices
 from grv.runtime.progress import Progress
 from grv.schedules import CheapestPredicted
 from grv.testing.fakes import Crash
@@ -377,3 +379,14 @@ async def test_the_prior_predicts_where_the_user_does_not(monkeypatch: pytest.Mo
     await learning(MemoryLedger(), schedule="cheapest-predicted")
     assert told[0] == 0.0  # no prior yet
     assert len(set(told)) > 5
+
+
+async def test_measured_costs_leave_no_money_that_calls_have_returned() -> None:
+    """Calls reserve a hundred times what they cost; what they return is spent by others."""
+    batch = Batch(200, seconds=0.001)
+    prices = Prices({}, {"generate_call": 1.0, "verify_call": 10.0})
+    ledger = MemoryLedger()
+    how: dict[str, Any] = {"costs": Measured(1, 10), "meter": Meter(prices, ""), "at_once": 8}
+    how |= {"most": Costs(100, 1000), "policy": "verify-all", "total_budget": 2500.0}
+    await batch.solved(ledger, **how)
+    assert 2500 - 1100 - 11 <= ledger.possibly_paid(None) <= 2500

@@ -119,7 +119,10 @@ class Turns:
         self.writer = LedgerWriter(run.ledger)
         self.budget = RunBudget(run.total_budget, self.writer)
         at_once = run.at_once or 2 * run.caller.calls.concurrency
-        self.gate = Gate(at_once, self.budget, run.config.costs, run.config.limits.budget)
+        # Calls reserve the highest cost. Near the end of the money one search runs at a time, so
+        # that no search ends for want of money that calls in flight are about to return.
+        costs = run.config.limits.most or run.config.costs
+        self.gate = Gate(at_once, self.budget, costs, run.config.limits.budget)
         self.done = self.solved = skipped
         self.problems = skipped + (expected or 0)
         self._expected = expected
