@@ -184,11 +184,12 @@ def _function(given: Any, name: str) -> Any:
 
 
 def _schedule(given: Any, name: str) -> Any:
-    if given is None or hasattr(given, "begin"):
+    if given is None or (hasattr(given, "begin") and not isinstance(given, type)):
         return given
     if not isinstance(given, str):
+        called = " (a class: call it)" if isinstance(given, type) else ""
         raise UsageError(
-            f"{name}={shown(given)}: give 'least-spent', or grv.schedules.LeastSpent()"
+            f"{name}={shown(given)}{called}: give 'least-spent', or grv.schedules.LeastSpent()"
         )
     return parse(given)
 
