@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .servers import FakeGemini as FakeGemini
     from .servers import FakeOpenai as FakeOpenai
     from .servers import FakeResponses as FakeResponses
+    from .servers import FakeText as FakeText
 
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
@@ -44,6 +45,7 @@ _HOMES = {
     "FakeLean": "lean",
     "FakeOpenai": "servers",
     "FakeResponses": "servers",
+    "FakeText": "servers",
     "GeneratorContract": "contracts_backends",
     "LeanAnswer": "lean",
     "LedgerContract": "contracts_ledger",
@@ -60,6 +62,7 @@ __all__ = [
     "FakeLean",
     "FakeOpenai",
     "FakeResponses",
+    "FakeText",
     "GeneratorContract",
     "LeanAnswer",
     "LedgerContract",
