@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PROBLEM_SPENT = "the problem's budget does not pay for another step"
 ACCOUNT_SPENT = "the account's budget does not pay for another step"
 TOTAL_SPENT = "the total budget does not pay for another step"
+SHARE_SPENT = "its share of the total budget does not pay for another step"
 _SPENT: Mapping[Capped, str] = {
     "search": PROBLEM_SPENT,
     "account": ACCOUNT_SPENT,

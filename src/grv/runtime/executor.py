@@ -190,6 +190,19 @@ class Executor:
             case Rescore(ids):
                 return self.reserves.second * number(ids, record.scored_again)
 
+    def is_recorded(self, task: Task, seen: int) -> bool:
+        """Whether all results of a task are recorded, so that it needs no call."""
+        record = self.record
+        match task:
+            case Generate(n):
+                return all(id in record.scored for id in self.numbering.numbers(seen, n))
+            case Verify(ids, _, ahead):
+                return all(id in record.found for id in ids) and self.is_recorded(
+                    Generate(ahead), seen
+                )
+            case Rescore(ids):
+                return all(id in record.scored_again for id in ids)
+
     def recorded(self, task: Task, seen: int) -> float:
         """The measured cost of those results of a task that are recorded."""
         if self.meter is None:

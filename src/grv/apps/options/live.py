@@ -156,18 +156,21 @@ class LiveOptions(BackendOptions):
         from ...backends.problems.files import read_problems
 
         with status("reading the problems"):
-            problems = list(read_problems(self.problems, checks=self.verifier is None))
-        for problem in problems if self.models.reward.score_question else ():
+            problems = read_problems(self.problems, checks=self.verifier is None)
+            return [self.asked(problem) for problem in problems]
+
+    def asked(self, problem: Problem) -> Problem:
+        """A problem as it is asked; a UsageError if the models cannot be asked it."""
+        if self.models.reward.score_question:
             self.models.reward.asked(problem)
         if self._prompts is not None:
-            return list(map(self._prompts.of, problems))
+            return self._prompts.of(problem)
         entry = GENERATORS.get(self.models.generator.partition(":")[0])
-        chats = next((problem for problem in problems if problem.messages), None)
-        if chats is not None and entry is not None and entry.for_chats:
+        if problem.messages and entry is not None and entry.for_chats:
             raise UsageError(
-                f"problem {chats.id} has messages, which need a chat model: {entry.for_chats}"
+                f"problem {problem.id} has messages, which need a chat model: {entry.for_chats}"
             )
-        return problems
+        return problem
 
 
 def ledger_files(place: str) -> tuple[str, ...]:
