@@ -246,16 +246,22 @@ def test_the_cap_of_a_curve_spends_the_share(
     # E min(T, cap) with the curve written out as a product over the observations.
     area = 0.0
     previous = 0.0
-    for time in sorted({spent for spent, _ in spends} | {min(cap, 1e9)}):
-        if time > cap:
-            break
+    for time in sorted({spent for spent, _ in spends if spent < cap} | {cap}):
         survival = math.prod(
-            1 - sum(s == t and not c for s, c in spends) / sum(s >= t for s, _ in spends)
+            1 - sum(s == t and not c for s, c in spends) / (1 + sum(s >= t for s, _ in spends))
             for t in {s for s, c in spends if not c and s <= previous}
         )
         area += survival * (time - previous)
         previous = time
-    assert area == pytest.approx(share) if math.isfinite(cap) else area <= share + 1e-9
+    assert area == pytest.approx(share)
+
+
+def test_cheap_problems_do_not_give_an_impossible_one_all_the_money() -> None:
+    curve = SpendingCurve()
+    for _ in range(10):
+        curve.add(10, capped=False)
+
+    assert curve.cap(20) == pytest.approx(10 + 10 * 11)  # one in eleven never ends
 
 
 @pytest.mark.parametrize("rule", [*SCHEDULES, "cheapest-predicted(k=3)"])

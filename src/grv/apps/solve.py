@@ -262,7 +262,11 @@ def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> O
         highest += [] if own.most is None else [own.most]
     spending = options.spending
     if len(highest) == len(generators):
-        most = Costs(max(c.candidate for c in highest), max(c.verify for c in highest))
+        most = Costs(
+            max(costs.generate for costs in highest),
+            max(costs.verify for costs in highest),
+            max(costs.score for costs in highest),
+        )
         spending = dataclasses.replace(spending, most=most)
     return dataclasses.replace(options, generators=Generators(generators), spending=spending)
 

@@ -120,7 +120,8 @@ class Draft:
 
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
-    where its server says it apart; it is neither scored, verified nor recorded.
+    where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
+    the text ends where its tokens ran out.
 
     Examples:
         >>> import grv
@@ -133,6 +134,7 @@ class Draft:
     usage: Usage = Usage()
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
+    is_cut: bool = field(default=False, repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100

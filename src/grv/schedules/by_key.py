@@ -16,7 +16,7 @@ from ..core.errors import UsageError
 from .schedule import checked_expected, checked_weight
 
 # How much a prediction counts, by the correlation of the logarithms of predicted and true costs.
-# Chosen by simulation: docs/research/batch.md.
+# Found with simulated predictions; docs/research/batch.md says what they bring on two logs.
 PREDICTION_WEIGHTS = {0.0: 0.0, 0.3: 0.3, 0.5: 0.5, 0.7: 1.0, 0.9: 3.0}
 
 

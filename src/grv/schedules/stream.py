@@ -3,7 +3,9 @@
 With the money left and the number of problems left, a cap L spends the money exactly if
 E min(T, L) = left / remaining, where T is what the search of a problem costs until it ends by
 itself. The law of T is the Kaplan-Meier curve of the earlier problems: those that were capped are
-censored, since all that is known is that they cost more.
+censored, since all that is known is that they cost more. One search that never ends is added to
+them. Without it, a few cheap problems would say that every search ends, and the first impossible
+problem would get all the money.
 """
 
 from __future__ import annotations
@@ -50,9 +52,12 @@ class Stream:
 
 
 class StreamSchedule:
-    """The schedule of a stream. Searches that have begun go first, in the order of the file."""
+    """The schedule of a stream. Searches that have begun go first, in the order of the file.
 
-    def __init__(self, budget: float, problems: int) -> None:
+    Until `first` searches have ended, the cap is an equal share of what is left.
+    """
+
+    def __init__(self, budget: float, problems: int, first: int = FIRST) -> None:
         self._budget = budget
         self._remaining = problems  # those that have not begun
         self._new: deque[tuple[int, float, float, float]] = deque()
@@ -61,7 +66,7 @@ class StreamSchedule:
         self._caps: dict[int, float] = {}  # of searches that have begun and not ended
         self._spent: dict[int, float] = {}
         self._paid = 0.0  # by searches that have ended or were capped
-        self._curve = SpendingCurve()
+        self._curve = SpendingCurve(first)
 
     def add(
         self,
@@ -138,11 +143,12 @@ class SpendingCurve:
     >>> curve = SpendingCurve()
     >>> for spent in (2, 2, 4, 4, 6, 6):
     ...     curve.add(spent, capped=spent == 6)
-    >>> round(curve.cap(3.0), 9)  # all spend 2; the third unit is spent by 2/3 of them
-    3.5
+    >>> round(curve.cap(3.0), 9)  # all spend 2; five of seven, one of which never ends, spend more
+    3.4
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = FIRST) -> None:
+        self._first = first
         self._ended: list[tuple[float, bool]] = []
         self._fitted = 0  # how many had ended when the curve was fitted
         self._times: list[float] = []
@@ -154,24 +160,20 @@ class SpendingCurve:
         self._ended.append((spent, capped))
 
     def cap(self, share: float) -> float:
-        """The L with E min(T, L) = share; infinite if every search costs less than that."""
-        if len(self._ended) < FIRST:
+        """The L with E min(T, L) = share."""
+        if len(self._ended) < self._first:
             return share
         if len(self._ended) >= _GROWTH * self._fitted:
             self._fit()
         place = bisect_right(self._areas, share) - 1
-        missing = share - self._areas[place]
-        survival = self._survival[place]
-        if survival <= 0:
-            return math.inf
-        return self._times[place] + missing / survival
+        return self._times[place] + (share - self._areas[place]) / self._survival[place]
 
     def _fit(self) -> None:
         self._fitted = len(self._ended)
         self._times = [0.0]
         self._areas = [0.0]
         self._survival = [1.0]
-        at_risk = self._fitted
+        at_risk = self._fitted + 1  # with the search that never ends
         # At equal spending, those that ended come before those that were capped.
         for spent, capped in sorted(self._ended):
             if not capped:
