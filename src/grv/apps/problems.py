@@ -22,6 +22,7 @@ class Match(enum.StrEnum):
 
     EQUIVALENT = "equivalent"
     EXACT = "exact"
+    PUBLISHED = "published"
 
 
 @command
@@ -47,7 +48,11 @@ def problems(
         "Only these, separated by commas: medium,hard. As the dataset names them.",
         metavar="NAMES",
     ),
-    match: Match = option(Match.EQUIVALENT, "How answers in mathematics are compared."),
+    match: Match = option(
+        Match.EQUIVALENT,
+        "How answers in mathematics are compared; published reads and compares them as the paper's"
+        " published code does.",
+    ),
     language: str = option(
         "python",
         "The language of programs (taco, apps, codecontests, verl, nemo-gym): python, c, cpp, java,"
@@ -87,7 +92,8 @@ def problems(
     Nothing in a file is executed. Hidden tests of LiveCodeBench, published as pickles, are scanned.
 
     \b
-    grv problems hmmt hmmt_feb_2024.parquet hmmt_feb_2025.parquet --match exact -o hmmt.jsonl
+    grv problems hmmt hmmt_feb_2024.parquet hmmt_feb_2025.parquet --match published \\
+        -o hmmt.jsonl
     grv problems livecodebench test.jsonl --difficulty medium,hard -o livecodebench.jsonl
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     grv problems codecontests test.parquet --language cpp -o contests.jsonl

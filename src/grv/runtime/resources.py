@@ -69,6 +69,7 @@ def worst_seconds(check: Check) -> float:
     from ..backends.verifiers.groups import GroupCheck
     from ..backends.verifiers.languages.building import BUILDING
     from ..backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, StdinCheck
+    from ..backends.verifiers.programs.published import PublishedCheck
     from ..backends.verifiers.run import RunCheck
 
     match check.how:
@@ -78,6 +79,8 @@ def worst_seconds(check: Check) -> float:
             seconds = (len(tests) + 1) * limits.seconds
         case RunCheck(_, tests, limits):
             seconds = BUILDING.seconds + len(tests) * limits.seconds
+        case PublishedCheck(limits=limits):
+            seconds = limits.seconds
         case AssertsCheck(limits=limits):
             seconds = limits.seconds + _TEST_SECONDS
         case GroupCheck(members):

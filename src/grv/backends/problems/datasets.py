@@ -129,7 +129,7 @@ def read_dataset(
         name: one of `FORMATS`.
         paths: files of JSON lines or a JSON list, also compressed with gzip, or Parquet.
         prompt: a template with {question} or {code}, instead of the dataset's own.
-        match: how answers in mathematics are compared: equivalent or exact.
+        match: how answers in mathematics are compared: equivalent, exact or published.
         language: the language in which contest problems are to be solved.
         databases: the folder of the databases; None looks beside the file.
         time_factor: what the time limits of a dataset are multiplied by.

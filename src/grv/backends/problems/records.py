@@ -55,7 +55,7 @@ class Wanted:
 
     Attributes:
         prompt: a template with {question} or {code}, instead of the format's own.
-        match: how answers in mathematics are compared: equivalent or exact.
+        match: how answers in mathematics are compared: equivalent, exact or published.
         language: the language in which contest problems are to be solved.
         databases: the folder of the databases; None looks beside the file.
         time_factor: what the time limits of a dataset are multiplied by.

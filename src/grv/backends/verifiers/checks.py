@@ -10,7 +10,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ...conditions import Conditions
@@ -32,6 +32,7 @@ from .programs.checks import (
     StdinCheck,
     StdinTest,
 )
+from .programs.published import PUBLISHED, PublishedCheck, PublishedTest
 from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
@@ -244,7 +245,9 @@ def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
         raise record.wrong("limits", str(exc)) from None
 
 
-def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
+def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> ProgramCheck:
+    if "labels" in record.data:
+        return _published(record, limits)
     record.only("kind", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = []
     for test in record.each("tests"):
@@ -340,7 +343,9 @@ def _checker(record: _Record) -> Checker | None:
     return Checker(_language(checker, checker.text("language")), checker.text("program"))
 
 
-def _function(record: _Record, limits: RunLimits, problem: Problem) -> FunctionCheck:
+def _function(record: _Record, limits: RunLimits, problem: Problem) -> ProgramCheck:
+    if "labels" in record.data:
+        return _published(record, limits, record.name("entry_point"))
     record.only("kind", "entry_point", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
     tests = tuple(_function_test(test) for test in record.each("tests"))
     return FunctionCheck(
@@ -351,6 +356,23 @@ def _function(record: _Record, limits: RunLimits, problem: Problem) -> FunctionC
         record.text("prompt", ""),
         record.number("absolute_tolerance", 0.0),
     )
+
+
+def _published(record: _Record, limits: RunLimits, entry_point: str = "") -> PublishedCheck:
+    """A check of kind stdin or function with the labels of the paper's published harness."""
+    named = ["entry_point"] if entry_point else []
+    record.only("kind", "labels", "tests", *named, "limits", "repeat")
+    if record.text("labels") != PUBLISHED:
+        raise record.wrong("labels", f'can only be "{PUBLISHED}"')
+    tests = []
+    for test in record.each("tests"):
+        if entry_point and "expected" in test.data:
+            _function_test(test)
+            tests.append(PublishedTest(test.data["args"], test.data["expected"]))
+        else:
+            test.only("input", "output")
+            tests.append(PublishedTest(test.text("input"), test.text("output")))
+    return PublishedCheck(tuple(tests), limits, entry_point)
 
 
 def _function_test(test: _Record) -> FunctionTest:
@@ -507,6 +529,25 @@ _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
 _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
 
+
+def as_published(problem: Problem) -> Problem:
+    """A problem whose candidates get the labels of the paper's published code."""
+    kind = problem.check.get("kind")
+    changes = {"math": {"match": PUBLISHED}}
+    changes |= dict.fromkeys(("stdin", "function"), {"labels": PUBLISHED})
+    if kind not in changes:
+        raise UsageError(
+            f"problem {problem.id}: the paper's code has no check of kind {shown(kind)}, only of"
+            f" kind {', '.join(changes)}: leave out --labels published"
+        )
+    return replace(problem, check={**problem.check, **changes[kind]})
+
+
+def is_published(problem: Problem) -> bool:
+    """Whether the labels of a problem's candidates are those of the paper's published code."""
+    return PUBLISHED in (problem.check.get("match"), problem.check.get("labels"))
+
+
 # Kinds that consist of other checks.
 GROUPS = ("all", "first")
 
@@ -525,7 +566,7 @@ KINDS: Mapping[str, CheckKind] = {
         outside=_runs_command,
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
-    "function": program_check(_function),
+    "function": program_check(_function, not_for_guests=("labels",)),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
@@ -541,7 +582,7 @@ KINDS: Mapping[str, CheckKind] = {
         not_for_guests=("databases",),
         reads=(),
     ),
-    "stdin": program_check(_stdin),
+    "stdin": program_check(_stdin, not_for_guests=("labels",)),
     "text": limited_check(".text", "TextRules", *_TEXT, for_guests=True, reads=()),
 }
 

@@ -16,9 +16,9 @@ A reference that is not understood is compared as text. One with two readings is
 Nothing of a candidate is executed, and all work is limited: an answer has at most 2,000 characters,
 numbers have limited digits and bits, a comparison has limited work. Beyond that an answer failed.
 
-`"match": "exact"` compares strings as the paper's published code does: without commas and spaces;
-integers, decimals to ten digits, and fractions `a/b` in lowest terms. (That code fails a text
-without a box; here its final answer is judged.)
+`"match": "exact"` compares strings: without commas and spaces; integers, decimals to ten digits,
+and fractions `a/b` in lowest terms. `"match": "published"` gives the labels of the paper's published
+code (`published`): it reads the last box only, and compares strings in nearly the same form.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ import math
 import re
 import time
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ....core.errors import UsageError, installing
 from ....core.values import Verdict
 from ....text import checksum
 from ...protocols import Finding, Problem, Usage
 from ..checks import TextCheck
+from . import published
 from .exact import Undecided
 from .matching import match as matched
 from .reading import read
@@ -44,6 +45,7 @@ from .statement import final_answer, reference_answer
 from .tree import Answer
 from .writing import LONGEST, canonical
 
+Match = Literal["equivalent", "exact", "published"]
 _SHOWN = 200  # characters of an answer in evidence and keys
 
 
@@ -52,18 +54,17 @@ class MathCheck(TextCheck):
 
     Args:
         answer: the reference, in LaTeX or plain; a box or `####` in it marks the answer.
-        match: "equivalent", or "exact" for the paper's comparison of strings.
+        match: "equivalent", "exact" for a comparison of strings, or "published" for the labels of
+            the paper's published code.
 
     Raises:
         UsageError: the answer is empty, `match` is unknown, or mpmath is not installed.
     """
 
-    def __init__(
-        self, answer: str, *, match: Literal["equivalent", "exact"] = "equivalent"
-    ) -> None:
-        if match not in {"equivalent", "exact"}:
-            raise UsageError(f'match must be "equivalent" or "exact", not {match!r}')
-        self.answer = reference_answer(answer)
+    def __init__(self, answer: str, *, match: Match = "equivalent") -> None:
+        if match not in get_args(Match):
+            raise UsageError(f"match must be one of {', '.join(get_args(Match))}, not {match!r}")
+        self.answer = answer.strip() if match == "published" else reference_answer(answer)
         self.match = match
         self._text = canonical(self.answer)
         if not self._text:
@@ -96,29 +97,37 @@ class MathCheck(TextCheck):
 
     def key(self, text: str) -> str | None:
         """The canonical answer; None if there is none. Texts with equal keys fail together."""
-        answer = final_answer(text)
+        answer = self._stated(text)
         if answer is None:
             return None
-        form = exact_form(answer) if self.match == "exact" else canonical(answer)
+        form = canonical(answer) if self.match == "equivalent" else self._form(answer)
         if len(form) > _SHOWN:
             form = f"sha256:{checksum(form)}"
         return f"{self.match}:{form}"
 
     def refutation(self, text: str) -> str | None:
         """A text without a final answer fails."""
-        return "has no answer" if final_answer(text) is None else None
+        return "has no answer" if self._stated(text) is None else None
+
+    def _stated(self, text: str) -> str | None:
+        """The answer that a text states; None if there is none."""
+        return published.boxed(text) if self.match == "published" else final_answer(text)
+
+    def _form(self, answer: str) -> str:
+        """The form of an answer whose text is compared."""
+        return published.form(answer) if self.match == "published" else exact_form(answer)
 
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text."""
         started = time.monotonic()
-        answer = final_answer(text)
+        answer = self._stated(text)
         if answer is None:
             finding = Finding(Verdict.FAILED, "no answer")
-        elif self.match == "exact":
-            same = exact_form(answer) == exact_form(self.answer)
-            finding = _passed("same text") if same else Finding(Verdict.FAILED, "wrong answer")
-        else:
+        elif self.match == "equivalent":
             finding = self._judge(canonical(answer))
+        else:
+            same = self._form(answer) == self._form(self.answer)
+            finding = _passed("same text") if same else Finding(Verdict.FAILED, "wrong answer")
         evidence: dict[str, Any] = {
             "answer_value": None if answer is None else answer[:LONGEST],
             "reference": _short(self.answer),
@@ -161,7 +170,7 @@ _TEN_DIGITS = decimal.Context(prec=10)
 
 
 def exact_form(answer: str) -> str:
-    r"""The form of an answer that the paper's code compares.
+    r"""The form of an answer that `"match": "exact"` compares.
 
     >>> exact_form("$1,000.0$"), exact_form("4/-6"), exact_form(r"\left( 1, 2 \right)")
     ('1000', '-2/3', '(12)')
