@@ -71,6 +71,7 @@ def test_it_says_what_was_compared_and_what_was_left_out(plain: dict[str, Any]) 
         "unpriced": 0,
         "refuted": 0,
         "censored": False,
+        "published": 0,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import shlex
 from collections import Counter
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     from ..runtime.collect import Collected, Collection
     from ..runtime.progress import CandidateListener
     from ..runtime.resources import Resources
+
+
+class Labels(enum.StrEnum):
+    """By whose rules candidates are labelled."""
+
+    CHECKS = "checks"
+    PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,11 @@ class CollectOptions(LiveOptions):
         parse=_parse_sample,
         shown="all",
     )
+    labels: Labels = option(
+        Labels.CHECKS,
+        "By whose rules candidates are labelled: published labels answers and programs as the"
+        " paper's published code does, for comparison with the paper only, and marks the log.",
+    )
     prices: str | None = option(
         None,
         "A TOML file with prices in dollars. The log then has what each candidate and each verdict"
@@ -83,6 +96,18 @@ class CollectOptions(LiveOptions):
         tables=True,
     )
     name: str = ""
+
+    @property
+    def collects(self) -> bool:
+        """Whether all candidates are labelled for a log, and no verdict decides anything."""
+        return True
+
+    def asked(self, problem: Problem) -> Problem:
+        """A problem as it is asked and labelled."""
+        from ..backends.verifiers.checks import as_published
+
+        asked = super().asked(problem)
+        return as_published(asked) if self.labels is Labels.PUBLISHED else asked
 
 
 @command
@@ -128,6 +153,8 @@ def _check(run: CollectOptions, job: str | None) -> None:
     """Refuse, before any work, what cannot be collected."""
     from ..logs.converting import check_ending
 
+    if run.labels is Labels.PUBLISHED and run.verifier is not None:
+        raise UsageError("--labels published is for the problems' checks: leave out --verifier")
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if run.models.alike is not None or run.models.score.startswith("trained:"):
@@ -222,16 +249,21 @@ def _write(
     problems: Sequence[Problem], found: Mapping[str, Collected], run: CollectOptions
 ) -> list[str]:
     """Write the log; what is in it, in words."""
+    from ..backends.verifiers.checks import is_published
     from ..logs.converting import write_log
+    from ..logs.readers import PUBLISHED
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
     columns = ["candidate", "passed", "score", "key", "refuted"]
     if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
+    published = {problem.id for problem in problems if is_published(problem)}
+    marks = [PUBLISHED if problem in published else None for problem, _ in rows]
     write_log(
         {"problem": [problem for problem, _ in rows]}
-        | {name: [getattr(row, name) for _, row in rows] for name in columns},
+        | {name: [getattr(row, name) for _, row in rows] for name in columns}
+        | ({"labels": marks} if published else {}),
         run.out,
     )
     passed = sum(row.passed is True for _, row in rows)
@@ -249,6 +281,8 @@ def _write(
         lines.append(f"known already, so neither run nor billed: {counted(shared, 'verdict')}")
     if refuted := sum(row.refuted for _, row in rows):
         lines.append(f"{refuted} were refuted without verification: see grv runs show")
+    if count := sum(mark is not None for mark in marks):
+        lines.append(f"{count} are labelled as the paper's published code does (column labels)")
     if unlabelled:
         why = f", {broken} of them because the verifier could not tell" if broken else ""
         lines.append(f"{unlabelled} have no label{why}: see --unlabelled of grv compare")
@@ -301,7 +335,6 @@ def _needs(run: CollectOptions) -> list[str]:
 def resources_of(run: CollectOptions) -> Resources:
     """What a run needs."""
     from ..backends.http.web import shown
-    from ..backends.problems.files import read_problems
     from ..backends.scorers import REWARDS, reward_address
     from ..backends.verifiers.checks import parse_check
     from ..runtime.resources import needed, worst_seconds
@@ -310,12 +343,13 @@ def resources_of(run: CollectOptions) -> Resources:
     expected = run.expected
     limits = run.verification.limits
     if expected is not None and not os.path.exists(run.problems):
-        seconds = [expected.tests * limits.seconds] * expected.problems
+        tests = 1 if run.labels is Labels.PUBLISHED else expected.tests
+        seconds = [tests * limits.seconds] * expected.problems
     else:
         own = run.verifier is not None
         seconds = [
             0.0 if own else worst_seconds(parse_check(problem, limits))
-            for problem in read_problems(run.problems, checks=not own)
+            for problem in run.read_problems()
         ]
     servers = []
     if models.generator.startswith("openai"):

@@ -175,6 +175,13 @@ def heading(comparison: Comparison) -> list[str]:
         lines.append(
             f"candidates refuted without verification, which no row verifies: {log.refuted}"
         )
+    if settings.get("refute") is False:
+        lines.append("refuted candidates are verified and charged like others (--no-refute)")
+    if log.published:
+        lines.append(
+            "labels by the rules of the paper's published code, for comparison with it only:"
+            f" {log.published} of {counted(log.candidates, 'candidate')}"
+        )
     if log.censored:
         lines.append(
             "This log is censored: a search chose what to verify, and stopped generating at its"

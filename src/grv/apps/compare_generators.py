@@ -42,6 +42,7 @@ def compare_by_generator(
 
         policy = _policies(settings.policies, names)
         logged = read_generators(log, names, score=score, unlabelled=reading.unlabelled)
+        logged = logged if reading.refute else logged.without_refutations()
         comparison = compare_generators(logged, costs, settings, policy=policy, progress=tell)
     if json is not None:
         comparison.save(json)

@@ -490,6 +490,7 @@ class _Comparer:
             unpriced=log.unpriced,
             refuted=log.refuted,
             censored=log.censored,
+            published=log.published,
         )
 
 

@@ -175,6 +175,7 @@ class LogSummary:
         unpriced: the number of missing costs; each is replaced by the mean of the others.
         refuted: the number of candidates refuted without verification; no row verifies them.
         censored: whether a search chose what to generate and to verify.
+        published: the number of candidates whose label is that of the paper's published code.
     """
 
     problems: int
@@ -187,6 +188,7 @@ class LogSummary:
     unpriced: int = 0
     refuted: int = 0
     censored: bool = False
+    published: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,6 +136,8 @@ class Log:
         censored: whether a search chose what to generate and to verify.
         alike: the name of the column of `LoggedProblem.alike`; None if it is the score.
         generators: the names of the generators, if the log was read by generator.
+        published: the number of candidates whose label is that of the paper's published code, for
+            comparison with the paper only.
 
     Examples:
         >>> import grv
@@ -155,12 +157,13 @@ class Log:
     path: str = ""
     unlabelled: int = 0
     bare: tuple[str, ...] = ()
-    reading: Mapping[str, str | None] = field(default_factory=dict)
+    reading: Mapping[str, str | bool | None] = field(default_factory=dict)
     second: str | None = None
     unpriced: int = 0
     censored: bool = False
     alike: str | None = None
     generators: tuple[str, ...] = ()
+    published: int = 0
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -299,6 +302,11 @@ class Log:
         """The number of candidates that were refuted without verification."""
         columns = [problem.refuted for problem in self.problems]
         return sum(int(column.sum()) for column in columns if column is not None)
+
+    def without_refutations(self) -> Log:
+        """The log in which refuted candidates are verified, and fail, like others."""
+        problems = tuple(replace(problem, refuted=None) for problem in self.problems)
+        return replace(self, problems=problems, reading={**self.reading, "refute": False})
 
     @property
     def is_bounded(self) -> bool:

@@ -40,7 +40,9 @@ OPTIONAL = (
     "censored",
     "text",
     "prompt",
+    "labels",
 )
+PUBLISHED = "published"  # in the column labels: by the rules of the paper's published code
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
 
@@ -53,6 +55,7 @@ def read_log(
     unlabelled: Unlabelled | str = Unlabelled.ERROR,
     may_bound: bool = False,
     alike: str | None = None,
+    refute: bool = True,
 ) -> Log:
     """The log in a file.
 
@@ -66,6 +69,7 @@ def read_log(
             drop them, or keep them for bounds.
         may_bound: whether to keep them, instead of an error, if the log is censored.
         alike: the column of `LoggedProblem.alike`; None for the score.
+        refute: whether refuted candidates are never verified; if not, they are like others.
     """
     unlabelled = choose(Unlabelled, unlabelled, "unlabelled")
     if rewards is not None:
@@ -78,7 +82,8 @@ def read_log(
     if may_bound and unlabelled is Unlabelled.ERROR and is_censored(table):
         unlabelled = Unlabelled.BOUND
     log = log_of(table, score=score, unlabelled=unlabelled, second=second, alike=alike)
-    return dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+    log = dataclasses.replace(log, reading={"rewards": rewards, "unlabelled": unlabelled})
+    return log if refute else log.without_refutations()
 
 
 def log_of_frame(
@@ -194,6 +199,7 @@ class _Columns:
             alike=alike,
             unpriced=unpriced,
             censored=is_censored(self.table),
+            published=self._published(kept),
         )
 
     def _rows_by_problem(
@@ -306,6 +312,17 @@ class _Columns:
                     unpriced += int((used & ~known).sum())
                     prices[f"{name}s"] = np.where(np.isnan(values), values[known].mean(), values)
         return prices, unpriced
+
+    def _published(self, kept: NDArray[np.bool_]) -> int:
+        """The number of candidates whose label is that of the paper's published code."""
+        if "labels" not in self.table.columns:
+            return 0
+        found = 0
+        for at, value in enumerate(self.table.columns["labels"].tolist()):
+            if value not in (None, "", PUBLISHED):
+                raise self._error(at, f"labels must be {PUBLISHED!r} or null, not {shown(value)}")
+            found += value == PUBLISHED and bool(kept[at])
+        return found
 
     def _keys(self) -> list[str | None] | None:
         if "key" not in self.table.columns:

@@ -48,3 +48,8 @@ class Reading(Labels):
         " says.",
         metavar="COLUMN",
     )
+    refute: bool = option(
+        True,
+        "No row verifies candidates that were refuted without verification. The paper verifies and"
+        " charges them: --no-refute.",
+    )

@@ -73,6 +73,7 @@ class ReportSource:
                 sum(problem.unscored for problem in log.problems),
                 (*(problem.id for problem in log.unsolvable), *log.bare),
                 log.refuted,
+                log.published,
             )
         assert self.comparison is not None
         saved = self.comparison.log
@@ -89,6 +90,7 @@ class ReportSource:
             saved.unscored,
             tuple(saved.excluded),
             saved.refuted,
+            saved.published,
         )
 
 
@@ -130,6 +132,7 @@ def _read(given: SourceFile, name: str, generators: Sequence[str]) -> ReportSour
     if generators:
         unlabelled = given.reading.unlabelled
         log = read_generators(given.path, generators, score=given.score, unlabelled=unlabelled)
+        log = log if given.reading.refute else log.without_refutations()
         return ReportSource(name, "log", log, None, _of_labels(name, log, unlabelled))
     first, second, cascade = parse_cascade(given.score) or (given.score, None, None)
     log = read_scored(given.path, first, second=second, reading=given.reading)
@@ -158,6 +161,9 @@ def _read_ledger(given: SourceFile, name: str) -> ReportSource:
     bounded = None
     if given.reading.unlabelled is Unlabelled.ERROR and log.unlabelled:
         bounded = log_of(table, unlabelled=Unlabelled.BOUND, alike=alike)
+    if not given.reading.refute:
+        log = log.without_refutations()
+        bounded = None if bounded is None else bounded.without_refutations()
     warnings = _of_labels(name, log, unlabelled)
     return ReportSource(name, "ledger", log, warnings=warnings, bounded=bounded)
 

@@ -34,6 +34,7 @@ class LogFacts:
         unscored: the number of candidates without a score.
         excluded: the names of the problems left out of the comparison.
         refuted: the number of candidates refuted without verification; no row verifies them.
+        published: the number of candidates whose label is that of the paper's published code.
     """
 
     name: str
@@ -47,6 +48,7 @@ class LogFacts:
     unscored: int
     excluded: tuple[str, ...] = ()
     refuted: int = 0
+    published: int = 0
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,11 @@ class BackendOptions(Family):
     verification: Verification = field(default_factory=Verification)
 
     @property
+    def collects(self) -> bool:
+        """Whether all candidates are labelled for a log, and no verdict decides anything."""
+        return False
+
+    @property
     def about(self) -> dict[str, Any]:
         """What determines candidates, scores and verdicts; see `SearchConfig.about`.
 
@@ -293,7 +298,7 @@ def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterato
             raise UsageError(f"--verifier {options.verifier}: write {FORM}, as in my.py:is_right")
         yield own_verifier(options.verifier)
         return
-    with options.verification.verifier() as verifier:
+    with options.verification.verifier(published=options.collects) as verifier:
         with status("preparing"):
             for problem in problems:
                 verifier.prepare(problem)

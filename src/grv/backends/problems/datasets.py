@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -142,8 +143,10 @@ def read_dataset(
         raise UsageError(f"--language {language}: give one of {', '.join(LANGUAGES)}")
     wanted = Wanted(prompt, match, language, databases, time_factor, partial, largest)
     seen = _Seen(FORMATS[name].repeats)
+    sources = _sources(paths)
     for path in paths:
         for record in FORMATS[name].records(path):
+            record.source = sources.get(path, record.source)
             try:
                 converted = FORMATS[name].convert(record, wanted)
                 _check(converted.problem, strict=name in ("hmmt", "livecodebench", "humaneval"))
@@ -157,6 +160,21 @@ def read_dataset(
                 yield converted if is_new else Skipped(record.place, "the same problem again")
     if not seen.count:
         raise UsageError(f"{', '.join(paths)}: no problems")
+
+
+def _sources(paths: Sequence[str]) -> dict[str, str]:
+    """Names for the rows of files that are called alike: with the folders that tell them apart."""
+    parts = {path: Path(path).resolve().parts for path in paths}
+    parts = {path: (*folders, last.partition(".")[0]) for path, (*folders, last) in parts.items()}
+    sources: dict[str, str] = {}
+    for path, own in parts.items():
+        others = {other for other in parts.values() if other[-1] == own[-1]} - {own}
+        length = 1
+        while any(other[-length:] == own[-length:] for other in others):
+            length += 1
+        if others:
+            sources[path] = "/".join(own[-length:])
+    return sources
 
 
 def _check(problem: Problem, *, strict: bool) -> None:

@@ -86,8 +86,10 @@ class Verification(Family):
         """What programs may use if their check sets no limit."""
         return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
-    def verifier(self, store: VerdictStore | None = None, *, decides: bool = True) -> CheckVerifier:
-        """The verifier; the caller closes it. `decides` is explained by `CheckVerifier`."""
+    def verifier(
+        self, store: VerdictStore | None = None, *, decides: bool = True, published: bool = False
+    ) -> CheckVerifier:
+        """The verifier; the caller closes it. `CheckVerifier` explains the arguments."""
         from .pool import CheckVerifier
 
         engine = None
@@ -105,4 +107,5 @@ class Verification(Family):
             refute=self.refute,
             wrong=self.wrong,
             decides=decides,
+            published=published,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from ...conditions import Conditions
-from ...core.errors import VerifierError
+from ...core.errors import UsageError, VerifierError
 from ...core.values import REFUTED, Verdict
 from ...text import checksum
 from ...theory.confirmations import check_wrong, passes_needed
@@ -31,6 +31,7 @@ from .engine import CALLED_OFF, Engine, Job, LocalEngine, NoWorkers, fault
 from .human import HumanCheck
 from .known_findings import KnownFindings
 from .programs.findings import clean
+from .programs.published import PublishedCheck
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -69,6 +70,8 @@ class CheckVerifier:
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
         decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
             called once, and may err as often as it likes.
+        published: whether programs may get the labels of the paper's published harness. They are
+            for comparison with the paper: some right programs fail.
 
     Examples:
         >>> import grv
@@ -93,6 +96,7 @@ class CheckVerifier:
         engine: Engine | None = None,
         wrong: float = 0.05,
         decides: bool = True,
+        published: bool = False,
     ) -> None:
         count = workers if workers is not None else processors()
         self.engine = engine or LocalEngine(count, isolation, attempts)
@@ -104,6 +108,7 @@ class CheckVerifier:
         check_wrong(wrong)
         self._wrong = wrong
         self._decides = decides
+        self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
         self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
         self._known = KnownFindings()
@@ -129,6 +134,11 @@ class CheckVerifier:
             return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
         check = parse_check(problem, self._limits)
+        if isinstance(check.how, PublishedCheck) and not self._published:
+            raise UsageError(
+                f"problem {problem.id}, check.labels: published labels are for comparison with the"
+                " paper: use grv collect or grv verify, or leave out labels"
+            )
         if self._decides and check.erring is not None:
             check.erring.refuse(f"problem {problem.id}, check")
         with self._lock:

@@ -157,7 +157,8 @@ def trained_log(path: str, model: TrainedModel, reading: Reading, *, may_bound: 
         unlabelled = Unlabelled.BOUND
     alike = reading.alike or model.alike or None
     log = log_of(table, score=TRAINED, unlabelled=unlabelled, alike=alike)
-    return dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
+    log = dataclasses.replace(log, reading={"rewards": None, "unlabelled": unlabelled})
+    return log if reading.refute else log.without_refutations()
 
 
 def _rows(table: ColumnTable) -> dict[str, list[int]]:

@@ -81,6 +81,8 @@ def _log_line(log: LogFacts) -> str:
     parts += [f"{log.unscored} without a score" if log.unscored else ""]
     parts += [f"{log.unlabelled} without a label" if log.unlabelled else ""]
     parts += [f"{log.refuted} refuted without verification" if log.refuted else ""]
+    if log.published:
+        parts.append(f"{log.published} labelled as the paper's published code does")
     text = ", ".join(part for part in parts if part)
     return f"<p class=log><strong>{escape(log.name)}</strong> {escape(text)}</p>"
 

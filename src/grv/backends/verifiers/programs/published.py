@@ -199,7 +199,7 @@ def equals(node: Any, expected: Any) -> bool:
                 return bool(plain.decode(node) == expected)
             except plain.PlainError:
                 return False
-        case (None | bool() | int() | float() | str()), (None | bool() | int() | float() | str()):
+        case ((None | bool() | int() | float() | str()), (None | bool() | int() | float() | str())):
             return bool(node == expected)
     return False
 
