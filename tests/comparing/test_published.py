@@ -23,6 +23,7 @@ from grv.apps import cli
 from grv.core.errors import LogError
 from grv.logs.log import Log
 
+PAPER = Path(__file__).parents[2] / "paper"
 ORDERS = 3
 PRICES = [(1, 10), (1, 1), (2, 30), (5, 3)]
 CLASSES = range(1, 11)
@@ -245,6 +246,48 @@ def test_every_figure_is_that_of_the_published_experiment(
             assert row["solved"] == pytest.approx(success, rel=1e-12)
             assert sum(group["problems"] for group in row["groups"]) == 12
     assert saved["log"]["excluded"] == [f"task_{12 * 7 % 13}"]
+
+
+@pytest.mark.slow
+def test_refuted_programs_are_charged_as_in_the_published_experiment(tmp_path: Path) -> None:
+    """A quarter of the candidates do not parse. The paper's job verifies and charges them."""
+    problems = made_up(3, ragged=False)
+    chance = np.random.default_rng(3)
+    log = tmp_path / "log.csv"
+    lines = ["problem,candidate,passed,score,refuted"]
+    for id, (scores, correct) in problems.items():
+        refuted = ~correct & (chance.random(len(scores)) < 0.25 / (1 - correct.mean()))
+        columns = zip(correct, scores, refuted, strict=True)
+        lines += [
+            f"{id},{at},{int(right)},{float(score)!r},{int(out)}"
+            for at, (right, score, out) in enumerate(columns)
+        ]
+    log.write_text("\n".join(lines) + "\n")
+    asked = ["hindsight", "adaptive", "uniform-matched", *(f"difficulty-{c}" for c in CLASSES)]
+
+    def rows(*options: str) -> dict[tuple[str, int, int], dict[str, Any]]:
+        out = tmp_path / "out.json"
+        job = ["--job", str(PAPER / "coding.toml"), "--orders", str(ORDERS), "--seed", "3"]
+        chosen = [f"--policy={name}" for name in asked]
+        assert cli.run(["compare", str(log), *job, *chosen, *options, "--json", str(out)]) == 0
+        saved = json.loads(out.read_text())["rows"]
+        return {(row["policy"], *row["costs"].values()): row for row in saved}
+
+    paper = rows()
+    for prices in [(1, 1), (1, 10), (1, 20), (1, 30)]:
+        experiment = Experiment(problems, *prices, 3)
+        assert figures(paper["hindsight", *prices]) == experiment.hindsight()
+        assert figures(paper["adaptive", *prices]) == experiment.adaptive()
+        m, k, success = experiment.matched()
+        matched = Figures(experiment.price(m, k), m, k, success)
+        assert figures(paper["uniform-matched", *prices]) == matched
+        for classes, (cost, success) in experiment.classes().items():
+            row = paper[f"difficulty-{classes}", *prices]
+            assert row["cost"] == pytest.approx(cost, rel=1e-12)
+            assert row["solved"] == pytest.approx(success, rel=1e-12)
+
+    free = rows("--refute")
+    assert free["adaptive", 1, 10]["cost"] < paper["adaptive", 1, 10]["cost"]
 
 
 def test_a_sample_without_a_reward_ranks_last(tmp_path: Path) -> None:

@@ -533,8 +533,11 @@ _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
 def as_published(problem: Problem) -> Problem:
     """A problem whose candidates get the labels of the paper's published code."""
     kind = problem.check.get("kind")
-    changes = {"math": {"match": PUBLISHED}}
-    changes |= dict.fromkeys(("stdin", "function"), {"labels": PUBLISHED})
+    changes = {
+        "math": {"match": PUBLISHED},
+        "stdin": {"labels": PUBLISHED},
+        "function": {"labels": PUBLISHED},
+    }
     if kind not in changes:
         raise UsageError(
             f"problem {problem.id}: the paper's code has no check of kind {shown(kind)}, only of"

@@ -17,8 +17,8 @@ Nothing of a candidate is executed, and all work is limited: an answer has at mo
 numbers have limited digits and bits, a comparison has limited work. Beyond that an answer failed.
 
 `"match": "exact"` compares strings: without commas and spaces; integers, decimals to ten digits,
-and fractions `a/b` in lowest terms. `"match": "published"` gives the labels of the paper's published
-code (`published`): it reads the last box only, and compares strings in nearly the same form.
+and fractions `a/b` in lowest terms. `"match": "published"` gives the labels of the paper's
+published code (`published`): it reads the last box only, and compares strings in nearly that form.
 """
 
 from __future__ import annotations
