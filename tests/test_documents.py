@@ -263,7 +263,7 @@ def test_of_the_candidates_of_a_shown_check_the_first_passes(record: dict[str, A
     system = shown.check.get("system")
     if system is not None and isinstance(missing := provers.installed()[system], str):
         pytest.skip(missing)
-    with CheckVerifier(workers=1, allow_commands=True) as verifier:
+    with CheckVerifier(workers=1, allow_commands=True, published=True) as verifier:
         verdicts = [verifier.find(shown, text).verdict.value for text in record["candidates"]]
     assert verdicts == ["passed", "failed"]
 

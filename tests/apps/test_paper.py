@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def program(received: Received, seed: int) -> str:
 def collect_mathematics() -> list[Received]:
     """Collect by all three generators; what the two servers received."""
     write_lines(Path("hmmt_feb_2024.jsonl"), SUMS)
-    done("problems", "hmmt", "hmmt_feb_2024.jsonl", "--match", "exact", "-o", "hmmt.jsonl")
+    done("problems", "hmmt", "hmmt_feb_2024.jsonl", "--match", "published", "-o", "hmmt.jsonl")
     with FaultyServer(text=solution) as generator, FaultyServer() as rewards:
         servers = ["--base-url", generator.url, "--score", f"pooling:{rewards.root}:last"]
         said = done("collect", "--job", "paper/math.toml", "-n", 6, *servers)
@@ -113,6 +114,75 @@ def check_programs(received: list[Received]) -> None:
         assert [message["role"] for message in body["messages"]] == ["user", "assistant"]
         assert body["use_activation"] is False
         assert body["truncate_prompt_tokens"] == 4096
+
+
+def labels_of(path: str) -> dict[int, bool]:
+    rows = map(json.loads, Path(path).read_text().splitlines())
+    return {row["candidate"]: row["passed"] for row in rows}
+
+
+def test_a_log_with_published_labels_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both logs come from one ledger: candidates and scores are not asked for again."""
+    monkeypatch.chdir(tmp_path)
+    check = {
+        "kind": "function",
+        "entry_point": "total",
+        "tests": [{"input": "[1, 2]", "output": "3"}],
+    }
+    write_lines(Path("sum.jsonl"), [{"problem": "sum", "prompt": "Add.", "check": check}])
+
+    def text(received: Received, seed: int) -> str:
+        parameters = ("x", "a, b", "x)")[seed % 3]
+        returned = ("sum(x)", "a + b", "3")[seed % 3]
+        return f"def total({parameters}):\n    return {returned}\n"
+
+    with FaultyServer(text=text) as server:
+        job = ["sum.jsonl", "--generator", "openai-text:m", "--base-url", server.url, "-n", 6]
+        job += ["--score", "length", "--seed", 0, "--ledger", "one.ledger", "--no-refute"]
+        done("collect", *job, "--out", "own.jsonl")
+        asked = len(server.received)
+        said = done("collect", *job, "--labels", "published", "--out", "published.jsonl")
+        assert len(server.received) == asked
+    assert "6 are labelled as the paper's published code does" in said
+
+    own = labels_of("own.jsonl")
+    theirs = labels_of("published.jsonl")
+    assert sorted(own.values()) == sorted(theirs.values()) == [False] * 4 + [True] * 2
+    assert not any(own[candidate] and theirs[candidate] for candidate in own)
+    assert '"labels"' not in Path("own.jsonl").read_text()
+    assert read_log("own.jsonl").published == 0
+    assert read_log("published.jsonl").published == 6
+    words = "labels by the rules of the paper's published code, for comparison with it only: 6 of 6"
+    assert words in done("compare", "published.jsonl", "--orders", 2)
+    assert words not in done("compare", "own.jsonl", "--orders", 2)
+    done("report", "published.jsonl", "--orders", 2, "--many-orders", 2, "-o", "page.html")
+    assert "6 labelled as the paper&#x27;s published code does" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["math.toml", "coding.toml"])
+def test_the_jobs_verify_and_charge_every_candidate(name: str) -> None:
+    job = tomllib.loads((PAPER / name).read_text())
+    report = tomllib.loads((PAPER / "report.toml").read_text())
+    assert (job["refute"], job["compare"]["refute"], report["report"]["refute"]) == (False,) * 3
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ({"kind": "text", "contains_all": ["a"]}, "the paper's code has no check of kind 'text'"),
+        ({"kind": "asserts", "entry_point": "f", "test": "assert f()"}, "of kind 'asserts'"),
+    ],
+)
+def test_other_checks_have_no_published_labels(
+    check: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    file = write_lines(tmp_path / "p.jsonl", [{"problem": "p", "prompt": "?", "check": check}])
+    call = ["collect", file, "--generator", "openai-text:m", "--base-url", "http://localhost:9/v1"]
+    ran = here(*call, "-n", "1", "--labels", "published", "--out", str(tmp_path / "l.csv"))
+    assert ran.code == 2
+    assert message in ran.err
 
 
 @pytest.mark.slow

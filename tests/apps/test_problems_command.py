@@ -228,6 +228,21 @@ def test_hmmt_as_published_and_with_names(tmp_path: Path) -> None:
     assert verdict(problems["feb_2025/1"], "so \\boxed{3}") is Verdict.FAILED
 
 
+def test_two_files_that_are_called_alike_get_the_names_of_their_folders(tmp_path: Path) -> None:
+    files = []
+    for year in ("2024", "2025"):
+        folder = tmp_path / f"feb_{year}" / "data"
+        folder.mkdir(parents=True)
+        record = {"problem_idx": 1, "problem": f"In {year}?", "answer": "2"}
+        files.append(lines(folder / "train.jsonl", record))
+    other = lines(tmp_path / "nov.jsonl", {"problem_idx": 1, "problem": "?", "answer": "2"})
+    problems = made(tmp_path, "hmmt", *files, other, "--match", "published")
+    names = ["feb_2024/data/train/1", "feb_2025/data/train/1", "nov/1"]
+    assert list(problems) == names
+    assert verdict(problems[names[0]], "so \\boxed{2}") is Verdict.PASSED
+    assert verdict(problems[names[0]], "The answer is 2.") is Verdict.FAILED
+
+
 def test_hmmt_from_parquet(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "feb.parquet"

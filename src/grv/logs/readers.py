@@ -38,9 +38,9 @@ OPTIONAL = (
     "expected_cost",
     "generator",
     "censored",
+    "labels",
     "text",
     "prompt",
-    "labels",
 )
 PUBLISHED = "published"  # in the column labels: by the rules of the paper's published code
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table

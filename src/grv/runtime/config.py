@@ -366,8 +366,12 @@ _COLD = "cold"  # in a ledger, several generators without a prior
 
 
 def search_id(problem: Problem, about: Mapping[str, Any]) -> str:
-    """The id of a search with these settings: a hash of them and the problem."""
-    content: list[Any] = [problem.id, problem.prompt, dict(problem.check), _hashed(about)]
+    """The id of a search with these settings: a hash of them and the problem.
+
+    Other labels of a check do not change it: candidates and scores are the same.
+    """
+    check = {name: value for name, value in problem.check.items() if name != "labels"}
+    content: list[Any] = [problem.id, problem.prompt, check, _hashed(about)]
     if about.get("score_question"):
         content.append(problem.question)
     if problem.messages:

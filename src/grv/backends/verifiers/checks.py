@@ -49,6 +49,7 @@ _TOLERANCES = ("tolerance", "absolute_tolerance")
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
 JUDGE = 2
+_PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
 class WholeTextCheck(abc.ABC):
@@ -144,6 +145,8 @@ class Check:
 
     def conditions(self, isolation: Isolation) -> Conditions:
         """The conditions of verdicts now: files that a check names may have changed."""
+        if isinstance(self.how, PublishedCheck):
+            return Conditions(self.digest, _PUBLISHED_JUDGE, isolation.value)
         if isinstance(self.how, ProgramCheck):
             return Conditions(self.digest, JUDGE, isolation.value)
         return self.how.conditions(self.digest, isolation)
