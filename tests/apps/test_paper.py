@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -154,11 +156,35 @@ def test_a_log_with_published_labels_is_marked(
     assert '"labels"' not in Path("own.jsonl").read_text()
     assert read_log("own.jsonl").published == 0
     assert read_log("published.jsonl").published == 6
+    done("runs", "export", "one.ledger", "--out", "exported.jsonl")
+    assert read_log("exported.jsonl").published == 6
     words = "labels by the rules of the paper's published code, for comparison with it only: 6 of 6"
     assert words in done("compare", "published.jsonl", "--orders", 2)
     assert words not in done("compare", "own.jsonl", "--orders", 2)
     done("report", "published.jsonl", "--orders", 2, "--many-orders", 2, "-o", "page.html")
     assert "6 labelled as the paper&#x27;s published code does" in Path("page.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_small_paper_is_run_and_continued(tmp_path: Path) -> None:
+    call = [sys.executable, str(PAPER / "small" / "run.py"), "--count", "4", "--candidates", "8"]
+    call += ["--folder", str(tmp_path)]
+    ran = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    made = {path.name for path in (tmp_path / "figures").iterdir()}
+    numbers = ("1", "2", "3a", "3b", "3c", "3d", "4a", "4b", "5a", "5b", "6a", "6b")
+    assert {f"figure-{number}.pdf" for number in numbers} <= made
+    assert {f"table-{number}.tex" for number in range(1, 5)} <= made
+    logs = [f"{kind}-{score}.csv" for kind in ("math", "coding") for score in ("logprob", "judge")]
+    first = {name: (tmp_path / name).read_text() for name in logs}
+    for text in first.values():
+        assert len(text.splitlines()) == 1 + 2 * 8
+    assert [read_log(str(tmp_path / name)).published for name in logs] == [16, 16, 0, 0]
+
+    (tmp_path / logs[0]).unlink()
+    again = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert {name: (tmp_path / name).read_text() for name in logs} == first
 
 
 @pytest.mark.parametrize("name", ["math.toml", "coding.toml"])

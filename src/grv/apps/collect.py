@@ -258,7 +258,7 @@ def _write(
     columns = ["candidate", "passed", "score", "key", "refuted"]
     if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
-    published = {problem.id for problem in problems if is_published(problem)}
+    published = {problem.id for problem in problems if is_published(problem.check)}
     marks = [PUBLISHED if problem in published else None for problem, _ in rows]
     write_log(
         {"problem": [problem for problem, _ in rows]}

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..backends.protocols import VERIFIED_FIELDS, verified_part
+from ..backends.verifiers.checks import is_published
+from ..backends.verifiers.programs.published import PUBLISHED
 from ..core.errors import LedgerError
+from ..files import parse_json
 from ..ledger.tables import TableLedger
 from ..ledger.view import RecordedCandidate
 from .ledger_writer import LedgerWriter
@@ -74,7 +77,9 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
                 raise
             damaged.append(error)
             continue
-        rows += [{"problem": problem, "censored": True, **row} for row in _rows(record, prices)]
+        mark = {"labels": PUBLISHED} if _is_published(record) else {}
+        whole = {"problem": problem, "censored": True, **mark}
+        rows += [{**whole, **row} for row in _rows(record, prices)]
         verdicts += sum(_is_paid(candidate) for candidate in record.candidates)
     if damaged:
         more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
@@ -85,12 +90,22 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
-    optional = ("refuted", "shared", "alike", "generator", *VERIFIED_FIELDS)
+    optional = ("refuted", "shared", "alike", "generator", "labels", *VERIFIED_FIELDS)
     names += [name for name in optional if any(name in row for row in rows)]
     columns = {name: [row.get(name) for row in rows] for name in names}
     refuted = sum("refuted" in row for row in rows)
     labelled = len(rows) - columns["passed"].count(None) - refuted
     return ExportedLog(columns, paid=verdicts, shared=labelled - verdicts)
+
+
+def _is_published(record: SearchRecord) -> bool:
+    """Whether labels are those of the paper's published code, by the check of the last run."""
+    check = "" if record.started is None else record.started.check
+    try:
+        parsed = parse_json(check) if check else {}
+    except ValueError:
+        return False
+    return isinstance(parsed, dict) and is_published(parsed)
 
 
 def _is_paid(candidate: RecordedCandidate) -> bool:

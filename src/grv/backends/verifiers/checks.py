@@ -549,9 +549,9 @@ def as_published(problem: Problem) -> Problem:
     return replace(problem, check={**problem.check, **changes[kind]})
 
 
-def is_published(problem: Problem) -> bool:
-    """Whether the labels of a problem's candidates are those of the paper's published code."""
-    return PUBLISHED in (problem.check.get("match"), problem.check.get("labels"))
+def is_published(check: Mapping[str, Any]) -> bool:
+    """Whether a check gives the labels of the paper's published code."""
+    return PUBLISHED in (check.get("match"), check.get("labels"))
 
 
 # Kinds that consist of other checks.
