@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40, help="problems, half of each kind")
     parser.add_argument("--candidates", type=int, default=128, help="candidates of each problem")
     parser.add_argument("--folder", type=Path, default=Path("paper-small"))
+    parser.add_argument("--logs", action="store_true", help="collect the logs, and stop")
     asked = parser.parse_args()
     if not 2 <= asked.count <= 40 or asked.candidates < 1:
         parser.error("count must be from 2 to 40, candidates at least 1")
@@ -55,7 +56,8 @@ def main() -> None:
         write_problems(asked.folder / f"{kind}.jsonl", problems)
         for name in SCORES:
             collect(asked.folder, kind, name, asked.candidates)
-    report(asked.folder)
+    if not asked.logs:
+        report(asked.folder)
 
 
 def write_problems(path: Path, problems: Sequence[dict[str, Any]]) -> None:

@@ -182,7 +182,7 @@ def test_the_small_paper_is_run_and_continued(tmp_path: Path) -> None:
     assert [read_log(str(tmp_path / name)).published for name in logs] == [16, 16, 0, 0]
 
     (tmp_path / logs[0]).unlink()
-    again = subprocess.run(call, capture_output=True, text=True, check=False)
+    again = subprocess.run([*call, "--logs"], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert {name: (tmp_path / name).read_text() for name in logs} == first
 
