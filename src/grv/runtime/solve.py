@@ -478,9 +478,12 @@ class _Searches:
         self.problems = problems
         self.writer = LedgerWriter(run.ledger)
         self.budget = RunBudget(run.total_budget, self.writer)
-        at_once = run.at_once or 2 * run.caller.calls.concurrency
-        self.gate = Gate(at_once, self.budget, run.config.costs, run.config.limits.budget)
+        self.gate = Gate(self._at_once, self.budget, run.config.costs, run.config.limits.budget)
         self.done = self.solved = problems - todo
+
+    def _at_once(self) -> int:
+        """How many problems may be searched at once now."""
+        return self.run.at_once or 2 * self.run.caller.lanes.room
 
     def tell(self) -> None:
         """Report the progress to the listener."""
@@ -508,6 +511,8 @@ class _Searches:
                         group.start_soon(self._one, search, send)
 
         self.tell()
+        on_growth = self.run.caller.lanes.on_growth
+        on_growth.append(self.gate.look)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(everything)
@@ -519,6 +524,8 @@ class _Searches:
                         yield solution
         except BaseExceptionGroup as errors:
             raise_first(errors)
+        finally:
+            on_growth.remove(self.gate.look)
 
     def _search(self, problem: Problem) -> LiveSearch:
         return LiveSearch(
