@@ -48,8 +48,8 @@ CASES = {
     "at most 60": Case(lambda: {"at_once": 60}, 1600, (16, 32, 60, 100)),
     "60, then 15, then 40": Case(lambda: {"at_once": _changing}, 2000, (15, 40, 60)),
     "12 at work, the rest waits": Case(lambda: {"works": 12}, 600, (8, 12, 24, 48)),
-    "1,200 requests per minute": Case(lambda: {"requests": 1200, "minute": 20.0}, 1600, (16, 32, 64)),
-    "30,000 tokens per minute": Case(lambda: {"tokens": 30_000, "minute": 20.0}, 1200, (16, 32, 64)),
+    "300 requests per minute": Case(lambda: {"requests": 300, "minute": 10.0}, 600, (8, 16, 32)),
+    "4,000 tokens per minute": Case(lambda: {"tokens": 4000, "minute": 10.0}, 800, (8, 16, 32)),
 }
 QUICK = {"at most 7": Case(lambda: {"at_once": 7}, 120, (7,))}
 

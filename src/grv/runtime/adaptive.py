@@ -12,8 +12,9 @@ holding     The limit stays. Now and then one call more is tried; if the server 
             calls than before: the limit is multiplied by .9, and by .5 if refusals follow each
             other. After a round of calls without a refusal it climbs again.
 
-Attempts to have more calls in flight need credit. Each refusal costs 1, each result earns 1 / 100.
-So refused calls are a small part of all calls, except where the server changes.
+Attempts to have more calls in flight need credit. A refusal costs 1, with all others of calls that
+began before it was known; each result earns 1 / 100. So refused calls are a small part of all
+calls, except where the server changes.
 
 Refusals arrive sooner than results. So the calls still in flight when a refusal arrives are those
 that the server took, whatever the order in which it saw them.
@@ -28,6 +29,7 @@ from typing import Literal
 FIRST = 8  # calls at once in the beginning
 MOST = 256  # calls at once at most
 _CREDIT = 6.0  # refusals at first, and at most at once
+_GENTLE = 1 / 3  # what a result adds to the limit after the first refusal
 _EARNED = 0.01  # credit for a result
 _PROBE_AFTER = 100  # results between two attempts to have more calls in flight
 _LONGEST_PROBE = 1600  # the same, if such attempts brought nothing several times
@@ -109,6 +111,8 @@ class AdaptiveLimit:
         self._credit = _CREDIT
         self._climbs = True
         self._ceiling = 0  # the calls that the server takes, while the limit holds
+        self._probe = 0  # the number of the call by which one more is tried
+        self._growth = 0.0  # of the limit, below 1
         self._changed = 0  # the number of the first call after the limit was lowered
         self._is_exact = False  # whether the ceiling is known, not guessed
         self._quiet = 0  # results since the last refusal
@@ -124,11 +128,16 @@ class AdaptiveLimit:
         """Note that a call begins."""
         self.in_flight += 1
         self._begun += 1
+        if not self._climbs and self.in_flight > self._ceiling and not self._probe:
+            self._probe = self._begun
+            self.limit = self._ceiling
         return Ticket(self._begun, now, self.in_flight)
 
     def end(self, ticket: Ticket) -> None:
         """Note that a call ended in a way that says nothing about the server's limit."""
         self.in_flight -= 1
+        if ticket.number == self._probe:
+            self._probe = 0
 
     def succeed(self, ticket: Ticket, now: float) -> None:
         """Note that a call has a result."""
@@ -140,10 +149,12 @@ class AdaptiveLimit:
         self._reference.add(ticket, now)
         if self._current is not None:
             self._current.add(ticket, now)
-        if not is_full:  # there was not enough work to learn from
+        if ticket.number == self._probe:  # the server took one more
+            self._climb()
+        elif not is_full:  # there was not enough work to learn from
             return
-        if not self._climbs:
-            self._hold(ticket)
+        elif not self._climbs:
+            self._hold()
         elif not self._brings_nothing():
             self._raise()
 
@@ -151,17 +162,15 @@ class AdaptiveLimit:
         """Note that the server refused a call because it has too many."""
         self.in_flight -= 1
         self.refusals += 1
-        self._credit -= 1
         quiet = self._quiet
         self._quiet = 0
-        if ticket.number < self._changed:  # it began with the one that has lowered the limit
-            if self._is_exact:
-                self._lower(self.in_flight, exact=True)
-            return
-        if self._climbs:
-            self._lower(self.in_flight, exact=True)
-        elif self.limit > self._ceiling:  # one more was tried
+        self._credit = max(-1.0, self._credit - 1)
+        if ticket.number == self._probe:  # one more was tried
             self._lower(self._ceiling, exact=True)
+        elif ticket.number < self._changed:  # it began before the limit was lowered
+            self._lower(self.in_flight, exact=self._is_exact)
+        elif self._climbs:
+            self._lower(self.in_flight, exact=True)
         else:
             factor = 0.9 if quiet > self.limit else 0.5
             self._lower(int(min(self.limit, self.in_flight + 1) * factor), exact=False)
@@ -180,18 +189,18 @@ class AdaptiveLimit:
         self._climbs = False
         self._changed = self._begun + 1
         self._held = 0
+        self._probe = 0
         self._reference = _Sample(self._changed, limit)
 
-    def _hold(self, ticket: Ticket) -> None:
-        is_probe = self.limit > self._ceiling
-        if is_probe and ticket.level > self._ceiling:  # the server took one more
+    def _hold(self) -> None:
+        """Try one call more, if that was not done for long; or climb after a guess."""
+        if self._probe or self._held < self._probe_after:
+            return
+        if not self._is_exact:
             self._climb()
-        elif not is_probe and self._held >= self._probe_after and self._credit >= 1:
-            if self._is_exact:
-                self._held = 0
-                self.limit = min(self._ceiling + 1, self._most)
-            else:
-                self._climb()
+        elif self._credit >= 1:
+            self._held = 0
+            self.limit = min(self._ceiling + 1, self._most)
 
     def _climb(self) -> None:
         self._climbs = True
@@ -205,7 +214,9 @@ class AdaptiveLimit:
         if self.limit >= self._most:
             self.bound = "most"
         elif self.limit < self._ahead * self._worth:
-            self.limit += 1
+            self._growth += _GENTLE if self.refusals else 1.0
+            self.limit += int(self._growth)
+            self._growth %= 1.0
 
     def _brings_nothing(self) -> bool:
         """Compare calls with those when fewer were in flight; whether more bring nothing."""

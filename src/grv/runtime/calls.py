@@ -17,7 +17,7 @@ import anyio
 from ..backends.http.quotas import SAID
 from ..core.errors import CALLS_AT_ONCE, BackendError, RunStopped
 from .complaints import Complaints
-from .lanes import Lanes
+from .lanes import Lanes, Outcome
 from .options import Calls
 from .outages import Outages, Wait
 
@@ -168,38 +168,44 @@ class Caller:
     ) -> _Result:
         lane = self.lanes.of(backend)
         ticket = await lane.enter()
-        error: BackendError | None = None
-        has_result = False
-        is_counted = False
+        is_inside = True
+
+        def leave(outcome: Outcome) -> None:
+            nonlocal is_inside
+            if is_inside:
+                is_inside = False
+                lane.leave(ticket, outcome)
+                self.lanes.wake()
+
         try:
             if self._stopped is not None:
                 await self.stop(self._stopped)
             if self._closed:
                 await anyio.sleep_forever()  # until the run is cancelled
             self.in_flight += 1
-            is_counted = True
-            if attempts is not None:
-                await attempts.begin()
-            SAID.set(())
             try:
-                result = await self._timed(call)
-                has_result = True
-                return result
-            except BackendError as failed:
-                error = failed
-                raise
-            finally:
+                if attempts is not None:
+                    await attempts.begin()
+                SAID.set(())
+                try:
+                    result = await self._timed(call)
+                except BackendError as error:
+                    lane.learn(ticket, SAID.get())
+                    if error.limit:
+                        leave(error)  # at once: others must not be refused too
+                    if attempts is not None:
+                        with anyio.CancelScope(shield=True):
+                            await attempts.missed(error)
+                    raise
                 lane.learn(ticket, SAID.get())
-        finally:
-            lane.leave(ticket, error, has_result=has_result)
-            self.lanes.wake()
-            if error is not None and attempts is not None:
-                with anyio.CancelScope(shield=True):
-                    await attempts.missed(error)
-            if is_counted:
+                leave("result")
+                return result
+            finally:
                 self.in_flight -= 1
                 if self._closed and not self.in_flight:
                     self._idle.set()
+        finally:
+            leave(None)
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:

@@ -11,6 +11,7 @@ import math
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal
 
 import anyio
 
@@ -22,6 +23,7 @@ from .options import Calls
 from .rates import Rates
 
 OWN_CALLS = 16  # calls at once of a function, which cannot say that there are too many
+Outcome = Literal["result"] | BackendError | None  # how a call ended; None if it was cancelled
 _ENOUGH = 0.1  # the part of the time that calls must wait for something to be held back by it
 
 
@@ -70,6 +72,16 @@ class FixedLimit:
         self.end(ticket)
 
 
+class _Waiter:
+    """A call that waits until it may begin; then it has its ticket."""
+
+    __slots__ = ("event", "ticket")
+
+    def __init__(self) -> None:
+        self.event = anyio.Event()
+        self.ticket: Ticket | None = None
+
+
 class Lane:
     """The calls to one server, first come, first served.
 
@@ -96,7 +108,7 @@ class Lane:
         self._clock = clock
         self._sleep = sleep
         self._rates = Rates()
-        self._queue: deque[anyio.Event] = deque()
+        self._queue: deque[_Waiter] = deque()
         self._closed_until = -math.inf
         self._closed_for = ""
         self._waits: defaultdict[str, float] = defaultdict(float)  # seconds by what was waited for
@@ -106,47 +118,77 @@ class Lane:
 
     async def enter(self) -> Ticket:
         """Wait until a call may begin."""
-        if self._queue or not self._has_room() or self._pause()[0]:
-            await self._turn()
-        now = self._clock()
-        self._account(now)
-        ticket = self.limit.begin(now)
-        self._rates.begin(ticket)
-        self.made += 1
-        self.busiest = max(self.busiest, self.limit.in_flight)
-        return ticket
+        if not self._queue and self._has_room() and not self._pause()[0]:
+            return self._begin()
+        self._account()
+        waiter = _Waiter()
+        self._queue.append(waiter)
+        try:
+            self.admit()
+            while waiter.ticket is None:
+                await waiter.event.wait()
+                if waiter.ticket is None:  # it is the first, and the server wants a pause
+                    waiter.event = anyio.Event()
+                    await self._sleep(self._pause()[0])
+                    self.admit()
+        except BaseException:
+            if waiter.ticket is None:
+                self._account()
+                self._queue.remove(waiter)
+            else:
+                self.leave(waiter.ticket, None)
+            self.admit()
+            raise
+        return waiter.ticket
 
-    def leave(self, ticket: Ticket, outcome: BackendError | None, *, has_result: bool) -> None:
+    def leave(self, ticket: Ticket, outcome: Outcome) -> None:
         """End a call: with a result, with an error, or with neither if it was cancelled."""
-        now = self._clock()
-        self._account(now)
-        if has_result:
-            self.limit.succeed(ticket, now)
+        self._account()
+        if outcome == "result":
+            self.limit.succeed(ticket, self._clock())
         elif outcome is None or not outcome.limit:
             self.limit.end(ticket)
-        elif self._closes(outcome, now):
+        elif self._closes(outcome):
             self.limit.refusals += 1
             self.limit.end(ticket)
         else:
             self.limit.refuse(ticket)
 
+    def admit(self) -> None:
+        """Let those who wait begin, as far as there is room."""
+        while self._queue and self._has_room():
+            seconds, of = self._pause()
+            self._account()
+            self._waits_for = of
+            waiter = self._queue[0]
+            if seconds:
+                waiter.event.set()
+                return
+            self._queue.popleft()
+            waiter.ticket = self._begin()
+            waiter.event.set()
+        self._waits_for = ""
+
+    def _begin(self) -> Ticket:
+        self._account()
+        ticket = self.limit.begin(self._clock())
+        self._rates.begin(ticket)
+        self.made += 1
+        self.busiest = max(self.busiest, self.limit.in_flight)
+        return ticket
+
     def learn(self, ticket: Ticket, quotas: Iterable[Quota]) -> None:
         """Note what the server says is left of its limits per minute."""
         self._rates.learn(ticket, quotas)
 
-    def wake(self) -> None:
-        """Let the first of the queue look whether it may begin."""
-        if self._queue and self._has_room():
-            self._queue[0].set()
-
-    def _closes(self, refusal: BackendError, now: float) -> bool:
+    def _closes(self, refusal: BackendError) -> bool:
         """Close the lane for the pause that a refusal asks for, unless fewer calls would help."""
         after = refusal.retry_after
         if after is None or after > self._patience:
             return False
         if refusal.limit == CALLS_AT_ONCE and self.limit.in_flight > 1:
             return False
-        self._closed_until = max(self._closed_until, now + after)
+        self._closed_until = max(self._closed_until, self._clock() + after)
         self._closed_for = refusal.limit
         return True
 
@@ -166,37 +208,9 @@ class Lane:
             return closed, self._closed_for
         return (seconds, of) if 0 < seconds <= self._patience else (0.0, "")
 
-    async def _turn(self) -> None:
-        """Wait in the queue for the own turn."""
-        self._account(self._clock())
-        event = anyio.Event()
-        self._queue.append(event)
-        try:
-            while True:
-                is_first = self._queue[0] is event
-                if is_first and self._has_room():
-                    seconds, of = self._pause()
-                    if not seconds:
-                        return
-                    self._account(self._clock())
-                    self._waits_for = of
-                    await self._sleep(seconds)
-                    self._account(self._clock())
-                    self._waits_for = ""
-                    continue
-                await event.wait()
-                index = self._queue.index(event)
-                event = anyio.Event()
-                self._queue[index] = event
-        finally:
-            self._account(self._clock())
-            self._waits_for = ""
-            self._queue.remove(event)
-            if self._queue:
-                self._queue[0].set()
-
-    def _account(self, now: float) -> None:
+    def _account(self) -> None:
         """Count the time since the last look for what calls have waited for."""
+        now = self._clock()
         since = now if self._seen is None else self._seen
         self._seen = now
         if self.limit.in_flight or self._queue:
@@ -281,7 +295,7 @@ class Lanes:
     def wake(self) -> None:
         """Let calls begin, after one has ended."""
         for lane in self._lanes.values():
-            lane.wake()
+            lane.admit()
         if self.on_growth and self._slots is None and self.room > self._room:
             self._room = self.room
             for tell in self.on_growth:

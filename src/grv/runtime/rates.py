@@ -14,6 +14,7 @@ from .adaptive import Ticket
 
 _MINUTE = 60.0
 _SHORTEST_RESET = 0.5  # seconds; a shorter one says too little about how fast a bucket fills
+_RESERVE = 0.05  # the part of a limit that is left: calls arrive in another order than they begin
 _FADES = 0.98  # what earlier calls took counts that much less with each call
 
 
@@ -92,7 +93,8 @@ class Rates:
         longest = 0.0
         of = ""
         for name, bucket in self._buckets.items():
-            missing = bucket.share - bucket.level(self._begun, now)
+            needed = min(bucket.limit, bucket.share + _RESERVE * bucket.limit)
+            missing = needed - bucket.level(self._begun, now)
             if missing > 0 and missing / bucket.rate > longest:
                 longest = missing / bucket.rate
                 of = name
