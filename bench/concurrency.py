@@ -16,6 +16,8 @@ import argparse
 import json
 import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,17 +47,17 @@ def _changing(answered: int) -> int:
 
 CASES = {
     "at most 7": Case(lambda: {"at_once": 7}, 400, (4, 7, 16)),
-    "at most 60": Case(lambda: {"at_once": 60}, 1600, (16, 32, 60, 100)),
+    "at most 60": Case(lambda: {"at_once": 60}, 1600, (32, 60, 100)),
     "60, then 15, then 40": Case(lambda: {"at_once": _changing}, 2000, (15, 40, 60)),
-    "12 at work, the rest waits": Case(lambda: {"works": 12}, 600, (8, 12, 24, 48)),
-    "300 requests per minute": Case(lambda: {"requests": 300, "minute": 10.0}, 600, (8, 16, 32)),
-    "4,000 tokens per minute": Case(lambda: {"tokens": 4000, "minute": 10.0}, 800, (8, 16, 32)),
+    "12 at work, the rest waits": Case(lambda: {"works": 12}, 600, (12, 24)),
+    "300 requests per minute": Case(lambda: {"requests": 300, "minute": 10.0}, 600, (16, 32)),
+    "4,000 tokens per minute": Case(lambda: {"tokens": 4000, "minute": 10.0}, 800, (16, 32)),
 }
-QUICK = {"at most 7": Case(lambda: {"at_once": 7}, 120, (7,))}
+QUICK = {"at most 7, few calls": Case(lambda: {"at_once": 7}, 120, (7,))}
 
 
-def run(case: Case, concurrency: int | str) -> dict[str, Any]:
-    """Solve all problems once."""
+def serve(case: Case) -> None:
+    """Be the server: print the address; then, when there is a line to read, what was seen."""
     durations = random.Random(0)
     drawn = [durations.lognormvariate(-0.045, 0.3) * SECONDS for _ in range(4 * case.calls)]
     limits = ServerLimits(**case.limits(), seconds=lambda number: drawn[number % len(drawn)])
@@ -65,11 +67,22 @@ def run(case: Case, concurrency: int | str) -> dict[str, Any]:
         made[prompt] = made.get(prompt, 0) + 1
         return "right" if made[prompt] == EACH else f"wrong {made[prompt]}"
 
-    problems = [grv.Problem(f"p{i}", f"problem {i}") for i in range(case.calls // EACH)]
-    calls = grv.runtime.Calls(concurrency=concurrency)  # type: ignore[arg-type]
-    caller = Caller(calls)
     with FakeOpenai(text, limits=limits, logprobs=False) as server:
-        generator = grv.generators.OpenAI("fake", base_url=server.url, logprobs=False, batch=1)
+        print(server.url, flush=True)
+        sys.stdin.readline()
+        seen = {"calls": limits.answered, "refused": limits.refused, "busiest": limits.busiest}
+        print(json.dumps(seen), flush=True)
+
+
+def run(name: str, case: Case, concurrency: int | str) -> dict[str, Any]:
+    """Solve all problems once, with a server in a process of its own."""
+    problems = [grv.Problem(f"p{i}", f"problem {i}") for i in range(case.calls // EACH)]
+    caller = Caller(grv.runtime.Calls(concurrency=concurrency))  # type: ignore[arg-type]
+    command = [sys.executable, __file__, "--serve", name]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as server:  # type: ignore[call-overload]
+        url = server.stdout.readline().strip()
+        generator = grv.generators.OpenAI("fake", base_url=url, logprobs=False, batch=1)
         started = time.monotonic()
         solutions = grv.solve_many_now(
             problems,
@@ -82,14 +95,14 @@ def run(case: Case, concurrency: int | str) -> dict[str, Any]:
         )
         solved = sum(solution.verified for solution in solutions)
         seconds = time.monotonic() - started
+        seen = json.loads(server.communicate("end\n")[0])
     assert solved == len(problems), f"{solved} of {len(problems)} solved"
+    share = seen["refused"] / (seen["refused"] + seen["calls"])
     return {
         "concurrency": concurrency,
         "seconds": round(seconds, 2),
-        "calls": limits.answered,
-        "refused": limits.refused,
-        "refused_share": round(limits.refused / (limits.refused + limits.answered), 4),
-        "busiest": limits.busiest,
+        **seen,
+        "refused_share": round(share, 4),
         "summary": caller.lanes.summary(),
     }
 
@@ -99,14 +112,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--server", action="append", choices=sorted(CASES))
+    parser.add_argument("--serve", choices=sorted({**CASES, **QUICK}))
     given = parser.parse_args()
+    if given.serve:
+        serve({**CASES, **QUICK}[given.serve])
+        return
     cases = QUICK if given.quick else CASES
     rows = {}
     for name, case in cases.items():
         if given.server and name not in given.server:
             continue
-        auto = run(case, "auto")
-        fixed = [run(case, number) for number in case.fixed]
+        auto = run(name, case, "auto")
+        fixed = [run(name, case, number) for number in case.fixed]
         best = min(fixed, key=lambda row: row["seconds"])
         rows[name] = {
             "of_the_best": round(auto["seconds"] / best["seconds"], 3),

@@ -7,8 +7,8 @@ climbing    Every result of a call while the limit was reached adds 1 to the lim
             in the time of a call. A refusal ends that: the server takes as many calls as are then
             in flight. So does a step that brings nothing: if half as many calls again do not raise
             the throughput by at least a quarter of that, calls only wait in the server's queue.
-holding     The limit stays. Now and then one call more is tried; if the server takes it, the limit
-            climbs again. A refusal although the limit has held means that the server takes fewer
+holding     The limit stays. Now and then one call more is tried; if the server takes it twice, the
+            limit climbs again. A refusal although the limit has held means that the server takes fewer
             calls than before: the limit is multiplied by .9, and by .5 if refusals follow each
             other. After a round of calls without a refusal it climbs again.
 
@@ -32,6 +32,7 @@ _CREDIT = 6.0  # refusals at first, and at most at once
 _GENTLE = 1 / 3  # what a result adds to the limit after the first refusal
 _EARNED = 0.01  # credit for a result
 _PROBE_AFTER = 100  # results between two attempts to have more calls in flight
+_PROBES = 2  # calls more that the server takes one after the other, until the limit climbs
 _LONGEST_PROBE = 1600  # the same, if such attempts brought nothing several times
 _STEP = 1.5  # calls at once are compared with this many times as many
 _WORTH = 0.25  # the least gain of throughput, as a part of the gain of calls
@@ -112,6 +113,7 @@ class AdaptiveLimit:
         self._climbs = True
         self._ceiling = 0  # the calls that the server takes, while the limit holds
         self._probe = 0  # the number of the call by which one more is tried
+        self._taken = 0  # calls in a row that the server took when one more was tried
         self._growth = 0.0  # of the limit, below 1
         self._changed = 0  # the number of the first call after the limit was lowered
         self._is_exact = False  # whether the ceiling is known, not guessed
@@ -150,7 +152,7 @@ class AdaptiveLimit:
         if self._current is not None:
             self._current.add(ticket, now)
         if ticket.number == self._probe:  # the server took one more
-            self._climb()
+            self._taken_more()
         elif not is_full:  # there was not enough work to learn from
             return
         elif not self._climbs:
@@ -190,6 +192,7 @@ class AdaptiveLimit:
         self._changed = self._begun + 1
         self._held = 0
         self._probe = 0
+        self._taken = 0
         self._reference = _Sample(self._changed, limit)
 
     def _hold(self) -> None:
@@ -202,12 +205,22 @@ class AdaptiveLimit:
             self._held = 0
             self.limit = min(self._ceiling + 1, self._most)
 
+    def _taken_more(self) -> None:
+        """Climb, if this is not the first time: another call may have ended just before."""
+        self._probe = 0
+        self._taken += 1
+        if self._taken < _PROBES:
+            self.limit = min(self._ceiling + 1, self._most)
+        else:
+            self._climb()
+
     def _climb(self) -> None:
         self._climbs = True
         self._worth = self.limit
         self._ahead = 2.0 if self.bound == "slower" else _AHEAD
         self._current = None
         self._strikes = 0
+        self._probe = 0
         self._raise()
 
     def _raise(self) -> None:
