@@ -137,10 +137,3 @@ def run(
     course.seconds = now
     return course
 
-
-def best_fixed(calls: int, numbers: list[int], **server: object) -> Course:
-    """The soonest course of all fixed numbers."""
-    return min(
-        (run(Fixed(each), calls, **server) for each in numbers),  # type: ignore[arg-type]
-        key=lambda course: course.seconds,
-    )

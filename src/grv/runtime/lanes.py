@@ -148,11 +148,13 @@ class Lane:
             self.limit.succeed(ticket, self._clock())
         elif outcome is None or not outcome.limit:
             self.limit.end(ticket)
-        elif self._closes(outcome):
-            self.limit.refusals += 1
-            self.limit.end(ticket)
         else:
-            self.limit.refuse(ticket)
+            self._close(outcome)
+            if self._rates.knows(outcome.limit):
+                self.limit.refusals += 1
+                self.limit.end(ticket)
+            else:
+                self.limit.refuse(ticket)
 
     def admit(self) -> None:
         """Let those who wait begin, as far as there is room."""
@@ -181,16 +183,14 @@ class Lane:
         """Note what the server says is left of its limits per minute."""
         self._rates.learn(ticket, quotas)
 
-    def _closes(self, refusal: BackendError) -> bool:
-        """Close the lane for the pause that a refusal asks for, unless fewer calls would help."""
+    def _close(self, refusal: BackendError) -> None:
+        """Close the lane for the pause that a refusal asks for, unless fewer calls would do."""
         after = refusal.retry_after
-        if after is None or after > self._patience:
-            return False
-        if refusal.limit == CALLS_AT_ONCE and self.limit.in_flight > 1:
-            return False
-        self._closed_until = max(self._closed_until, self._clock() + after)
-        self._closed_for = refusal.limit
-        return True
+        is_alone = self.limit.in_flight == 1
+        if after is not None and after <= self._patience:
+            if is_alone or refusal.limit != CALLS_AT_ONCE:
+                self._closed_until = max(self._closed_until, self._clock() + after)
+                self._closed_for = refusal.limit
 
     def _has_room(self) -> bool:
         return self.limit.in_flight < self.limit.limit

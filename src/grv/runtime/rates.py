@@ -85,6 +85,10 @@ class Rates:
                 1.0 if quota.of == "requests" else 0.0,
             )
 
+    def knows(self, of: str) -> bool:
+        """Whether responses say what is left of a limit."""
+        return of in self._buckets
+
     def wait(self, now: float) -> tuple[float, str]:
         """The seconds until the next call fits into all limits, and the limit that takes longest.
 
