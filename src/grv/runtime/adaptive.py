@@ -116,7 +116,6 @@ class AdaptiveLimit:
         self._taken = 0  # calls in a row that the server took when one more was tried
         self._growth = 0.0  # of the limit, below 1
         self._changed = 0  # the number of the first call after the limit was lowered
-        self._ended = 0  # results since then of calls that began before
         self._is_exact = False  # whether the ceiling is known, not guessed
         self._quiet = 0  # results since the last refusal
         self._held = 0  # results since the limit holds, or since more was tried
@@ -149,8 +148,6 @@ class AdaptiveLimit:
         self._credit = min(_CREDIT, self._credit + _EARNED)
         self._quiet += 1
         self._held += 1
-        if ticket.number < self._changed:
-            self._ended += 1
         self._reference.add(ticket, now)
         if self._current is not None:
             self._current.add(ticket, now)
@@ -173,18 +170,16 @@ class AdaptiveLimit:
         if ticket.number == self._probe:  # one more was tried
             self._lower(self._ceiling, exact=True)
         elif ticket.number < self._changed:  # it began before the limit was lowered
-            self._lower(self.in_flight + self._ended, exact=self._is_exact, again=True)
+            self._lower(self.in_flight, exact=self._is_exact)
         elif self._climbs:
             self._lower(self.in_flight, exact=True)
         else:
             factor = 0.9 if quiet > self.limit else 0.5
             self._lower(int(min(self.limit, self.in_flight + 1) * factor), exact=False)
 
-    def _lower(self, limit: int, *, exact: bool, again: bool = False) -> None:
+    def _lower(self, limit: int, *, exact: bool) -> None:
         """Hold a lower limit; it is `exact` if the server takes that many calls."""
-        ended = self._ended if again else 0
         self._keep(max(1, min(limit, self.limit)), exact=exact)
-        self._ended = ended
         self._probe_after = _PROBE_AFTER if exact else self.limit
         self.bound = "refused"
         self.refused_at = self.limit + 1 if exact else self.in_flight + 1
@@ -196,7 +191,6 @@ class AdaptiveLimit:
         self._climbs = False
         self._changed = self._begun + 1
         self._held = 0
-        self._ended = 0
         self._probe = 0
         self._taken = 0
         self._reference = _Sample(self._changed, limit)
