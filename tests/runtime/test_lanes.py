@@ -231,9 +231,7 @@ async def test_a_pause_that_a_server_asks_for_is_for_the_whole_lane() -> None:
     async def call() -> None:
         times.append(time.monotonic())
         if len(times) == 1:
-            raise GeneratorError(
-                "no", fault="wait", unpaid=True, limit="tokens", retry_after=0.3
-            )
+            raise GeneratorError("no", fault="wait", unpaid=True, limit="tokens", retry_after=0.3)
 
     await caller.make(call, None, Server())
     async with anyio.create_task_group() as group:

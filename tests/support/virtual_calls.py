@@ -136,4 +136,3 @@ def run(
             work(queue.popleft())
     course.seconds = now
     return course
-

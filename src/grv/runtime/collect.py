@@ -164,7 +164,6 @@ async def collect_many(
     def grow() -> None:
         slots.total_tokens = lanes.room
 
-
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
         async with slots:

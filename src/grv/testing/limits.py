@@ -1,8 +1,8 @@
 """Limits of a fake server: calls at once, requests and tokens per minute, and how fast it works.
 
-    limits = ServerLimits(at_once=7, seconds=0.1)
-    with FakeOpenai(limits=limits) as server:
-        ...  # the eighth call at once gets status 429
+limits = ServerLimits(at_once=7, seconds=0.1)
+with FakeOpenai(limits=limits) as server:
+    ...  # the eighth call at once gets status 429
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class ServerLimits:
         now = time.monotonic()
         given = {"requests": requests, "tokens": tokens}
         self.buckets = {
-            of: Bucket(limit, minute, limit, now) for of, limit in given.items() if limit is not None
+            of: Bucket(limit, minute, limit, now)
+            for of, limit in given.items()
+            if limit is not None
         }
         self.refused = 0
         self.answered = 0
