@@ -8,9 +8,9 @@ climbing    Every result of a call while the limit was reached adds 1 to the lim
             in flight. So does a step that brings nothing: if half as many calls again do not raise
             the throughput by at least a quarter of that, calls only wait in the server's queue.
 holding     The limit stays. Now and then one call more is tried; if the server takes it twice, the
-            limit climbs again. A refusal although the limit has held means that the server takes fewer
-            calls than before: the limit is multiplied by .9, and by .5 if refusals follow each
-            other. After a round of calls without a refusal it climbs again.
+            limit climbs again. A refusal although the limit has held means that the server takes
+            fewer calls than before: the limit is multiplied by .9, and by .5 if refusals follow
+            each other. After a round of calls without a refusal it climbs again.
 
 Attempts to have more calls in flight need credit. A refusal costs 1, with all others of calls that
 began before it was known; each result earns 1 / 100. So refused calls are a small part of all

@@ -186,11 +186,12 @@ class Lane:
     def _close(self, refusal: BackendError) -> None:
         """Close the lane for the pause that a refusal asks for, unless fewer calls would do."""
         after = refusal.retry_after
-        is_alone = self.limit.in_flight == 1
-        if after is not None and after <= self._patience:
-            if is_alone or refusal.limit != CALLS_AT_ONCE:
-                self._closed_until = max(self._closed_until, self._clock() + after)
-                self._closed_for = refusal.limit
+        if after is None or after > self._patience:
+            return
+        if refusal.limit == CALLS_AT_ONCE and self.limit.in_flight > 1:
+            return
+        self._closed_until = max(self._closed_until, self._clock() + after)
+        self._closed_for = refusal.limit
 
     def _has_room(self) -> bool:
         return self.limit.in_flight < self.limit.limit

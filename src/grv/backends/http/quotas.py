@@ -39,7 +39,8 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 # names of quotas, such as GenerateContentInputTokensPerModelPerMinute.
 _NAMED = {
     "tokens": re.compile(
-        r"tokens per (?:min|day)|\bTP[MD]\b|token rate limit|tokens_per_|tokens?Per\w*(?:Minute|Day)",
+        r"tokens per (?:min|day)|\bTP[MD]\b|token rate limit|tokens_per_"
+        r"|tokens?Per\w*(?:Minute|Day)",
         re.IGNORECASE,
     ),
     "requests": re.compile(
