@@ -7,7 +7,8 @@ without saying how many it takes. A run solves the same problems, of four candid
 `grv.solve_many_now` without a ledger on disk; the verifier is a function that takes no time. An
 answer takes about `SECONDS`, with a spread of the logarithm of 0.3, the same for every run.
 Figures: the elapsed time of auto over that of the best fixed number of the list, and the refused
-part of all calls. Virtual time, without HTTP and without load: `tests/runtime/test_adaptive_limit.py`.
+part of all calls. Virtual time, without HTTP and without load:
+`tests/runtime/test_adaptive_limit.py`.
 """
 
 from __future__ import annotations
