@@ -49,11 +49,12 @@ def check_machine(concurrency: int | None, workers: int, files: Iterable[str]) -
     if concurrency is None:
         wanted = _FILES + _FILES_PER_CALL * MOST + _FILES_PER_WORKER * workers
         _raised(resource.RLIMIT_NOFILE, wanted)
-        concurrency = FIRST
-    _check_files(_FILES + _FILES_PER_CALL * concurrency + _FILES_PER_WORKER * workers)
+    least = FIRST if concurrency is None else concurrency
+    most = MOST if concurrency is None else concurrency
+    _check_files(_FILES + _FILES_PER_CALL * least + _FILES_PER_WORKER * workers)
     _check_threads(_THREADS + _THREADS_PER_WORKER * workers)
     folders = [os.path.dirname(os.path.realpath(file)) for file in files]
-    _check_space(_BYTES + _BYTES_PER_CALL * concurrency, [*folders, tempfile.gettempdir()])
+    _check_space(_BYTES + _BYTES_PER_CALL * most, [*folders, tempfile.gettempdir()])
 
 
 def _check_files(needed: int) -> None:
