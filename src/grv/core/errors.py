@@ -60,6 +60,7 @@ class BackendError(GrvError):
         final: whether a fault "call" concerns every attempt of the call, e.g. a prompt that is too
             long. Then there is no retry.
         unpaid: True if the attempt was certainly not charged.
+        at_most: how many of the attempt's candidates may have been charged in vain; None is all.
         place: the host and port of the server, if there is one.
         hint: what the user can do about it.
         limit: the limit for which a server refused the call: "calls" at once, or what it counts per
@@ -90,6 +91,7 @@ class BackendError(GrvError):
         self.unpaid = unpaid
         self.place = place
         self.hint = hint
+        self.at_most: int | None = None
 
 
 class GeneratorError(BackendError):
