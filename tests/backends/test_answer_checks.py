@@ -156,7 +156,8 @@ def test_variants_of_duckdb_keep_the_constraints(verifier: CheckVerifier) -> Non
     schema = """
     CREATE SEQUENCE ids;
     CREATE TYPE mood AS ENUM ('good', 'bad');
-    CREATE TABLE node (id INTEGER PRIMARY KEY DEFAULT nextval('ids'), up INTEGER REFERENCES node(id),
+    CREATE TABLE node (id INTEGER PRIMARY KEY DEFAULT nextval('ids'),
+      up INTEGER REFERENCES node(id),
       weight DECIMAL(8, 2) NOT NULL CHECK (weight > 0), felt mood NOT NULL, day DATE NOT NULL,
       tags VARCHAR[], UNIQUE (weight, day));
     INSERT INTO node VALUES (1, NULL, 2.5, 'good', '2024-02-29', ['a']);
