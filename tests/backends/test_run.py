@@ -94,7 +94,14 @@ def test_right_programs_pass_and_wrong_ones_fail(language: str, verifier: CheckV
     assert "grv-box" not in broken.evidence["messages"]
 
 
-@pytest.mark.parametrize("attack", suite.TOOL_ATTACKS, ids=lambda a: f"{a.name} ({a.language})")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, marks=[pytest.mark.soak] if attack in compilers.ATTACKS else [])
+        for attack in suite.TOOL_ATTACKS
+    ],
+    ids=lambda attack: f"{attack.name} ({attack.language})",
+)
 def test_an_attack_on_the_second_jail_is_held(
     attack: tools.ToolAttack, verifier: CheckVerifier, around: suite.Surroundings
 ) -> None:
