@@ -83,7 +83,8 @@ _JAVA_CONSTANTS = (
     "public class Main {\n"
     + '  static final String S0 = "xxxxxxxxxxxxxxxx";\n'
     + "".join(f"  static final String S{n + 1} = S{n} + S{n};\n" for n in range(28))
-    + '  public static void main(String[] a) { System.out.println(S28.length() > 0 ? "breached" : ""); }\n}\n'
+    + "  public static void main(String[] a) {\n"
+    + '    System.out.println(S28.length() > 0 ? "breached" : ""); }\n}\n'
 )
 _JAVA_NATIVE = """
 import java.lang.reflect.*;
@@ -137,7 +138,10 @@ const inside = `const fs = require('fs'); let worked = false;
     try { fs.readFileSync(path); worked = true; } catch (e) { }
   require('worker_threads').parentPort.postMessage(worked);`;
 const worker = new Worker(inside, { eval: true });
-worker.on('message', also => { console.log(worked || also ? 'breached' : 'held'); process.exit(); });
+worker.on('message', also => {
+  console.log(worked || also ? 'breached' : 'held');
+  process.exit();
+});
 """
 _GROWS = """
 const kept = [];

@@ -237,7 +237,7 @@ class Sqlite:
 
 
 # What DuckDB may not do: open files, load extensions, start threads, look at this program.
-_DUCKDB = {
+_DUCKDB: dict[str, Any] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -247,7 +247,7 @@ _DUCKDB = {
     "temp_directory": "",
     "threads": "1",
 }
-_NO_FURTHER_THREADS = {"async_threads": "0"}  # which older versions lack, with the setting
+_NO_FURTHER_THREADS: dict[str, Any] = {"async_threads": "0"}  # which older versions lack, with the setting
 # Types whose values Python gives and takes as they are. Others are read as texts.
 _KEPT_TYPES = re.compile(
     r"BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL.*|VARCHAR|BLOB"
