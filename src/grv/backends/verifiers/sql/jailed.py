@@ -247,7 +247,9 @@ _DUCKDB: dict[str, Any] = {
     "temp_directory": "",
     "threads": "1",
 }
-_NO_FURTHER_THREADS: dict[str, Any] = {"async_threads": "0"}  # which older versions lack, with the setting
+_NO_FURTHER_THREADS: dict[str, Any] = {
+    "async_threads": "0"
+}  # which older versions lack, with the setting
 # Types whose values Python gives and takes as they are. Others are read as texts.
 _KEPT_TYPES = re.compile(
     r"BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL.*|VARCHAR|BLOB"
