@@ -45,7 +45,14 @@ def start(
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> subprocess.Popen[str]:
-    """Start `grv` in a new process; `before` is called in it first, to set limits."""
+    """Start `grv` in a new process; `before` is called in it first, to set limits.
+
+    A process with limits writes no compiled modules: a limit on files would cut them off, and every
+    later process would fail to import them.
+    """
+    more = dict(env or {})
+    if before is not None:
+        more["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def prepare() -> None:
         as_from_a_terminal()
@@ -57,7 +64,7 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OPENAI_API_KEY": "", **(env or {})},
+        env={**os.environ, "OPENAI_API_KEY": "", **more},
         preexec_fn=prepare,
     )
 

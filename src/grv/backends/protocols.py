@@ -249,6 +249,15 @@ class Finding:
         return tuple(stage for stage in found if stage is not None)
 
     @property
+    def wrong_probability(self) -> float | None:
+        """If a check that errs has passed it: the probability of a wrong answer of its search."""
+        judged = self.evidence.get(JUDGED)
+        if self.verdict is not Verdict.PASSED or not isinstance(judged, Mapping):
+            return None
+        wrong = judged.get("wrong_probability")
+        return float(wrong) if is_number(wrong) else 1.0
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed, if the check runs programs: it may be a part of the text."""
         program = self.evidence.get("answer_program")
@@ -256,6 +265,7 @@ class Finding:
         return program if is_certified else None
 
 
+JUDGED = "judged"  # the field of the evidence that a check which errs adds to a pass
 VERIFIED_FIELDS = ("answer_value",)
 
 
@@ -354,6 +364,8 @@ class ArrivalScorer(Scorer, Protocol):
 class Verifier(Protocol):
     """Gives a candidate its verdict.
 
+    An attribute `reads_number: bool` may say that `verify` takes the keyword `number`: 1 for the
+    candidate of a search that is verified first, and so on.
     A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
     A search then uses recorded verdicts only if they answer for these conditions.
 

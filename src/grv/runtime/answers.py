@@ -129,6 +129,7 @@ def record_of(solution: Solution) -> dict[str, Any]:
         "outcome": solution.outcome,
         "answer": solution.draft.text if solution.draft is not None else None,
         "answer_verified": solution.verified,
+        "answer_status": solution.status,
         "answer_program": solution.answer_program,
         "generated": solution.bill.generated,
         "verified": solution.bill.verified,
@@ -143,6 +144,8 @@ def record_of(solution: Solution) -> dict[str, Any]:
         "shared": solution.bill.shared,
         "search": solution.search,
     }
+    if solution.wrong_probability is not None:
+        record["wrong_probability"] = solution.wrong_probability
     if solution.conditions is not None:
         record["conditions"] = dataclasses.asdict(solution.conditions)
     if solution.finding is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..backends.generators.completions import ONLY_THOUGHT
-from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, UNRANKED
+from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, RANKS_LAST, UNRANKED
 from ..backends.scorers.logprob import NO_LOGPROBS
 
 if TYPE_CHECKING:
@@ -99,14 +100,20 @@ class Complaints:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
 
         A draft without text does not count. If it is log-probabilities that are missing, the first
-        response tells: nobody should pay for more.
+        response tells: nobody should pay for more. But a search with the score `auto` whose first
+        response had some goes on: a candidate without a score ranks last.
         """
         counted = [
             score for draft, score in zip(drafts, scores, strict=False) if draft.text.strip()
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""
-        first = 1 if all(score.reason == NO_LOGPROBS for score in missing) else FIRST
+        reasons = {score.reason for score in missing}
+        first: float = FIRST
+        if RANKS_LAST in reasons:
+            first = math.inf
+        elif reasons == {NO_LOGPROBS}:
+            first = 1
         return self._count(self._scores, len(missing), len(counted), reason, first)
 
     def summary(self) -> list[str]:
@@ -126,7 +133,7 @@ class Complaints:
                 self.tell(line)
 
     def _count(
-        self, kind: _Kind, affected: int, seen: int, reason: str, first: int = FIRST
+        self, kind: _Kind, affected: int, seen: int, reason: str, first: float = FIRST
     ) -> str | None:
         why = f" ({reason})" if reason else ""
         is_new = affected and not kind.affected

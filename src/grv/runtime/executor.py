@@ -449,8 +449,13 @@ class Executor:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
         if missing and (self.answers > 1 or not self._passed(ids)):
+            # The same numbers after a kill: those of this step follow those of earlier steps.
+            before = len(self.record.found.keys() - set(ids))
+            numbers = {id: before + place for place, id in enumerate(ids, 1)}
             with anyio.CancelScope() as scope:
-                errors = await together([partial(self._find, id, scope) for id in missing])
+                errors = await together(
+                    [partial(self._find, id, numbers[id], scope) for id in missing]
+                )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
         await settle_parked(self.record, self.meter, ids)
@@ -471,21 +476,26 @@ class Executor:
         verdicts = (self.record.found[id].verdict for id in ids if id in self.record.found)
         return Verdict.PASSED in verdicts
 
-    async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
-        """Get one verdict. If it is a pass, cancel the other verifications of the step."""
-        verdict = await self._verdict(id)
+    async def _find(self, id: CandidateId, number: int, scope: anyio.CancelScope) -> None:
+        """Get one verdict. If it is a pass, cancel the other verifications of the step.
+
+        `number` counts the candidates of the search that are verified, from 1.
+        """
+        verdict = await self._verdict(id, number)
         if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
-    async def _finding(self, id: CandidateId) -> Finding:
+    async def _finding(self, id: CandidateId, number: int) -> Finding:
         verifier = self.backends.verifier
-        return checked_finding(await verifier.verify(self.problem, self.draft(id)), verifier)
+        more = {"number": number} if getattr(verifier, "reads_number", False) else {}
+        found = await verifier.verify(self.problem, self.draft(id), **more)
+        return checked_finding(found, verifier)
 
-    async def _verdict(self, id: CandidateId) -> Verdict:
+    async def _verdict(self, id: CandidateId, number: int) -> Verdict:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                finding = await self.caller.make(partial(self._finding, id), attempts)
+                finding = await self.caller.make(partial(self._finding, id, number), attempts)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
             else:

@@ -514,7 +514,7 @@ class _Searches:
                 async with receive:
                     async for solution in receive:
                         self.done += 1
-                        self.solved += solution.verified
+                        self.solved += solution.status != "unverified"
                         self.tell()
                         yield solution
         except BaseExceptionGroup as errors:
