@@ -28,8 +28,9 @@ BY_PROMPT = {f"{case.name}: {case.prompt}": case for case in HERE}
 
 
 def test_no_kind_is_left_out() -> None:
-    """A server, a person and a proof are verified elsewhere: they need another program."""
-    assert {case.check["kind"] for case in CASES} >= KINDS.keys() - {"http", "human", "proof"}
+    """Servers, people, judges and proofs are tested elsewhere: they need more than a program."""
+    elsewhere = {"http", "human", "judge", "proof"}
+    assert {case.check["kind"] for case in CASES} >= KINDS.keys() - elsewhere
 
 
 def write(path: Path, problems: Sequence[dict[str, Any]]) -> Path:
