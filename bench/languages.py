@@ -2,8 +2,9 @@
 
     python bench/languages.py [--quick]
 
-Both ways compile a program with the same command, and then start a new process for each test. The
-other way has nothing between these processes and the machine. Each program is different, so that no
+Both ways compile a program with the same command, and then start a new process for each test, in
+the same environment: node takes twice the time if a variable names more certificates. The other way
+has nothing between these processes and the machine. Each program is different, so that no
 verdict is remembered. The figures are processor time, of the judge, the zygote and all that they
 start, in turns; `each_turn` has the ratio of each turn.
 """
@@ -20,6 +21,7 @@ from itertools import count
 from typing import Any
 
 from grv.backends.protocols import Problem
+from grv.backends.sandbox.tool_worker import ENVIRONMENT
 from grv.backends.verifiers.languages.toolchains import Plan, toolchain
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
@@ -74,10 +76,9 @@ def fresh(language: str, given: list[dict[str, str]]) -> None:
             file.write(source)
         for step in plan.build:
             argv = [part.replace("{built}", folder) for part in step.argv]
-            environment = os.environ | dict(step.environment)
-            subprocess.run(argv, cwd=folder, check=True, env=environment)
+            subprocess.run(argv, cwd=folder, check=True, env=ENVIRONMENT | dict(step.environment))
         argv = [part.replace("{built}", folder) for part in plan.run.argv]
-        environment = os.environ | dict(plan.run.environment)
+        environment = ENVIRONMENT | dict(plan.run.environment)
         for test in given:
             done = subprocess.run(
                 argv,
@@ -116,7 +117,7 @@ def measured(language: str, amount: int, runs: int, turns: int) -> dict[str, Any
 
 
 def main() -> None:
-    runs, turns = (1, 1) if "--quick" in sys.argv else (5, 7)
+    runs, turns = (1, 1) if "--quick" in sys.argv else (3, 5)
     figures = {
         language: [measured(language, amount, runs, turns) for amount in (1, 20)]
         for language in PROGRAMS
