@@ -246,10 +246,8 @@ _DUCKDB: dict[str, Any] = {
     "python_enable_replacements": "false",
     "temp_directory": "",
     "threads": "1",
+    "async_threads": "0",
 }
-_NO_FURTHER_THREADS: dict[str, Any] = {
-    "async_threads": "0"
-}  # which older versions lack, with the setting
 # Types whose values Python gives and takes as they are. Others are read as texts.
 _KEPT_TYPES = re.compile(
     r"BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL.*|VARCHAR|BLOB"
@@ -289,11 +287,7 @@ class DuckDB:
 
     def _connection(self, path: str, *, read_only: bool) -> Any:
         config = _DUCKDB | {"memory_limit": f"{self._memory_mb}MB"}
-        try:
-            wanted = config | _NO_FURTHER_THREADS
-            return self._duckdb.connect(path, read_only=read_only, config=wanted)
-        except self._duckdb.CatalogException:
-            return self._duckdb.connect(path, read_only=read_only, config=config)
+        return self._duckdb.connect(path, read_only=read_only, config=config)
 
     def _fill(self, source: dict[str, Any]) -> None:
         if "script" in source:
@@ -389,6 +383,12 @@ class DuckDB:
 
     def accepted(self, tables: list[Table]) -> list[Table]:
         """The tables without the rows that break a constraint of the schema."""
+        try:
+            return self._accepted(tables)
+        except self._duckdb.Error as error:
+            raise QueryError(f"the database: {_first_line(error)}") from None
+
+    def _accepted(self, tables: list[Table]) -> list[Table]:
         checked = DuckDB({}, self._memory_mb, backwards=False)
         execute = checked.database.execute
         for ddl in self._sequences:
