@@ -47,6 +47,20 @@ def test_a_run_without_complaints_has_no_summary() -> None:
     assert complaints.summary() == []
 
 
+def test_many_candidates_that_are_cut_off_are_said_once() -> None:
+    complaints = Complaints()
+    lines: list[str] = []
+    complaints.tell = lines.append
+    cut = Draft("so it", is_cut=True)
+    complaints.of_drafts([cut, Draft("4"), cut, Draft("4"), cut])
+    assert (lines, complaints.summary()) == ([], [])
+    complaints.of_drafts([cut])
+    complaints.of_drafts([cut])
+    said = "candidates were cut off in the middle, because their tokens ran out; give a larger"
+    assert lines == [f"4 of 6 {said} --max-tokens"]
+    assert complaints.summary() == [f"5 of 7 {said} --max-tokens"]
+
+
 def test_a_search_with_the_score_auto_goes_on_if_one_response_has_no_log_probabilities() -> None:
     """It may be the first response of a process that goes on where another one was killed."""
     complaints = Complaints()

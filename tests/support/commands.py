@@ -44,6 +44,7 @@ def start(
     *arguments: object,
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
+    stdin: int | None = None,
 ) -> subprocess.Popen[str]:
     """Start `grv` in a new process; `before` is called in it first, to set limits.
 
@@ -61,6 +62,7 @@ def start(
 
     return subprocess.Popen(
         [sys.executable, "-m", "grv", *map(str, arguments)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -92,6 +92,10 @@ class Problem:
         code: the beginning of the program, if the problem gives one.
         messages: a chat in place of the prompt, as OpenAI's endpoints take it. `prompt` then is
             the same as one text, for scorers and verifiers.
+        weight: how much an answer is worth, compared with those to the other problems of a run
+            with one budget.
+        expected_cost: what the search is predicted to cost, in the unit of the costs; None if
+            nothing is known. The schedule `cheapest-predicted` uses it.
 
     Examples:
         >>> import grv
@@ -106,6 +110,8 @@ class Problem:
     question: str = ""
     code: str = ""
     messages: tuple[Mapping[str, Any], ...] = ()
+    weight: float = 1.0
+    expected_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,8 @@ class Draft:
 
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
-    where its server says it apart; it is neither scored, verified nor recorded.
+    where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
+    the text ends where its tokens ran out.
 
     Examples:
         >>> import grv
@@ -127,6 +134,7 @@ class Draft:
     usage: Usage = Usage()
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
+    is_cut: bool = field(default=False, repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100

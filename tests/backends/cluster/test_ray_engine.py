@@ -43,6 +43,11 @@ CHECKS: dict[str, dict[str, Any]] = {
         "test": "def check(f):\n    assert f(1) == 2\n    assert f(5) == 6\n",
     },
 }
+ROOT = {
+    "kind": "proof",
+    "system": "smt",
+    "statement": "(synth-fun root () Int) (constraint (= (* root root) 1764))",
+}
 
 
 def candidates() -> list[tuple[str, dict[str, Any], list[str]]]:
@@ -59,6 +64,7 @@ def candidates() -> list[tuple[str, dict[str, Any], list[str]]]:
             (f"kind {case.name}", case.check | {"limits": {"seconds": 8}}, [case.right, case.wrong])
             for case in CASES
         ),
+        ("proof", ROOT, [f"(define-fun root () Int {number})" for number in (42, 41, "(exit)")]),
     ]
 
 

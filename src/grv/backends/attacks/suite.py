@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import secrets
 import socket
@@ -28,6 +29,7 @@ from . import (
     forging,
     harming,
     native,
+    proofs,
     prying,
     right_programs,
     tools,
@@ -155,7 +157,7 @@ def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial
         yield Trial(name, held(attack, judged.finding), judged.finding)
     others = (
         (f"{attack.name} ({attack.check['kind']})", Problem(attack.name, check=attack.check), text)
-        for attack in answers.attacks()
+        for attack in itertools.chain(answers.attacks(), proofs.attacks())
         for text in (around.fill(attack.text),)
     )
     for name, judged in verifier.find_all(others):

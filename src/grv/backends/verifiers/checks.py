@@ -36,6 +36,7 @@ from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
 _MOST_REPEATS = 100
@@ -258,13 +259,14 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
     )
 
 
+_AROUND = ("prefix", "suffix", "stop")
 _RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
 
 
 def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
     from .run import RunCheck, RunTest
 
-    record.only(*_RUN_FIELDS, "limits", "repeat")
+    record.only(*_RUN_FIELDS, *_AROUND, "limits", "repeat")
     own = None
     if "run" in record.data:
         own = _own_commands(record)
@@ -285,7 +287,17 @@ def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         record.number("absolute_tolerance", 0.0),
         own,
         checker,
+        _completion(record),
     )
+
+
+def _completion(record: _Record) -> Completion:
+    from .languages.completing import Completion
+
+    stop: Any = record.data.get("stop", [])
+    if not isinstance(stop, list) or not all(isinstance(text, str) and text for text in stop):
+        raise record.wrong("stop", f"must be a list of texts, not {shown(stop)}")
+    return Completion(record.text("prefix", ""), record.text("suffix", ""), tuple(stop))
 
 
 def _language(record: _Record, language: str) -> str:
@@ -489,6 +501,7 @@ def _asks_model(record: Mapping[str, Any]) -> str:
 
 
 _JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
+_PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
@@ -517,6 +530,7 @@ KINDS: Mapping[str, CheckKind] = {
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(
