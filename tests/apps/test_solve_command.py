@@ -17,7 +17,7 @@ from grv.backends.generators.completions import seed_of
 from support.commands import Ran, ended, grv, here, records, start, write_problems
 from support.servers import FaultyServer, Received, Status
 
-FIELDS = ["problem", "outcome", "answer", "answer_verified", "answer_program"]
+FIELDS = ["problem", "outcome", "answer", "answer_verified", "answer_status", "answer_program"]
 FIELDS += ["generated", "verified", "cost"]
 
 
