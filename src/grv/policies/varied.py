@@ -15,6 +15,7 @@ from ..theory.decimals import exact_ratio
 from ..theory.guard import LEAST_FACTOR
 from ..theory.slots import Draws, alternate_draws
 from ..theory.varied_bound import period
+from .blind_slot import BlindSlots
 from .failure_ranking import FailureRanking
 from .oldest_guard import OldestGuard
 
@@ -88,26 +89,27 @@ class Varied:
         """The steps of the policy without its guard."""
         ranking = FailureRanking(pool)
         run = _ScoreRun()
+        blind = BlindSlots(pool)
         rounds = 0
         while not pool.exhausted:
-            seen = len(pool)
             new = partial(_ahead, pool, not rounds, True)
             best = partial(_ahead, pool, False, False)
-            yield Generate(1, "one to verify whatever its score", new)
+            newest = yield from blind.draw(new, repeats=blind.keyed)
             ranking.add_new()
-            if len(pool) > seen:
-                if pool.is_open(newest := CandidateId(seen)):
-                    yield from _verify(newest, "the new one, whatever its score", ranking)
-                else:
-                    why = "instead of the new one, whose key has failed"
-                    yield from _verify(ranking.first(), why, ranking)
-                first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
-                draws = later if rounds else first
-                rounds = rounds + 1
-                run.limit = period(later) - 1
-                yield Generate(draws, f"{draws} more to choose from", best)
-                ranking.add_new()
-                yield from self._best(pool, ranking, run)
+            if pool.exhausted:
+                break
+            if newest is not None and pool.is_open(newest):
+                yield from _verify(newest, "the new one, whatever its score", ranking)
+            elif newest is not None:
+                why = "instead of the new one, whose key has failed"
+                yield from _verify(ranking.first(), why, ranking)
+            first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
+            draws = later if rounds else first
+            rounds = rounds + 1
+            run.limit = period(later) - 1
+            yield Generate(draws, f"{draws} more to choose from", best)
+            ranking.add_new()
+            yield from self._best(pool, ranking, run)
         yield from self._finish(pool, ranking)
 
     def _best(self, pool: Pool, ranking: FailureRanking, run: _ScoreRun) -> Iterator[Step]:
