@@ -47,7 +47,7 @@ def test_a_policy_is_a_frozen_dataclass_that_says_whether_it_only_ranks(cls: typ
     assert dataclasses.is_dataclass(cls)
     assert cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert isinstance(vars(cls)["rank_only"], bool)
-    assert isinstance(vars(cls)["proven"], str)
+    assert isinstance(vars(cls)["proven"], str | property)
     assert vars(cls)["relies_on"]
     assert 20 < len(summary(cls)) < 100
     assert summary(cls).endswith(".")

@@ -18,6 +18,7 @@ from ..theory.varied_bound import period
 from .blind_slot import BlindSlots
 from .failure_ranking import FailureRanking
 from .oldest_guard import OldestGuard
+from .promises import promises_of, sentence
 
 ONE_IN = 3  # after the last draw, one in this many verifications takes the oldest candidate
 
@@ -59,17 +60,17 @@ class Varied:
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
-    proven: ClassVar[str] = (
-        "in the mean over independent candidates without end: at most 3 J* if higher scores pass no"
-        " less often; at most 3 times verifying every candidate, for any score. With a factor, on"
-        " every sequence: at most factor times verify-all"
-    )
 
     def __post_init__(self) -> None:
         if not (isinstance(self.factor, int | float) and self.factor >= LEAST_FACTOR):
             raise UsageError(
                 f"varied: factor must be at least {LEAST_FACTOR:g}, not {self.factor!r}"
             )
+
+    @property
+    def proven(self) -> str:
+        """What is proven about its cost."""
+        return sentence(promises_of("varied", factor=self.factor))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, then verify the rest; inside the guard, if there is a factor."""
@@ -94,7 +95,7 @@ class Varied:
         while not pool.exhausted:
             new = partial(_ahead, pool, not rounds, True)
             best = partial(_ahead, pool, False, False)
-            newest = yield from blind.draw(new, repeats=blind.keyed)
+            newest = yield from blind.draw(new, repeats=blind.keyed or rounds <= run.limit)
             ranking.add_new()
             if pool.exhausted:
                 break
@@ -141,7 +142,7 @@ class Varied:
         while (id := ranking.worthiest() if weighed else ranking.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
-                yield from _verify(ranking.oldest(), f"the oldest of the rest{least}", ranking)
+                yield from _verify(ranking.oldest(), "the oldest of the rest", ranking)
             elif weighed:
                 why = "the best of the rest; each failure halves the worth of a score"
                 yield from _verify(id, why, ranking)
