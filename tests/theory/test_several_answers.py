@@ -23,6 +23,7 @@ from grv.theory.proofs.several_answers import (
     answers_bound,
     answers_cost,
     balanced_drift,
+    middle_of_first_round,
     needs_no_excess,
     shares,
 )
@@ -143,3 +144,10 @@ def test_from_one_on_no_excess_is_needed_at_any_ratio_of_the_grid() -> None:
         rho = 1 + at / 37 if at < 400 else 11 + (at - 400) ** 1.5
         if rho != int(rho):
             assert all(needs_no_excess(rho, q) for q in shares(150))
+
+
+@pytest.mark.parametrize("n", [*range(2, 40), 100, 1001])
+def test_from_the_middle_of_the_first_round_alternate_keeps_its_bound(n: int) -> None:
+    none, one, two = middle_of_first_round(n)
+    assert none > 0
+    assert one**2 <= 4 * none * two

@@ -31,7 +31,8 @@ class Varied:
 
     - No candidate has a key, and several times in a row the best candidate had exactly the same
       score. It then verifies once the first candidate of a second ranking.
-    - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
+    - A new candidate has a key that failed as the best. It then verifies the first candidate of
+      that ranking.
     - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
       the oldest candidate. If failures of a score count and there are no keys, it ranks scores by
       worth: it falls with the number of better candidates, and by half with each failure.
@@ -92,7 +93,7 @@ class Varied:
         run = _ScoreRun()
         blind = BlindSlots(pool)
         rounds = 0
-        while not pool.exhausted:
+        while True:
             new = partial(_ahead, pool, not rounds, True)
             best = partial(_ahead, pool, False, False)
             newest = yield from blind.draw(new, repeats=blind.keyed or rounds <= run.limit)

@@ -12,13 +12,13 @@ import itertools
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from ..constants import balanced_constant
 from ..slots import BalancedPath, Slot
 
 _REST = 1e-12  # a search that goes on with a smaller probability is cut off
-Number = Fraction | float
+Number = TypeVar("Number", Fraction, float)
 
 
 def answers_cost(slots: Iterable[Slot], rho: float, p: float, q: float, answers: int) -> float:
@@ -37,7 +37,7 @@ def answers_cost(slots: Iterable[Slot], rho: float, p: float, q: float, answers:
     return cost
 
 
-class Drift(NamedTuple):
+class Drift(NamedTuple, Generic[Number]):
     """What the rounds of Balanced cost beyond C J_t times their expected passes.
 
     Attributes:
@@ -53,7 +53,7 @@ class Drift(NamedTuple):
     most: Number
 
 
-def balanced_drift(rho: Number, q: Number) -> Drift:
+def balanced_drift(rho: Number, q: Number) -> Drift[Number]:
     """The drift at a threshold of share q. It does not depend on p. For rho from 1 on."""
     constant = (1 + 2 * rho) / (1 + rho)
     a = 1 - q
@@ -70,7 +70,7 @@ def balanced_drift(rho: Number, q: Number) -> Drift:
     )
 
 
-def needs_no_excess(rho: Number, q: Number) -> bool:
+def needs_no_excess(rho: float, q: float) -> bool:
     """Whether k answers cost at most k C J_t at this threshold, for every p and every k >= 2.
 
     Either the rounds so far never cost more than C J_t times their expected passes, or one more
@@ -78,6 +78,23 @@ def needs_no_excess(rho: Number, q: Number) -> bool:
     """
     first, mean, step, most = balanced_drift(rho, q)
     return first + mean + max(step, 0) <= 0 or -mean >= abs(step) * most
+
+
+def middle_of_first_round(n: int) -> tuple[Fraction, Fraction, Fraction]:
+    """E_0, E_1 and E_2 of the proof for Alternate, for all rho with this n: the worst of each.
+
+    From the middle of the first round the next pass costs at most C J_t if E_1^2 <= 4 E_0 E_2.
+    """
+    draws = -(-n // 4)
+    low = Fraction(2 * n - 1, 2)
+    high = Fraction(2 * n + 1, 2)
+    slots = (n + low) / (1 + n)
+    least = 1 + 2 * low / (1 + n)
+    return (
+        least * (low - Fraction(n, 2) + draws) - draws - low + slots,
+        (1 + 2 * high / (1 + n)) * (n - draws) - slots * (Fraction(n, 2) - draws),
+        slots * (n - draws),
+    )
 
 
 def answers_bound(rho: float, p: float, q: float, answers: int) -> float:
