@@ -255,6 +255,13 @@ class SearchView:
         return {} if self.started is None else self.started.about
 
     @property
+    def paid_at_start(self) -> float:
+        """What was possibly paid before the last start."""
+        starts = (place for place, each in enumerate(self.entries) if isinstance(each, Started))
+        last = max(starts, default=None)
+        return 0.0 if last is None else self._moments[last][1]
+
+    @property
     def prompt(self) -> str:
         """The prompt of the problem."""
         return "" if self.started is None else self.started.prompt
