@@ -384,7 +384,8 @@ def test_between_two_verifications_less_than_two_blocks_are_drawn(
     """Without keys; what a width adds is bounded by it."""
     plain = dataclasses.replace(world, keys=())
     size = block_draws(exact_ratio(costs)).later
-    for policy in (Learned(PRIOR), *map(Guarded, INNERS)):
+    policies: list[Policy] = [Learned(PRIOR), *map(Guarded, INNERS)]
+    for policy in policies:
         drawn = 0
         for turn in run(policy, costs, plain).trace:
             if isinstance(turn.event, Generated):
