@@ -169,7 +169,7 @@ def _balanced() -> tuple[Promise, ...]:
         "k answers",
         "J*",
         f"k ({constant})",
-        "in the mean, for rho from 1 on; at 3,000 ratios up to 500",
+        "in the mean, for rho from 1 on; at some 590 ratios up to 2,800",
     )
     _carry_over(rows, "J*")
     return rows.completed()
