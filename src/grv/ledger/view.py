@@ -297,6 +297,8 @@ class SearchView:
 
     def tally_of(self, place: int, generators: int) -> Tally:
         """What the entries of one of several generators add up to: they number in turns."""
+        if generators == 1:
+            return self.tally
         return pending_calls(self.entries, lambda id: id % generators == place, self.conditions)
 
     @property
@@ -375,20 +377,23 @@ class SearchView:
         self.entries.append(entry)
         self.tally.add(entry)
         arriving: tuple[int, ...] = ()
-        if isinstance(entry, Found):
-            is_change = self._latest.get(entry.candidate, entry.verdict) is not entry.verdict
-            self.is_corrected = self.is_corrected or is_change
-            self._latest[entry.candidate] = entry.verdict
-        elif isinstance(entry, Told):
-            self.is_corrected = False
-            # A candidate is verified once. If it is told again, the search was resumed before it.
-            self._forget_from(_judged(entry.event))
-            # The candidates of one generator arrive by number.
-            first = self._arrived[entry.generator]
-            end = first + _arriving(entry.event)
-            arriving = tuple(self._numbers[entry.generator][first:end])
-        elif isinstance(entry, Started | Ended):
-            self.is_corrected = False
+        match entry:
+            case Made() | Scored() | Intended():  # most entries
+                pass
+            case Found(candidate, verdict):
+                is_change = self._latest.get(candidate, verdict) is not verdict
+                self.is_corrected = self.is_corrected or is_change
+                self._latest[candidate] = verdict
+            case Told(event, _, generator):
+                self.is_corrected = False
+                # A candidate is verified once. Told again, the search was resumed before it.
+                self._forget_from(_judged(event))
+                # The candidates of one generator arrive by number.
+                first = self._arrived[generator]
+                end = first + _arriving(event)
+                arriving = tuple(self._numbers[generator][first:end])
+            case Started() | Ended():
+                self.is_corrected = False
         self._moments.append((at, self.tally.paid, arriving))
 
     def _index(self, entry: Entry) -> None:
@@ -513,7 +518,7 @@ def _judged(event: Event) -> Set[CandidateId]:
 
 def _arriving(event: Event) -> int:
     """How many candidates an event brings."""
-    return sum(len(batch.scores) for batch in arrivals(event))
+    return sum([len(batch.scores) for batch in arrivals(event)])
 
 
 def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:

@@ -86,14 +86,14 @@ class Complaints:
 
         Drafts whose text could not be kept are a kind of their own.
         """
-        thoughts = sum(draft.broken == ONLY_THOUGHT for draft in drafts)
+        reasons = [draft.broken for draft in drafts if draft.broken]
+        thoughts = reasons.count(ONLY_THOUGHT)
         why = self._count(self._thoughts, thoughts, len(drafts), ONLY_THOUGHT)
-        broken = [draft.broken for draft in drafts if draft.broken not in ("", ONLY_THOUGHT)]
+        broken = [reason for reason in reasons if reason != ONLY_THOUGHT]
         others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
         why = why or others
-        kept = [draft for draft in drafts if not draft.broken]
-        empty = sum(not draft.text.strip() for draft in kept)
-        return why or self._count(self._texts, empty, len(kept), "")
+        empty = [draft for draft in drafts if not draft.broken and _is_empty(draft.text)]
+        return why or self._count(self._texts, len(empty), len(drafts) - len(reasons), "")
 
     def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
@@ -102,11 +102,11 @@ class Complaints:
         response tells: nobody should pay for more.
         """
         counted = [
-            score for draft, score in zip(drafts, scores, strict=False) if draft.text.strip()
+            score for draft, score in zip(drafts, scores, strict=False) if not _is_empty(draft.text)
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""
-        first = 1 if all(score.reason == NO_LOGPROBS for score in missing) else FIRST
+        first = 1 if all([score.reason == NO_LOGPROBS for score in missing]) else FIRST
         return self._count(self._scores, len(missing), len(counted), reason, first)
 
     def summary(self) -> list[str]:
@@ -140,3 +140,8 @@ class Complaints:
         if stops:
             return f"the first {kind.seen} candidates {kind.what}{why}: {kind.advice}"
         return None
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text has nothing but white space."""
+    return not text or text.isspace()

@@ -7,6 +7,7 @@ candidates have in the ledger.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,8 @@ class Loop:
             message = f"{error}; {error.hint}" if error.hint else str(error)
             await record.write(Failed(message))
             return self.solved(FAILED, message)
-        bill = sum_of(self._bills)
+        bills = self._bills
+        bill = sum_of(bills)
         ended = Ended(
             end.reason.value,
             end.answer,
@@ -117,7 +119,7 @@ class Loop:
         if record.ended != ended:
             await record.write(ended)
         spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
-        return self.solved(end.reason.value, end.why or spent)
+        return self.solved(end.reason.value, end.why or spent, bills)
 
     async def _pin_scorers(self) -> str:
         """Keep the model of a trained score; all generators use the same one."""
@@ -127,8 +129,11 @@ class Loop:
             content = await executor.pin_scorer(recorded, self._model) or content
         return content
 
-    def solved(self, outcome: str, message: str = "") -> Solution:
-        """The solution with this outcome."""
+    def solved(
+        self, outcome: str, message: str = "", bills: Mapping[str, Bill] | None = None
+    ) -> Solution:
+        """The solution with this outcome; `bills` are what each generator has cost, if known."""
+        bills = bills or self._bills
         ranked = [executor.ranked_by for executor in self._executors.values()]
         best = [
             self._executors[member.name].numbering.number(id)
@@ -139,13 +144,13 @@ class Loop:
             self._live.problem,
             next(iter(self._executors.values())),
             outcome,
-            sum_of(self._bills),
+            sum_of(bills),
             best=next(iter(best), None),
             answers=[
                 self._executors[name].numbering.number(id) for name, id in self._portfolio.answers
             ],
             message=message,
-            bills=self._bills if self._config.is_named else None,
+            bills=bills if self._config.is_named else None,
             meters=self._config.meters,
             seconds=self._portfolio.seconds,
             score=" and ".join(dict.fromkeys(filter(None, ranked))),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import anyio
 import anyio.to_thread
 
-from ..backends.protocols import NOTHING, Usage
+from ..backends.protocols import Usage
 from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import Event, Verified
@@ -83,8 +83,9 @@ class SearchRecord(SearchView):
             "generate": self.made.get(id),
             "score": self.scored.get(id),
         }
-        used = [meter.priced(call, Usage.of(e.usage)) for call, e in results.items() if e]
-        return sum(used, NOTHING).dollars
+        prices = [meter.price(call, Usage.of(e.usage)) for call, e in results.items() if e]
+        known = [price for price in prices if price is not None]
+        return sum(known, 0.0) if len(known) == len(prices) else None
 
     def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
         """For each candidate with a verdict, the measured cost of the verification that gave it."""
@@ -95,7 +96,7 @@ class SearchRecord(SearchView):
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
-        return meter.priced("verify", Usage.of(found.usage)).dollars
+        return meter.price("verify", Usage.of(found.usage))
 
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
