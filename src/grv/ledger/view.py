@@ -178,8 +178,8 @@ class RecordedCandidate:
         return None if self.scored_again is None else self.scored_again.score
 
 
-# Of an entry: when it was written, what was possibly paid until then, and who arrives by it.
-_Moment = tuple[float | None, float, tuple[int, ...]]
+# An entry, when it was written, what was possibly paid until then, and who arrives by it.
+_Moment = tuple[Entry, float | None, float, tuple[int, ...]]
 
 
 class SearchView:
@@ -244,7 +244,7 @@ class SearchView:
         self._judged: set[CandidateId] = set()  # candidates with a verdict in `told`
         self._verdicts: dict[int, list[GivenVerdict]] = defaultdict(list)
         self._latest: dict[int, Verdict] = {}  # under whatever conditions
-        self._moments: list[_Moment] = []  # one for each entry
+        self._moments: list[_Moment] = []  # of entries that may be steps
         moments: Iterable[float | None] = repeat(None) if times is None else times
         for entry, moment in zip(entries, moments, strict=False):
             self._read(entry, moment)
@@ -306,7 +306,7 @@ class SearchView:
         """What happened, in order."""
         steps = []
         has_arrived = False  # whether a candidate has arrived since the last start
-        for entry, (moment, spent, arriving) in zip(self.entries, self._moments, strict=True):
+        for entry, moment, spent, arriving in self._moments:
             step = _step(entry, moment, spent, arriving)
             if isinstance(entry, Started):
                 step = RecordedStep("continued" if has_arrived else "started", entry, spent, moment)
@@ -378,8 +378,8 @@ class SearchView:
         self.tally.add(entry)
         arriving: tuple[int, ...] = ()
         match entry:
-            case Made() | Scored() | Intended():  # most entries
-                pass
+            case Made() | Scored() | Intended():  # most entries, and no steps
+                return
             case Found(candidate, verdict):
                 is_change = self._latest.get(candidate, verdict) is not verdict
                 self.is_corrected = self.is_corrected or is_change
@@ -394,7 +394,7 @@ class SearchView:
                 arriving = tuple(self._numbers[generator][first:end])
             case Started() | Ended():
                 self.is_corrected = False
-        self._moments.append((at, self.tally.paid, arriving))
+        self._moments.append((entry, at, self.tally.paid, arriving))
 
     def _index(self, entry: Entry) -> None:
         match entry:

@@ -81,7 +81,8 @@ class LiveSearch:
 
     async def run(self) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
-        record = await SearchRecord.open(self.writer, self.id, await self._conditions())
+        conditions = partial(self.config.conditions, self.problem)
+        record = await SearchRecord.open(self.writer, self.id, conditions)
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
         newest = None

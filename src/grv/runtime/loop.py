@@ -72,6 +72,7 @@ class Loop:
         self._config = config
         self._record = record
         self._portfolio = config.portfolio()
+        self._searches = {member.name: member.search for member in self._portfolio.members}
         self._told_at = time.monotonic()  # when the last result was told
         # The budget of the search does not count what it paid for verdicts under other conditions.
         caps = replace(live.budget.caps, search=config.limits.budget + record.tally.aside)
@@ -136,9 +137,9 @@ class Loop:
         bills = bills or self._bills
         ranked = [executor.ranked_by for executor in self._executors.values()]
         best = [
-            self._executors[member.name].numbering.number(id)
-            for member in self._portfolio.members
-            for id in member.search.pool.best(1)
+            self._executors[name].numbering.number(id)
+            for name, search in self._searches.items()
+            for id in search.pool.best(1)
         ]
         return solution_of(
             self._live.problem,
@@ -164,13 +165,12 @@ class Loop:
     def _bills(self) -> dict[str, Bill]:
         """What each generator has cost so far."""
         bills = {}
-        for place, member in enumerate(self._portfolio.members):
-            search = member.search
-            bills[member.name] = bill_of(
+        for place, (name, search) in enumerate(self._searches.items()):
+            bills[name] = bill_of(
                 search.bill,
                 self._record.tally_of(place, len(self._executors)),
                 len(search.pool),
-                is_reserved=self._executors[member.name].reserves.costs is not None,
+                is_reserved=self._executors[name].reserves.costs is not None,
             )
         return bills
 
@@ -189,7 +189,7 @@ class Loop:
                 action = replace(action, answer=executor.numbering.number(action.answer))
         else:
             action = executor.numbering.numbered(action)
-        search = next(m.search for m in self._portfolio.members if m.name == asked.name)
+        search = self._searches[asked.name]
         return LoopRequest(action, executor, search.arrived, search.pool.costs)
 
     async def _steps(self) -> Stop:

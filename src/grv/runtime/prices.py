@@ -184,7 +184,7 @@ class Meter:
     def dollars(self, call: Call, usage: Usage) -> float | None:
         """What a call for one candidate cost; None if that is unknown."""
         tokens = self._of_tokens(call, usage)
-        besides = self.prices.of_call(call, usage.seconds)
+        besides = self.prices.of_call(call, usage.seconds) if self.prices.other else None
         if tokens is None:
             return besides
         return tokens if besides is None else tokens + besides

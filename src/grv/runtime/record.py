@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
@@ -60,11 +60,15 @@ class SearchRecord(SearchView):
 
     @classmethod
     async def open(
-        cls, writer: LedgerWriter, search: str, conditions: Conditions | None = None
+        cls, writer: LedgerWriter, search: str, conditions: Callable[[], Conditions | None]
     ) -> SearchRecord:
-        """The record of a search, read from the ledger, for verdicts under these conditions."""
-        entries = await anyio.to_thread.run_sync(writer.ledger.read, search)
-        return cls(writer, search, entries, conditions)
+        """The record of a search, read from the ledger, for verdicts under these conditions.
+
+        A thread reads it and finds the conditions: checks are parsed, files read.
+        """
+        return await anyio.to_thread.run_sync(
+            lambda: cls(writer, search, writer.ledger.read(search), conditions())
+        )
 
     def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
         """The measured cost of recorded calls of these kinds, for these candidates or for all."""
