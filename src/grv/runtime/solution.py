@@ -223,7 +223,7 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
     }
     for call, entries in results.items():
         usages = []
-        dollars = []
+        dollars: list[float | None] = []
         for id, entry in entries.items():
             used = Usage.of(entry.usage)
             usages.append(used)
