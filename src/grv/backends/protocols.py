@@ -79,25 +79,24 @@ class Usage:
 
     def as_data(self) -> dict[str, float | None]:
         """The fields by name."""
-        return UsageData(self)
+        data = UsageData(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            seconds=self.seconds,
+            dollars=self.dollars,
+            cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+        )
+        data.usage = self
+        return data
 
 
 class UsageData(dict[str, float | None]):
     """The fields of a usage by name, with the usage itself: a search often reads what it wrote."""
 
     __slots__ = ("usage",)
-
-    def __init__(self, usage: Usage) -> None:
-        super().__init__(
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            seconds=usage.seconds,
-            dollars=usage.dollars,
-            cached_tokens=usage.cached_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-        )
-        self.usage = usage
+    usage: Usage
 
 
 NOTHING = Usage(dollars=0.0)  # where a sum starts
@@ -182,7 +181,7 @@ def is_score(value: float) -> bool:
 def checked_score(score: Score) -> Score:
     """The score, or why it is none: what enters a ledger can be learned from."""
     for value in (score.value, score.alike):
-        if value is not None and not is_score(value):
+        if value is not None and not abs(value) <= LARGEST_SCORE:
             return Score(None, score.usage, f"the scorer returned {value}")
     return score
 

@@ -92,8 +92,9 @@ class Complaints:
         broken = [reason for reason in reasons if reason != ONLY_THOUGHT]
         others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
         why = why or others
-        empty = [draft for draft in drafts if not draft.broken and _is_empty(draft.text)]
-        return why or self._count(self._texts, len(empty), len(drafts) - len(reasons), "")
+        texts = [draft.text for draft in drafts if not draft.broken]
+        empty = [text for text in texts if not text or text.isspace()]
+        return why or self._count(self._texts, len(empty), len(texts), "")
 
     def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
@@ -101,8 +102,9 @@ class Complaints:
         A draft without text does not count. If it is log-probabilities that are missing, the first
         response tells: nobody should pay for more.
         """
+        texts = [draft.text for draft in drafts]
         counted = [
-            score for draft, score in zip(drafts, scores, strict=False) if not _is_empty(draft.text)
+            score for text, score in zip(texts, scores, strict=False) if text and not text.isspace()
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""
@@ -140,8 +142,3 @@ class Complaints:
         if stops:
             return f"the first {kind.seen} candidates {kind.what}{why}: {kind.advice}"
         return None
-
-
-def _is_empty(text: str) -> bool:
-    """Whether a text has nothing but white space."""
-    return not text or text.isspace()
